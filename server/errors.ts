@@ -1,0 +1,84 @@
+import { GraphQLError } from 'graphql'
+
+/** The stable error codes of the API (interface §7) and the HTTP status each answers with. */
+export const statusOf = {
+  MissingAuthentication: 401,
+  InsufficientPermissions: 403,
+  CsrfMismatch: 403,
+  NotFound: 404,
+  InvalidInput: 400,
+  PackageRejected: 400,
+  Conflict: 409,
+  RateLimitExceeded: 429,
+  VerificationTemporarilyUnavailable: 503,
+  InternalError: 500,
+} as const
+
+export type ErrorCode = keyof typeof statusOf
+
+type Details = {
+  /** HTTP status where it differs from the code's own: 405, 413 and 415 are told apart by status only. */
+  status?: number
+  /** The input field to blame, dotted. */
+  field?: string
+  /** Seconds until another try makes sense. */
+  retryAfter?: number
+}
+
+/** An error that its receiver may read: a stable code, a message that says what to do, an HTTP status. */
+export class ApiError extends GraphQLError {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly retryAfter: number | undefined
+
+  constructor(code: ErrorCode, message: string, details: Details = {}) {
+    const { status = statusOf[code], field, retryAfter } = details
+    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), http: { status } } })
+    this.name = 'ApiError'
+    this.code = code
+    this.status = status
+    this.retryAfter = retryAfter
+  }
+}
+
+/** 401: nobody known is asking. The message tells where a token is made. */
+export const missingAuthentication = (message = 'Sign in, or send a valid access token.') => new ApiError('MissingAuthentication', message)
+
+/** 403: known, but not allowed. */
+export const insufficientPermissions = (message: string) => new ApiError('InsufficientPermissions', message)
+
+/** 403: a state-changing request rides on a cookie without proof that our own page sent it. */
+export const csrfMismatch = (message = 'The X-CSRF-Token header is missing or does not belong to this session. Reload the page and try again.') =>
+  new ApiError('CsrfMismatch', message)
+
+/** 404. */
+export const notFound = (message: string) => new ApiError('NotFound', message)
+
+/** 400: the input is wrong; `field` names the culprit. */
+export const invalidInput = (message: string, field?: string) => new ApiError('InvalidInput', message, field ? { field } : {})
+
+/** 405: the path exists, the method does not. */
+export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path answers ${allowed} only.`, { status: 405 })
+
+/** 413: the body is larger than the endpoint takes. */
+export const bodyTooLarge = (limit: number) => new ApiError('InvalidInput', `The request body is larger than ${limit} bytes.`, { status: 413 })
+
+/** 415: the body is not of a type that the endpoint reads. */
+export const unsupportedMediaType = (wanted: string) => new ApiError('InvalidInput', `Send the body as ${wanted}.`, { status: 415 })
+
+/** 400: the uploaded archive breaks a rule of the registry. */
+export const packageRejected = (message: string) => new ApiError('PackageRejected', message)
+
+/** 413 with the package code: the archive is larger than MAX_UPLOAD_BYTES. */
+export const archiveTooLarge = (limit: number) =>
+  new ApiError('PackageRejected', `The archive is larger than ${limit} bytes, the limit of this server (MAX_UPLOAD_BYTES).`, { status: 413 })
+
+/** 409: the request contradicts what is there. */
+export const conflict = (message: string) => new ApiError('Conflict', message)
+
+/** 429, with the seconds to wait. */
+export const rateLimited = (retryAfter: number) =>
+  new ApiError('RateLimitExceeded', `Too many requests. Try again in ${retryAfter} seconds.`, { retryAfter })
+
+/** 500 without a word about why: the cause is in the log, under the request id. */
+export const internalError = (requestId: string) => new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)
