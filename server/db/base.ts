@@ -1,0 +1,15 @@
+import { defineEntity, p } from '@mikro-orm/core'
+import { v7 as uuidv7 } from 'uuid'
+
+/** A fresh identifier: UUIDv7, so that ids made later sort later. */
+export const newId = () => uuidv7()
+
+/** What every row has: an identifier and the moment it was made. */
+export const Base = defineEntity({
+  name: 'Base',
+  abstract: true,
+  properties: {
+    id: p.uuid().primary().onCreate(newId),
+    createdAt: p.datetime(3).onCreate(() => new Date()),
+  },
+})

@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { run } from './node.mjs'
+
+const stamp = 'web/dist/.built-from'
+const made = new Set(['web/dist', 'web/generated'])
+
+/** Builds the console when its sources differ from those of the last build. Throws when the build fails. */
+export async function ensureConsole() {
+  if (!existsSync('web/index.html')) return
+  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint()) return
+  const started = Date.now()
+  console.log('Building the console…')
+  const code = await buildConsole('warn')
+  if (code !== 0) throw new Error('The console could not be built: see the messages above.')
+  console.log(`Built the console in ${((Date.now() - started) / 1000).toFixed(1)} s.`)
+}
+
+/** Builds the console whatever its state; gives vite's exit code. */
+export async function buildConsole(logLevel = 'info') {
+  const sources = fingerprint() // taken first: an edit during the build must lead to another one
+  rmSync(stamp, { force: true })
+  const code = await run('vite', ['build', 'web', '--logLevel', logLevel])
+  if (code === 0) writeFileSync(stamp, sources)
+  return code
+}
+
+/** A digest of everything the build reads. Contents, not times, since git and copies change times. A few milliseconds. */
+function fingerprint() {
+  const hash = createHash('sha256')
+  for (const file of ['package-lock.json', 'schema.graphql', ...filesBelow('web')]) {
+    if (existsSync(file)) hash.update(`${file}\0`).update(readFileSync(file))
+  }
+  return hash.digest('hex')
+}
+
+function filesBelow(folder) {
+  const entries = readdirSync(folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))
+  return entries.flatMap((entry) => {
+    const path = `${folder}/${entry.name}`
+    if (made.has(path)) return []
+    return entry.isDirectory() ? filesBelow(path) : [path]
+  })
+}

@@ -1,0 +1,36 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import module from 'node:module'
+import { resolve } from 'node:path'
+import { ensureConsole } from './console.mjs'
+import { isCapable, nodePath, run } from './node.mjs'
+
+const cache = resolve('node_modules/.cache/snug')
+
+/** Serves in the foreground: quick-start settings, a built console, then server/main.ts. */
+export async function start() {
+  makeEnvironmentFile()
+  await ensureConsole()
+  return main()
+}
+
+/** Runs server/main.ts in this process when it can: one process less to start, to signal and to keep in memory. */
+async function main() {
+  if (!isCapable()) return run(nodePath(), ['--env-file-if-exists=.env', 'server/main.ts'], { NODE_COMPILE_CACHE: cache })
+  if (existsSync('.env')) process.loadEnvFile('.env') // variables that are set already win
+  module.enableCompileCache(cache) // keeps the stripped TypeScript
+  await import('../main.ts')
+}
+
+/**
+ * Lets a fresh checkout run without editing anything. Whoever sets either variable, itself or as NAME_FILE, configures by
+ * hand and gets to read what is missing instead.
+ */
+export function makeEnvironmentFile() {
+  const byHand = ['JWT_SECRET', 'SERVER_URL'].some((name) => process.env[name] || process.env[`${name}_FILE`])
+  if (byHand || existsSync('.env')) return
+  const port = process.env.PORT
+  const lines = [`JWT_SECRET=${randomBytes(36).toString('base64url')}`, `SERVER_URL=http://localhost:${port || 8080}`, ...(port ? [`PORT=${port}`] : [])]
+  writeFileSync('.env', `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
+  console.log('Made .env with a random JWT_SECRET. Change SERVER_URL there to the address that people will use.')
+}

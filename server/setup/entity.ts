@@ -1,0 +1,16 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../db/base.ts'
+
+/** A code for the first run; the newest one counts. Only its hash is kept. */
+export const SetupCode = defineEntity({
+  name: 'SetupCode',
+  tableName: 'setup_codes',
+  extends: Base,
+  properties: {
+    hash: p.string().length(64),
+    failures: p.integer().default(0),
+    verifiedIp: p.string().length(45).nullable(),
+    verifiedAt: p.datetime(3).nullable(),
+  },
+})
+export type SetupCode = InferEntity<typeof SetupCode>

@@ -1,0 +1,26 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../db/base.ts'
+import { User } from '../users/entity.ts'
+
+/** What a token may do, weakest first; each includes the ones before it. */
+export const scopes = ['read', 'write', 'admin'] as const
+export type Scope = (typeof scopes)[number]
+
+/** A personal access token. Only the SHA-256 of the secret is kept. */
+export const AccessToken = defineEntity({
+  name: 'AccessToken',
+  tableName: 'access_tokens',
+  extends: Base,
+  properties: {
+    user: () => p.manyToOne(User).deleteRule('cascade').index(),
+    name: p.string().length(100),
+    hash: p.string().length(64).unique(),
+    prefix: p.string().length(12),
+    /** The strongest scope it was given; what it may do now also depends on its owner's role. */
+    scopes: p.string().length(20).$type<string>(),
+    expiresAt: p.datetime(3).nullable(),
+    lastUsedAt: p.datetime(3).nullable(),
+    revokedAt: p.datetime(3).nullable(),
+  },
+})
+export type AccessToken = InferEntity<typeof AccessToken>

@@ -1,0 +1,20 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../db/base.ts'
+import { User } from '../users/entity.ts'
+
+/** An archive on its way in: announced, then received, then finished with an answer that can be given again. */
+export const Upload = defineEntity({
+  name: 'Upload',
+  tableName: 'uploads',
+  extends: Base,
+  properties: {
+    user: () => p.manyToOne(User).deleteRule('cascade').index(),
+    expiresAt: p.datetime(3).index(),
+    sha256: p.string().length(64).nullable(),
+    bytes: p.bigint('number').nullable(),
+    crc32c: p.string().length(8).nullable(),
+    /** What finishing it said. */
+    message: p.string().length(500).nullable(),
+  },
+})
+export type Upload = InferEntity<typeof Upload>
