@@ -1,18 +1,18 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { run } from './node.mjs'
+import { fail, run } from './process.mjs'
 
 const stamp = 'web/dist/.built-from'
 const made = new Set(['web/dist', 'web/generated'])
 
-/** Builds the console when its sources differ from those of the last build. Throws when the build fails. */
+/** Builds the console when its sources differ from those of the last build. */
 export async function ensureConsole() {
   if (!existsSync('web/index.html')) return
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint()) return
   const started = Date.now()
   console.log('Building the console…')
   const code = await buildConsole('warn')
-  if (code !== 0) throw new Error('The console could not be built: see the messages above.')
+  if (code !== 0) fail('The console could not be built: see the messages above.')
   console.log(`Built the console in ${((Date.now() - started) / 1000).toFixed(1)} s.`)
 }
 
@@ -35,10 +35,10 @@ function fingerprint() {
 }
 
 function filesBelow(folder) {
-  const entries = readdirSync(folder, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1))
-  return entries.flatMap((entry) => {
-    const path = `${folder}/${entry.name}`
-    if (made.has(path)) return []
-    return entry.isDirectory() ? filesBelow(path) : [path]
-  })
+  const entries = readdirSync(folder, { withFileTypes: true }).map((entry) => ({
+    path: `${folder}/${entry.name}`,
+    isFolder: entry.isDirectory(),
+  }))
+  const files = entries.flatMap(({ path, isFolder }) => (made.has(path) ? [] : isFolder ? filesBelow(path) : [path]))
+  return files.sort()
 }

@@ -1,12 +1,13 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
+import { fail } from './process.mjs'
 
 const lockFile = 'package-lock.json'
 // npm writes this one last, so an interrupted installation has none.
 const installedFile = 'node_modules/.package-lock.json'
 
-/** Installs what the lock file names unless it is all there. Throws when npm fails. */
+/** Installs what the lock file names unless it is all there. */
 export function ensureInstalled() {
   if (isInstalled()) return
   console.log('Installing dependencies…')
@@ -17,7 +18,7 @@ export function ensureInstalled() {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PATH: path.join(delimiter) },
   })
-  if (error || status !== 0) throw new Error('The dependencies could not be installed: see the messages of npm above.')
+  if (error || status !== 0) fail(`The dependencies could not be installed: ${error?.message ?? 'see the messages of npm above'}.`)
 }
 
 /** Compares times first, for speed, then contents: a checkout may touch the lock file without changing it. */
@@ -26,5 +27,7 @@ function isInstalled() {
   if (!installed) return false
   if (installed.mtimeMs >= statSync(lockFile).mtimeMs) return true
   const [wanted, present] = [lockFile, installedFile].map((file) => JSON.parse(readFileSync(file, 'utf8')).packages)
-  return Object.entries(wanted).every(([path, { version, optional }]) => !path || (optional && !present[path]) || present[path]?.version === version)
+  return Object.entries(wanted).every(
+    ([path, { version, optional }]) => !path || (optional && !present[path]) || present[path]?.version === version,
+  )
 }

@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import module from 'node:module'
 import { resolve } from 'node:path'
 import { ensureConsole } from './console.mjs'
-import { isCapable, nodePath, run } from './node.mjs'
+import { isCapable, nodePath, run } from './process.mjs'
 
 const cache = resolve('node_modules/.cache/snug')
 
@@ -19,7 +19,7 @@ async function main() {
   if (!isCapable()) return run(nodePath(), ['--env-file-if-exists=.env', 'server/main.ts'], { NODE_COMPILE_CACHE: cache })
   if (existsSync('.env')) process.loadEnvFile('.env') // variables that are set already win
   module.enableCompileCache(cache) // keeps the stripped TypeScript
-  await import('../main.ts')
+  return void (await import('../main.ts'))
 }
 
 /**
@@ -29,8 +29,8 @@ async function main() {
 export function makeEnvironmentFile() {
   const byHand = ['JWT_SECRET', 'SERVER_URL'].some((name) => process.env[name] || process.env[`${name}_FILE`])
   if (byHand || existsSync('.env')) return
-  const port = process.env.PORT
-  const lines = [`JWT_SECRET=${randomBytes(36).toString('base64url')}`, `SERVER_URL=http://localhost:${port || 8080}`, ...(port ? [`PORT=${port}`] : [])]
+  const port = process.env.LISTEN_PORT || 8080
+  const lines = [`JWT_SECRET=${randomBytes(36).toString('base64url')}`, `SERVER_URL=http://localhost:${port}`, `LISTEN_PORT=${port}`]
   writeFileSync('.env', `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
   console.log('Made .env with a random JWT_SECRET. Change SERVER_URL there to the address that people will use.')
 }

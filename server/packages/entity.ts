@@ -8,7 +8,7 @@ export const Package = defineEntity({
   tableName: 'packages',
   extends: Base,
   properties: {
-    name: p.string().length(64).unique(),
+    name: p.string().length(64).unique().ignoreSchemaChanges('collation'),
     revision: p.integer().default(0),
     updatedAt: p.datetime(3).index(),
     description: p.text(),
@@ -28,7 +28,7 @@ export const PackageVersion = defineEntity({
     package: () => p.manyToOne(Package).deleteRule('cascade'),
     version: p.string().length(64),
     /** Sorts bytewise as the versions do. */
-    sortKey: p.string().length(255),
+    sortKey: p.string().length(255).ignoreSchemaChanges('collation'),
     isPrerelease: p.boolean(),
     retractedAt: p.datetime(3).nullable(),
     publishedBy: () => p.manyToOne(User).nullable().deleteRule('set null'),

@@ -16,8 +16,8 @@ export const AccessToken = defineEntity({
     name: p.string().length(100),
     hash: p.string().length(64).unique(),
     prefix: p.string().length(12),
-    /** The strongest scope it was given; what it may do now also depends on its owner's role. */
-    scopes: p.string().length(20).$type<string>(),
+    /** What it was given, separated by commas; what it may do now also depends on its owner's role. */
+    scopes: p.string().length(20),
     expiresAt: p.datetime(3).nullable(),
     lastUsedAt: p.datetime(3).nullable(),
     revokedAt: p.datetime(3).nullable(),

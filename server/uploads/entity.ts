@@ -10,6 +10,8 @@ export const Upload = defineEntity({
   properties: {
     user: () => p.manyToOne(User).deleteRule('cascade').index(),
     expiresAt: p.datetime(3).index(),
+    /** Where the bytes wait. Every try has a place of its own, so that none changes what another is checking. */
+    stagedAs: p.uuid().nullable(),
     sha256: p.string().length(64).nullable(),
     bytes: p.bigint('number').nullable(),
     crc32c: p.string().length(8).nullable(),

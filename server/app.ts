@@ -1,0 +1,50 @@
+import cookie from '@fastify/cookie'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { mountConsole } from './console.ts'
+import { notFound } from './errors.ts'
+import { mountGraphql } from './graphql.ts'
+import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
+import { secureHeaders } from './http/headers.ts'
+import { logRequests } from './http/request-log.ts'
+import { mountReference } from './rest/reference.ts'
+import { mountRoutes } from './rest/router.ts'
+import { routes } from './rest/routes.ts'
+import { schema } from './schema.ts'
+import type { Services } from './services.ts'
+
+/** Composes the HTTP server: REST, GraphQL, binary routes, the console's files. It does not listen yet. */
+export async function createApp(services: Services): Promise<FastifyInstance> {
+  const { config, log } = services
+  const app = Fastify({
+    bodyLimit,
+    trustProxy: trustedPeers(config.TRUST_PROXY),
+    requestTimeout: 0,
+    connectionTimeout: 120_000,
+    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    // Also for what fails before any route is found.
+    frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
+    clientErrorHandler: answerMalformed,
+    return503OnClosing: false,
+  })
+  app.removeContentTypeParser('text/plain')
+  app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
+  logRequests(app, log)
+  secureHeaders(app)
+  await app.register(cookie)
+  await app.register(
+    async (scope) => {
+      mountRoutes(scope, services, schema, routes)
+      await mountGraphql(scope, services, schema)
+      await mountReference(scope, services, schema, routes)
+      await mountConsole(scope, services)
+    },
+    { prefix: new URL(config.SERVER_URL).pathname.replace(/\/$/, '') },
+  )
+  app.setNotFoundHandler((_request, _reply) => Promise.reject(notFound('There is nothing at this address.')))
+  return app
+}
+
+function trustedPeers(trust: Services['config']['TRUST_PROXY']): false | string[] {
+  if (trust === true) return ['loopback', 'linklocal', 'uniquelocal']
+  return trust
+}

@@ -1,0 +1,35 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { AuditEntry } from './entity.ts'
+
+/** Every kind of event that is recorded (interface §6, decisions §8). */
+export type AuditKind =
+  | `user.${'created' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
+  | `token.${'created' | 'revoked' | 'reuse_detected'}`
+  | 'session.revoked'
+  | 'oauth.approved'
+  | 'owner.transferred'
+  | `package.${'created' | 'version_published'}`
+  | 'server.setup_completed'
+
+export type AuditEvent = {
+  kind: AuditKind
+  /** One sentence for people; never a secret. */
+  summary: string
+  actor: { id: string } | null
+  /** The account acted upon. */
+  user?: { id: string }
+  package?: string
+  version?: string
+  ip?: string | null
+}
+
+/** Records an event in the same unit of work as the change: both are committed, or neither. */
+export function audit(em: EntityManager, { actor, user, summary, ip, ...event }: AuditEvent): void {
+  em.create(AuditEntry, {
+    ...event,
+    summary: summary.slice(0, 500),
+    actorId: actor?.id ?? null,
+    userId: user?.id ?? null,
+    clientIp: ip ?? null,
+  })
+}

@@ -1,0 +1,27 @@
+import fastifyStatic from '@fastify/static'
+import type { FastifyInstance } from 'fastify'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { notFound } from './errors.ts'
+import type { Services } from './services.ts'
+
+const policy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: https:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+
+/** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
+export async function mountConsole(app: FastifyInstance, { config }: Services): Promise<void> {
+  const root = join(import.meta.dirname, '../web/dist')
+  const base = `${new URL(config.SERVER_URL).pathname.replace(/\/$/, '')}/`
+  const page = existsSync(join(root, 'index.html')) ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`) : notBuilt
+  if (existsSync(root)) {
+    await app.register(fastifyStatic, { root: join(root, 'assets'), prefix: '/assets/', decorateReply: false, index: false, immutable: true, maxAge: '1y' })
+    app.get('/favicon.svg', async (_request, reply) => reply.type('image/svg+xml').header('cache-control', 'public, max-age=86400').send(readFileSync(join(root, 'favicon.svg'))))
+  }
+  app.get('/robots.txt', async (_request, reply) => reply.type('text/plain; charset=utf-8').send('User-agent: *\nDisallow: /\n'))
+  app.get('/*', async (request, reply) => {
+    const path = request.url.slice(base.length - 1).split('?', 1)[0] ?? ''
+    if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && path !== '/oauth/consent') throw notFound('There is nothing at this address.')
+    return reply.type('text/html; charset=utf-8').header('content-security-policy', policy).header('cache-control', 'no-cache').send(page)
+  })
+}
+
+const notBuilt = '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'

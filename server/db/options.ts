@@ -1,0 +1,23 @@
+import type { Options as CoreOptions } from '@mikro-orm/core'
+import { join } from 'node:path'
+import type { Config } from '../config.ts'
+
+/** The parts of the configuration that the database needs. */
+export type DatabaseConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH'> & { POSTGRES_URL?: string | undefined }
+
+/** Options that hold for both databases. Search and rate limit tables are plain SQL per database, so the schema tools leave them alone. */
+export const commonOptions = (backend: Config['DB_BACKEND']) =>
+  ({
+    forceUtcTimezone: true,
+    ignoreUndefinedInQuery: false,
+    implicitTransactions: true,
+    schemaGenerator: { skipTables: [/^package_search/, /^rate_limits$/], ignoreTriggers: true },
+    migrations: {
+      path: join(import.meta.dirname, 'migrations', backend),
+      pathTs: join(import.meta.dirname, 'migrations', backend),
+      snapshot: false,
+      tableName: 'schema_migrations',
+      emit: 'ts',
+      allOrNothing: true,
+    },
+  }) satisfies Partial<CoreOptions>

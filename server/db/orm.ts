@@ -1,0 +1,64 @@
+import type { EntityManager, MikroORM } from '@mikro-orm/sql'
+import type { Database as NativeSqlite } from 'better-sqlite3'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { entities } from '../entities.ts'
+import { lockSqlite } from './lock.ts'
+import { migrate } from './migrate.ts'
+import { commonOptions, type DatabaseConfig } from './options.ts'
+import { openReads, type Reads } from './reads.ts'
+
+/** The open database: the ORM for units of work, prepared reads for what every request needs. */
+export type Database = {
+  backend: DatabaseConfig['DB_BACKEND']
+  orm: MikroORM
+  reads: Reads
+  /** A fresh entity manager, for one request or one job. */
+  fork(): EntityManager
+  close(): Promise<void>
+}
+
+/**
+ * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
+ * `onQuery` hears of every statement.
+ * @throws Error when the file is in use or its schema is newer than this program; the message says what to do.
+ */
+export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Database> {
+  const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
+  const orm = config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH, onQuery) : await openPostgres(config.POSTGRES_URL ?? '', onQuery)
+  try {
+    await migrate(orm, config)
+    const reads = openReads(config, onQuery)
+    const close = async () => {
+      await reads.close()
+      await orm.close(true)
+      unlock()
+    }
+    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork() as EntityManager, close }
+  } catch (error) {
+    await orm.close(true)
+    unlock()
+    throw error
+  }
+}
+
+const logging = (onQuery?: (sql: string) => void) => (onQuery ? { debug: ['query' as const], colors: false, logger: onQuery } : {})
+
+function lockFile(path: string) {
+  mkdirSync(dirname(path), { recursive: true })
+  return lockSqlite(`${path}.lock`)
+}
+
+async function openSqlite(path: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
+  const { MikroORM } = await import('@mikro-orm/sqlite')
+  const orm = await MikroORM.init({ ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: path })
+  const native: NativeSqlite = await orm.em.getConnection().getNativeClient()
+  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 5000']) native.pragma(pragma)
+  return orm as unknown as MikroORM
+}
+
+async function openPostgres(url: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
+  const { MikroORM } = await import('@mikro-orm/postgresql')
+  const orm = await MikroORM.init({ ...commonOptions('postgres'), ...logging(onQuery), entities, clientUrl: url, pool: { max: 10 } })
+  return orm as unknown as MikroORM
+}

@@ -1,0 +1,36 @@
+import type { Services } from '../services.ts'
+import { version } from '../version.ts'
+
+export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
+export type Health = { status: 'ok' | 'degraded'; checks: Record<'metadata_store' | 'blob_store' | 'search_index', Check>; version: string; timestamp: Date }
+
+/** Asks each component whether it works (interface §4.6). Never throws; what failed is named without its inner details. */
+export async function checkHealth(services: Services, checkSearch: (services: Services) => Promise<void>): Promise<Health> {
+  const { database, blobs, log, now } = services
+  const [metadata, blob, search] = await Promise.all([
+    timed('metadata_store', log, () => database.reads.get('select 1 as one')),
+    timed('blob_store', log, () => blobs.check()),
+    timed('search_index', log, () => checkSearch(services)),
+  ])
+  const checks = { metadata_store: metadata, blob_store: blob, search_index: search }
+  const status = Object.values(checks).some((check) => check.status === 'error') ? 'degraded' : 'ok'
+  return { status, checks, version, timestamp: now() }
+}
+
+/** A component that does not answer within five seconds counts as failed. */
+const patienceMs = 5000
+
+async function timed(name: string, log: Services['log'], check: () => Promise<unknown>): Promise<Check> {
+  const started = performance.now()
+  const latency = () => Math.round((performance.now() - started) * 10) / 10
+  let timer: NodeJS.Timeout | undefined
+  try {
+    await Promise.race([check(), new Promise((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs)))])
+    return { status: 'ok', latencyMs: latency() }
+  } catch (error) {
+    log.error(`health: ${name}: ${String(error)}`)
+    return { status: 'error', latencyMs: latency(), message: 'The component does not work; the server\'s log says why.' }
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,30 @@
+import type { CookieSerializeOptions } from '@fastify/cookie'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+
+/** Names of the two cookies; the `__Host-` prefix is only valid over https (decisions §4). */
+export const cookieNames = (secure: boolean) => {
+  const prefix = secure ? '__Host-' : ''
+  return { session: `${prefix}svc_session`, csrf: `${prefix}svc_csrf` }
+}
+
+/** True when the client's side of the connection is https: by SERVER_URL, or by a trusted proxy's word. */
+export const isSecure = (request: FastifyRequest, serverUrl: string) => serverUrl.startsWith('https:') || request.protocol === 'https'
+
+/** The session secret that the request carries, if any. */
+export const sessionCookie = (request: FastifyRequest, secure: boolean): string | undefined => request.cookies[cookieNames(secure).session]
+
+/** Sets both cookies; `maxAge` in seconds. */
+export function setSessionCookies(reply: FastifyReply, secure: boolean, values: { session: string; csrf: string; maxAge: number }): void {
+  const names = cookieNames(secure)
+  reply.setCookie(names.session, values.session, { ...attributes(secure), httpOnly: true, maxAge: values.maxAge })
+  reply.setCookie(names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
+}
+
+/** Makes the browser forget both cookies. */
+export function clearSessionCookies(reply: FastifyReply, secure: boolean): void {
+  const names = cookieNames(secure)
+  reply.clearCookie(names.session, { ...attributes(secure), httpOnly: true })
+  reply.clearCookie(names.csrf, attributes(secure))
+}
+
+const attributes = (secure: boolean): CookieSerializeOptions => ({ path: '/', sameSite: 'lax', secure })

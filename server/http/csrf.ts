@@ -1,0 +1,21 @@
+import type { FastifyRequest } from 'fastify'
+import { csrfMismatch } from '../errors.ts'
+import { equalSecrets, hmac, type Keys } from './keys.ts'
+
+/** The CSRF token of a session: bound to it by HMAC, so that no other session's token fits. */
+export const csrfToken = (keys: Keys, sessionId: string): string => hmac(keys.csrf, sessionId)
+
+/** Refuses a state-changing request that rides on a session without its CSRF token (decisions §4). */
+export function requireCsrf(request: FastifyRequest, keys: Keys, sessionId: string): void {
+  const given = request.headers['x-csrf-token']
+  if (typeof given !== 'string' || !equalSecrets(given, csrfToken(keys, sessionId))) throw csrfMismatch()
+}
+
+/** Refuses a request that another site's page sent. Command-line clients send none of these headers. */
+export function refuseForeignOrigin(request: FastifyRequest, serverUrl: string): void {
+  const { origin } = request.headers
+  const foreign = origin !== undefined && origin !== new URL(serverUrl).origin
+  if (foreign || request.headers['sec-fetch-site'] === 'cross-site') {
+    throw csrfMismatch(`This request came from another site. Open ${serverUrl} and try again there.`)
+  }
+}

@@ -1,0 +1,55 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
+import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
+import type { Log } from './log.ts'
+
+/** The largest JSON body (decisions §1). */
+export const bodyLimit = 1024 * 1024
+
+/** Answers with an error in the service's envelope; what is not ours to tell is logged and masked. */
+export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const failure = known(error) ?? masked(log, error, request)
+  if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenge(failure.message))
+  if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
+  return reply
+    .code(failure.status)
+    .header('cache-control', 'no-store')
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ error: { code: failure.code, message: failure.message } }))
+}
+
+/** The one challenge that the package client reads: printable ASCII, quoted, at most 1,024 characters. */
+export function challenge(message: string): string {
+  const printable = message.replace(/[^\x20-\x7e]/g, '?').slice(0, 960)
+  return `Bearer realm="pub", message="${printable.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** Answers requests that are not even HTTP, where no request object exists. */
+export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) return
+  const [status, message] =
+    error.code === 'HPE_HEADER_OVERFLOW'
+      ? ['431 Request Header Fields Too Large', 'The request headers are too large.']
+      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+        ? ['408 Request Timeout', 'The request did not arrive in time.']
+        : ['400 Bad Request', 'The request is not well-formed HTTP.']
+  const body = JSON.stringify({ error: { code: 'InvalidInput', message } })
+  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+}
+
+function known(error: unknown): ApiError | null {
+  if (error instanceof ApiError) return error
+  const { code, statusCode, message } = error as Partial<FastifyError>
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit)
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType('application/json')
+  if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return invalidInput('The body is empty; send a JSON object.')
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return notFound('There is nothing at this address.')
+  if (error instanceof SyntaxError || code === 'FST_ERR_CTP_INVALID_JSON_BODY') return invalidInput(`The body is not valid JSON: ${message}`)
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return invalidInput(message ?? 'The request is not valid.')
+  return null
+}
+
+function masked(log: Log, error: unknown, request: FastifyRequest): ApiError {
+  log.error(`request ${request.id} failed: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+  return internalError(request.id)
+}

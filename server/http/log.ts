@@ -1,0 +1,30 @@
+import sonicBoom from 'sonic-boom'
+
+const levels = ['error', 'warning', 'info', 'debug'] as const
+export type LogLevel = (typeof levels)[number]
+
+/** Writes plain-text lines to stdout: `<ISO time> <LEVEL> <text>` (interface §6, decisions §9). */
+export type Log = Record<LogLevel, (text: string) => void> & {
+  /** Writes a line as it is, at any level: for what the operator must see. */
+  announce(text: string): void
+  flush(): void
+}
+
+/** Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. */
+export function openLog(level: LogLevel, write?: (line: string) => void): Log {
+  const out = write ? null : new sonicBoom.SonicBoom({ fd: 1, minLength: 4096, sync: false, periodicFlush: 200 })
+  const emit = write ?? ((line: string) => out?.write(line))
+  const least = levels.indexOf(level)
+  const log = Object.fromEntries(
+    levels.map((name, rank) => [name, rank > least ? () => {} : (text: string) => emit(`${new Date().toISOString()} ${name.toUpperCase()} ${printable(text)}\n`)]),
+  ) as Record<LogLevel, (text: string) => void>
+  return { ...log, announce: (text) => emit(`${printable(text)}\n`), flush: () => out?.flushSync() }
+}
+
+// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
+
+/** The text with control characters escaped, so that nobody can forge a line. */
+function printable(text: string): string {
+  return text.replace(control, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

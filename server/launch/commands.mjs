@@ -1,0 +1,70 @@
+import { ensureConsole } from './console.mjs'
+import { nodePath, run } from './process.mjs'
+import { makeEnvironmentFile } from './start.mjs'
+
+export { buildConsole as build } from './console.mjs'
+
+// What `npm run lint` holds the sources to, cheapest first.
+const checks = {
+  format: ['oxfmt', '--check'],
+  lint: ['oxlint', '--type-aware', '--deny-warnings'],
+  templates: ['eslint', '--config', 'web/eslint.config.js', '--max-warnings', '0', '--no-error-on-unmatched-pattern', 'web/**/*.vue'],
+  types: ['tsc'],
+  'console types': ['vue-tsc', '--project', 'web'],
+  'unused code': ['knip'],
+}
+
+/** All tests, or those that vitest's arguments choose. */
+export async function test(args) {
+  await ensureConsole() // the browser tests use it
+  return run(nodePath(), ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args])
+}
+
+/** Every check of the sources, even after one failed: all faults are worth knowing at once. */
+export async function lint() {
+  await ensureConsole() // makes the types of the console's operations
+  const failed = []
+  for (const [name, [program, ...args]] of Object.entries(checks)) {
+    const started = Date.now()
+    const code = await run(program, args)
+    console.log(`${code === 0 ? 'ok    ' : 'failed'} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+    if (code !== 0) failed.push(name)
+  }
+  if (failed.length > 0) console.error(`Failed: ${failed.join(', ')}.`)
+  return failed.length > 0 ? 1 : 0
+}
+
+/** What a change must pass. The tests come last, so that their tally ends the output. */
+export async function check(args) {
+  const linted = await lint()
+  const tested = await test(args)
+  return linted || tested
+}
+
+/** Rewrites the sources in the house format. */
+export function format() {
+  return run('oxfmt', ['--write'])
+}
+
+/** The API, restarted on changes, behind vite's server, which shows changes of the console at once. */
+export async function dev() {
+  makeEnvironmentFile()
+  const url = 'http://localhost:5173' // cookies, origin checks and links must fit the address in the browser
+  const settings = '--env-file-if-exists=.env'
+  const api = run(nodePath(), [settings, '--watch', '--watch-preserve-output', 'server/main.ts'], { SERVER_URL: url })
+  const vite = run(nodePath(), [settings, 'node_modules/vite/bin/vite.js', 'web'])
+  const code = await Promise.race([api, vite])
+  process.emit('SIGTERM', 'SIGTERM') // passed on to the other one
+  await Promise.all([api, vite])
+  return code
+}
+
+/** Measurements; not part of the tests. */
+export function bench(args) {
+  return run(nodePath(), ['test/bench/run.ts', ...args])
+}
+
+/** Prints the GraphQL schema that the code makes. */
+export function schema(args) {
+  return run(nodePath(), ['server/print-schema.ts', ...args])
+}

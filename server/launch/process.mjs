@@ -1,0 +1,45 @@
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { constants } from 'node:os'
+import { delimiter, resolve } from 'node:path'
+
+/** Whether the running Node loads TypeScript by itself, as it does from 22.18 on. */
+export function isCapable() {
+  const [major, minor] = process.versions.node.split('.').map(Number)
+  return major > 22 || (major === 22 && minor >= 18)
+}
+
+/** The Node to run TypeScript with: the one that came with the dependencies, else the running one. */
+export function nodePath() {
+  const installed = resolve('node_modules/.bin/node')
+  if (existsSync(installed)) return installed
+  if (isCapable()) return process.execPath
+  return fail(
+    `Snug needs Node 22.18 or newer, and none comes with its dependencies for ${process.platform} ${process.arch}. This is Node ${process.versions.node}.`,
+  )
+}
+
+/**
+ * Runs a program in the foreground, programs of the dependencies before those of the machine, and passes signals on to it.
+ * Gives its exit code; 128 + n when signal n ended it, as shells do.
+ */
+export function run(program, args = [], env = {}) {
+  const path = [resolve('node_modules/.bin'), process.env.PATH].join(delimiter)
+  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, PATH: path, ...env } })
+  const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
+  const pass = (signal) => child.kill(signal)
+  for (const signal of signals) process.on(signal, pass)
+  return new Promise((done) => {
+    child.on('error', (error) => fail(`${program} could not be started: ${error.message}`))
+    child.on('exit', (code, signal) => {
+      for (const name of signals) process.off(name, pass)
+      done(code ?? 128 + constants.signals[signal])
+    })
+  })
+}
+
+/** Says what is wrong and ends the process. */
+export function fail(message, code = 1) {
+  console.error(message)
+  process.exit(code)
+}

@@ -1,0 +1,59 @@
+import { createApp } from './app.ts'
+import { type Config, ConfigError, describeConfig, readConfig } from './config.ts'
+import { openLog } from './http/log.ts'
+import { regularly } from './jobs/regularly.ts'
+import { openServices } from './open-services.ts'
+import { collectGarbage } from './uploads/collect.ts'
+import { announceSetupCode } from './setup/service.ts'
+import { version } from './version.ts'
+
+/** Requests that are under way get this long to end after a signal. */
+const drainMs = 10_000
+const collectEveryMs = 10 * 60_000
+
+const config = configOrExit()
+const log = openLog(config.LOG_LEVEL)
+try {
+  await serve(config)
+} catch (error) {
+  log.error(error instanceof Error ? error.message : String(error))
+  log.flush()
+  process.exit(1)
+}
+
+async function serve(config: Config): Promise<void> {
+  log.info(`Snug ${version}`)
+  for (const line of describeConfig(config)) log.info(line)
+  const services = await openServices(config, log)
+  const app = await createApp(services)
+  await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
+  const stopCollecting = regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services))
+  await announceSetupCode(services)
+  log.announce(`Snug is ready: ${config.SERVER_URL}`)
+  log.flush()
+
+  let stopping = false
+  const stop = async (signal: string) => {
+    if (stopping) return
+    stopping = true
+    log.info(`${signal}: stopping`)
+    setTimeout(() => process.exit(1), drainMs).unref()
+    stopCollecting()
+    await app.close()
+    await services.database.close()
+    log.flush()
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
+}
+
+function configOrExit(): Config {
+  try {
+    return readConfig()
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    process.stderr.write(`${error.problems.join('\n')}\n`)
+    // EX_CONFIG of sysexits.h.
+    process.exit(78)
+  }
+}

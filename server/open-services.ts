@@ -1,0 +1,21 @@
+import { openFilesystemBlobs } from './blobs/filesystem.ts'
+import type { Config } from './config.ts'
+import { openDatabase } from './db/orm.ts'
+import { deriveKeys } from './http/keys.ts'
+import { openLimits } from './http/limits.ts'
+import type { Log } from './http/log.ts'
+import type { Services } from './services.ts'
+
+/** Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement. */
+export async function openServices(config: Config, log: Log, options: { now?: () => Date; onQuery?: (sql: string) => void } = {}): Promise<Services> {
+  const database = await openDatabase(config, options.onQuery)
+  return {
+    config,
+    database,
+    blobs: await openFilesystemBlobs(config.BLOB_PATH),
+    keys: deriveKeys(config.JWT_SECRET),
+    limits: openLimits(database.reads.pool),
+    log,
+    now: options.now ?? (() => new Date()),
+  }
+}

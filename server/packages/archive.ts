@@ -1,0 +1,46 @@
+import type { Readable } from 'node:stream'
+import { byteCache, type ByteCache } from '../http/byte-cache.ts'
+import type { Services } from '../services.ts'
+import { parseVersion } from './version.ts'
+
+/** What is known of an archive without touching its bytes. */
+export type ArchiveFacts = { sha256: string; bytes: number; crc32c: string }
+
+/** The archive of a version, or null. */
+export async function findArchive({ database }: Pick<Services, 'database'>, name: string, version: string): Promise<ArchiveFacts | null> {
+  const row = await database.reads.get<{ sha256: string; bytes: number | string; crc32c: string }>(
+    `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
+     from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`,
+    name,
+    version,
+  )
+  // PostgreSQL hands out 64-bit integers as text.
+  return row ? { ...row, bytes: Number(row.bytes) } : null
+}
+
+/** Name and version in `<name>-<version>.tar.gz`: names have no hyphen, versions may. Null when it is no such file name. */
+export function splitArchiveName(file: string): { name: string; version: string } | null {
+  const [, name = '', version = ''] = /^([a-z][a-z0-9_]{0,63})-(.+)\.tar\.gz$/.exec(file) ?? []
+  return name && parseVersion(version) ? { name, version } : null
+}
+
+/** The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream. */
+export async function openArchive({ blobs }: Pick<Services, 'blobs'>, { sha256, bytes }: ArchiveFacts, range?: { start: number; end: number }): Promise<Buffer | Readable> {
+  if (bytes > largestKept) return blobs.open(sha256, range)
+  const cache = cacheOf(blobs)
+  let content = cache.get(sha256)
+  if (!content) cache.set(sha256, (content = await blobs.read(sha256)))
+  return range ? content.subarray(range.start, range.end + 1) : content
+}
+
+/** Most packages are smaller than this; what is larger is worth a file handle. */
+const largestKept = 256 * 1024
+const cacheBytes = 64 * 1024 ** 2
+
+const caches = new WeakMap<Services['blobs'], ByteCache<Buffer>>()
+
+function cacheOf(blobs: Services['blobs']): ByteCache<Buffer> {
+  let cache = caches.get(blobs)
+  if (!cache) caches.set(blobs, (cache = byteCache(cacheBytes, (content) => content.length)))
+  return cache
+}

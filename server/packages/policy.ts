@@ -1,0 +1,20 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { isServerAdmin, type Viewer } from '../users/policy.ts'
+import { PackageUploader } from './entity.ts'
+
+type PackageKey = { id: string }
+
+/** Whoever may add versions: a named uploader or a server admin (decisions §3). The scope `write` is asked for at the door. */
+export async function canPublish(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
+  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg))
+}
+
+/** Whoever may change a package's options, uploaders and owner: a named uploader or a server admin (decisions §3, "package admin"). */
+export async function canAdminister(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
+  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg))
+}
+
+/** Whether the person is named as an uploader. */
+export async function isUploader(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
+  return (await em.findOne(PackageUploader, { package: pkg.id, user: viewer.id })) !== null
+}

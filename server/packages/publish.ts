@@ -1,0 +1,121 @@
+import { LockMode, UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict, insufficientPermissions } from '../errors.ts'
+import type { InspectedPackage } from '../uploads/validate.ts'
+import { User } from '../users/entity.ts'
+import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
+import { latestOf, latestPrereleaseOf } from './latest.ts'
+import { canPublish } from './policy.ts'
+import { versionKey } from './version-key.ts'
+import { isPrerelease } from './version.ts'
+
+/** A checked archive whose bytes are stored, or about to be. */
+export type Submission = InspectedPackage & { archive: { sha256: string; bytes: number; crc32c: string } }
+
+/**
+ * Whether the caller may publish this now; asked before the bytes are stored, and again in the transaction.
+ * @throws ApiError InsufficientPermissions; Conflict when the version exists with other bytes.
+ */
+export async function admit({ em, viewer }: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
+  const pkg = await em.findOne(Package, { name: submission.pubspec.name })
+  if (!pkg) return { isNewName: true }
+  if (!(await canPublish(em, viewer, pkg))) throw notYours(pkg.name)
+  await publishedAlready(em, pkg, submission)
+  return { isNewName: false }
+}
+
+type Circumstances = {
+  /** Whether nobody had the name when the caller was admitted. */
+  isNewName: boolean
+  /** Work that is committed with the version, or not at all. */
+  alongWith: (em: EntityManager) => Promise<unknown>
+}
+
+/**
+ * Publishes a version in one transaction; its commit is what makes it visible. Its cost does not depend on how many versions there are.
+ * The same bytes again change nothing.
+ * @throws ApiError InsufficientPermissions; Conflict when the version, or the new name, was taken by somebody faster.
+ */
+export async function publish(context: SignedInContext, submission: Submission, circumstances: Circumstances): Promise<void> {
+  for (let attemptsLeft = 3; ; attemptsLeft--) {
+    try {
+      return await context.em.fork().transactional((em) => publishWithin(em, context, submission, circumstances))
+    } catch (error) {
+      // Two made the same new name at once: the second attempt finds the other's package and judges it.
+      if (!(error instanceof UniqueConstraintViolationException)) throw error
+      if (attemptsLeft === 1) throw conflict('Somebody else is publishing this package at the same time. Try again.')
+    }
+  }
+}
+
+async function publishWithin(em: EntityManager, context: SignedInContext, submission: Submission, { isNewName, alongWith }: Circumstances): Promise<void> {
+  const { viewer, ip } = context
+  const { name, version } = submission.pubspec
+  const publishedAt = context.now()
+  const existing = await em.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if (existing && !(await canPublish(em, viewer, existing))) throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(name)
+  await alongWith(em)
+  if (existing && (await publishedAlready(em, existing, submission))) return
+  const pkg = existing ?? createPackage(em, context, submission, publishedAt)
+  createVersion(em, context, pkg, submission, publishedAt)
+  if (existing) await advance(em, existing, submission, publishedAt)
+  audit(em, { kind: 'package.version_published', actor: viewer, summary: `${viewer.displayName} published ${name} ${version}`, package: name, version, ip })
+}
+
+function createPackage(em: EntityManager, { viewer, ip }: SignedInContext, { pubspec }: Submission, createdAt: Date): Package {
+  const { name, version, description } = pubspec
+  const latestPrerelease = isPrerelease(version) ? version : null
+  const pkg = em.create(Package, { name, description, latestVersion: version, latestPrerelease, revision: 1, createdAt, updatedAt: createdAt })
+  em.create(PackageUploader, { package: pkg, user: em.getReference(User, viewer.id) })
+  audit(em, { kind: 'package.created', actor: viewer, summary: `${viewer.displayName} created the package ${name}`, package: name, ip })
+  return pkg
+}
+
+function createVersion(em: EntityManager, { viewer }: SignedInContext, pkg: Package, submission: Submission, createdAt: Date): void {
+  const { pubspec, archive } = submission
+  const version = em.create(PackageVersion, {
+    package: pkg,
+    version: pubspec.version,
+    sortKey: versionKey(pubspec.version),
+    isPrerelease: isPrerelease(pubspec.version),
+    publishedBy: em.getReference(User, viewer.id),
+    archiveSha256: archive.sha256,
+    archiveBytes: archive.bytes,
+    archiveCrc32c: archive.crc32c,
+    pubspec: JSON.stringify(pubspec.document),
+    createdAt,
+  })
+  for (const kind of documentKinds) {
+    const document = submission[kind]
+    if (document) em.create(VersionDocument, { version, kind, path: document.path, content: document.text })
+  }
+}
+
+/** Moves the pointers of a package that gets another version: only the versions that they name now can keep them. */
+async function advance(em: EntityManager, pkg: Package, { pubspec }: Submission, updatedAt: Date): Promise<void> {
+  const { version, description } = pubspec
+  const latest = await em.findOne(PackageVersion, { package: pkg, version: pkg.latestVersion }, { fields: ['retractedAt'] })
+  const candidates = [
+    { version: pkg.latestVersion, retracted: latest === null || latest.retractedAt !== null },
+    ...(pkg.latestPrerelease ? [{ version: pkg.latestPrerelease, retracted: false }] : []),
+    { version, retracted: false },
+  ]
+  pkg.latestVersion = latestOf(candidates)?.version ?? version
+  pkg.latestPrerelease = latestPrereleaseOf(candidates)?.version ?? null
+  if (pkg.latestVersion === version) pkg.description = description
+  pkg.revision += 1
+  pkg.updatedAt = updatedAt
+}
+
+/** Whether exactly this is published; a version never changes. */
+async function publishedAlready(em: EntityManager, pkg: Package, { pubspec, archive }: Submission): Promise<boolean> {
+  const published = await em.findOne(PackageVersion, { package: pkg, version: pubspec.version }, { fields: ['archiveSha256'] })
+  if (published && published.archiveSha256 !== archive.sha256) {
+    throw conflict(`${pubspec.name} ${pubspec.version} is published already, with other contents. A version never changes: raise the version number.`)
+  }
+  return published !== null
+}
+
+const notYours = (name: string) => insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.`)

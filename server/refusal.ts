@@ -1,0 +1,33 @@
+import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
+import type { Context } from './context.ts'
+import { type ApiError, insufficientPermissions, missingAuthentication } from './errors.ts'
+
+/** The error for a request that lacks a scope: 401 for nobody, 403 with the reason for somebody (interface §5). */
+export function refusal(context: Context, failure: AuthFailure): ApiError {
+  const { viewer, credential, config } = context
+  if (!viewer || !credential) return nobody(context)
+  if (credential.kind === 'session' && viewer.mustChangePassword) {
+    return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+  }
+  const lacking = lackingScope(failure)
+  if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
+  if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
+  if (lacking && credential.kind === 'token') {
+    return insufficientPermissions(`This access token lacks the scope "${lacking}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`)
+  }
+  return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
+}
+
+/** The 401: whether a credential was missing or useless shows only in the advice. */
+export function nobody({ request, config }: Context): ApiError {
+  const advice = `Create a token at ${config.SERVER_URL}/settings/tokens and add it with: dart pub token add ${config.SERVER_URL}`
+  return missingAuthentication(request.headers.authorization === undefined ? `Authentication is required. ${advice}` : `The token is invalid, expired or revoked. ${advice}`)
+}
+
+function lackingScope(failure: AuthFailure): string | null {
+  if (failure.kind === AuthScopeFailureType.AuthScope) return failure.scope === 'scope' ? String(failure.parameter) : failure.scope
+  if (failure.kind === AuthScopeFailureType.AnyAuthScopes || failure.kind === AuthScopeFailureType.AllAuthScopes) {
+    return failure.failures.map(lackingScope).find((scope) => scope !== null) ?? null
+  }
+  return null
+}

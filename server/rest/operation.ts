@@ -1,0 +1,36 @@
+import { type DocumentNode, execute, type GraphQLSchema, Kind, type OperationDefinitionNode, parse, validate } from 'graphql'
+import type { Context } from '../context.ts'
+import { guardChange } from '../context.ts'
+import type { Data, Route } from './route.ts'
+import { toApiError } from './failures.ts'
+import { variablesReader } from './variables.ts'
+
+export type CompiledOperation = {
+  isMutation: boolean
+  document: DocumentNode
+  definition: OperationDefinitionNode
+  /** Runs it for this request; throws an ApiError when anything fails. */
+  run(context: Context): Promise<Data>
+}
+
+/**
+ * Parses and validates a route's operation once, at start.
+ * @throws Error when it does not fit the schema, so that a wrong table never serves.
+ */
+export function compileOperation(schema: GraphQLSchema, route: Route): CompiledOperation {
+  const text = route.operation.trimStart().startsWith('{') ? `query ${route.operation}` : route.operation
+  const document = parse(text, { noLocation: true })
+  const [problem] = validate(schema, document)
+  if (problem) throw new Error(`${route.method} ${route.path} does not fit the schema: ${problem.message}`)
+  const definition = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)
+  if (!definition) throw new Error(`${route.method} ${route.path} names no operation`)
+  const isMutation = definition.operation === 'mutation'
+  const readVariables = variablesReader(schema, definition, route)
+  async function run(context: Context): Promise<Data> {
+    if (isMutation) guardChange(context)
+    const result = await execute({ schema, document, contextValue: context, variableValues: readVariables(context.request) })
+    if (result.errors?.[0]) throw toApiError(result.errors[0])
+    return result.data as Data
+  }
+  return { isMutation, document, definition, run }
+}

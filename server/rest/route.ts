@@ -1,0 +1,71 @@
+import type { HTTPMethods } from 'fastify'
+import type { Context } from '../context.ts'
+
+export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
+
+/** The data of an executed operation, by the names it selects. */
+export type Data = Record<string, unknown>
+
+/** What turns an operation's data into the answer. */
+export type Answer =
+  /** The value at this dotted path of the data. */
+  | string
+  /** `{"status": "ok"}`. */
+  | typeof ok
+  /** A page: the connection at this root field, as `{<plural>, page, pageSize, totalCount, totalPages}`. */
+  | { page: string; of: string }
+  /** Anything else; `schema` says what, for the reference. */
+  | { from: (data: Data, context: Context) => unknown; schema?: object }
+
+export type RouteOptions = {
+  /** One line for the reference. */
+  summary?: string
+  /** 200 unless said otherwise. */
+  status?: 200 | 201 | 202
+  /** Without it, the data itself is the answer. */
+  answer?: Answer
+  /** Path parameters or body fields that hold a plain id, and the type whose global id the operation wants. */
+  ids?: Record<string, string>
+  /** Works before the first owner exists. */
+  beforeSetup?: boolean
+  /** Pub endpoints answer with pub's own media type. */
+  pub?: boolean
+}
+
+/** An endpoint without a body of its own: it names an operation, which runs on the same schema as every other. */
+export type Route = RouteOptions & { kind: 'operation'; method: Method; path: string; operation: string }
+
+/** An endpoint for what GraphQL cannot carry: bytes, redirects, and the hottest reads. It calls the same services and policies. */
+export type BinaryRoute = {
+  kind: 'binary'
+  method: Method
+  path: string
+  summary: string
+  /** Gets a context whose caller is known, but not yet checked. It answers through `context.reply` and returns that reply. */
+  handler: (context: Context) => Promise<unknown>
+  beforeSetup?: boolean
+  /** What the body may be, when it is not JSON: the handler reads `request.raw` or `request.body` itself. */
+  consumes?: string[]
+  /** What it answers with, for the reference: media types by status. */
+  produces?: Record<number, { description: string; type?: string }>
+  /** Query parameters by name, for the reference. */
+  query?: Record<string, string>
+}
+
+/** Answers with `{"status": "ok"}`. */
+export const ok = Symbol('ok')
+
+/** `route('GET /api/things/:id', 'query ($id: ID!) { thing(id: $id) { name } }', { answer: 'thing' })` */
+export function route(endpoint: `${Method} /${string}`, operation: string, options: RouteOptions = {}): Route {
+  return { kind: 'operation', ...split(endpoint), operation, ...options }
+}
+
+/** `binary('GET /api/things/:id/bytes', { summary: '…', handler })` */
+export function binary(endpoint: `${Method} /${string}`, options: Omit<BinaryRoute, 'kind' | 'method' | 'path'>): BinaryRoute {
+  return { kind: 'binary', ...split(endpoint), ...options }
+}
+
+const split = (endpoint: string) => {
+  const [method, path] = endpoint.split(' ') as [Method, string]
+  return { method, path }
+}

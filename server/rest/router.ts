@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { GraphQLSchema } from 'graphql'
+import { type Context, createContext } from '../context.ts'
+import { methodNotAllowed } from '../errors.ts'
+import type { Services } from '../services.ts'
+import { requireSetup } from '../setup/gate.ts'
+import { compileOperation } from './operation.ts'
+import { type Answer, type BinaryRoute, type Data, type Method, ok, type Route } from './route.ts'
+import { pageNumber, pageSize } from './variables.ts'
+
+const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
+
+/**
+ * Puts the table's endpoints on the server. A path answers the methods it does not have with 405.
+ * @throws Error when a route does not fit the schema.
+ */
+export function mountRoutes(app: FastifyInstance, services: Services, schema: GraphQLSchema, table: readonly (Route | BinaryRoute)[]): void {
+  for (const route of table) {
+    app.route({ method: route.method, url: route.path, handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route) })
+  }
+  for (const [path, allowed] of methodsByPath(table)) {
+    const allow = allowed.join(', ')
+    const others = methods.filter((method) => !allowed.includes(method))
+    app.route({ method: [...others, 'OPTIONS'], url: path, handler: (_request, reply) => Promise.reject((reply.header('allow', allow), methodNotAllowed(allow))) })
+  }
+}
+
+function operationHandler(services: Services, schema: GraphQLSchema, route: Route): RouteHandlerMethod {
+  const operation = compileOperation(schema, route)
+  const type = `application/${route.pub ? 'vnd.pub.v2+json' : 'json'}; charset=utf-8`
+  return async function handle(request: FastifyRequest, reply: FastifyReply) {
+    if (!route.beforeSetup) await requireSetup(services)
+    const context = await createContext(services, request, reply)
+    const data = await operation.run(context)
+    reply.header('cache-control', 'private, no-cache')
+    return reply.code(route.status ?? 200).type(type).send(JSON.stringify(answerOf(route.answer, data, context)))
+  }
+}
+
+function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMethod {
+  return async function handle(request: FastifyRequest, reply: FastifyReply) {
+    if (!route.beforeSetup) await requireSetup(services)
+    return route.handler(await createContext(services, request, reply))
+  }
+}
+
+function answerOf(answer: Answer | undefined, data: Data, context: Context): unknown {
+  if (answer === undefined) return data
+  if (answer === ok) return { status: 'ok' }
+  if (typeof answer === 'string') return answer.split('.').reduce<unknown>((value, key) => (value as Data | null)?.[key], data)
+  if ('from' in answer) return answer.from(data, context)
+  return pageOf(data[answer.page] as Connection, answer.of, pageNumber((context.request.query as Data).page))
+}
+
+type Connection = { nodes?: unknown[]; edges?: unknown[]; totalCount: number }
+
+function pageOf(connection: Connection, plural: string, page: number) {
+  const { nodes, edges, totalCount } = connection
+  return { [plural]: nodes ?? edges, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
+}
+
+function methodsByPath(table: readonly (Route | BinaryRoute)[]): Map<string, string[]> {
+  const paths = new Map<string, string[]>()
+  for (const { method, path } of table) {
+    const allowed = paths.get(path) ?? []
+    paths.set(path, [...allowed, method, ...(method === 'GET' ? ['HEAD'] : [])])
+  }
+  return paths
+}

@@ -1,0 +1,107 @@
+import type { FastifyRequest } from 'fastify'
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import {
+  getNamedType,
+  type GraphQLInputType,
+  type GraphQLSchema,
+  GraphQLInputObjectType,
+  isEnumType,
+  isInputObjectType,
+  isListType,
+  isNonNullType,
+  Kind,
+  type OperationDefinitionNode,
+  typeFromAST,
+} from 'graphql'
+import { invalidInput } from '../errors.ts'
+import type { Route } from './route.ts'
+
+type Values = Record<string, unknown>
+
+/** The page size of every REST list (decisions §1). */
+export const pageSize = 50
+
+/**
+ * Makes the function that fills an operation's variables from a request. `$input` takes the JSON body's fields and path parameters by name;
+ * any other variable is a path parameter, else a query parameter, read as its type says; `$page` also gives `$offset`. Fields that
+ * the schema does not know are ignored (decisions §1).
+ */
+export function variablesReader(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Values {
+  const variables = (definition.variableDefinitions ?? []).map((node) => ({
+    name: node.variable.name.value,
+    type: typeFromAST(schema, node.type as never) as GraphQLInputType,
+    required: node.type.kind === Kind.NON_NULL_TYPE,
+  }))
+  return (request) => {
+    const path = withGlobalIds(request.params as Record<string, string>, route.ids)
+    const query = request.query as Record<string, unknown>
+    const values: Values = {}
+    for (const { name, type } of variables) {
+      if (isInputObjectType(getNamedType(type)) && name === 'input') values[name] = inputValue(getNamedType(type) as GraphQLInputObjectType, request.body, path, route)
+      else if (name === 'offset') values[name] = (pageNumber(query.page) - 1) * pageSize
+      else if (path[name] !== undefined) values[name] = path[name]
+      else if (query[name] !== undefined && query[name] !== '') values[name] = fromText(name, type, query[name])
+    }
+    return values
+  }
+}
+
+/** The `page` of a list: 1 when absent; anything but a positive integer is refused. */
+export function pageNumber(value: unknown): number {
+  if (value === undefined) return 1
+  if (typeof value !== 'string' || !/^[1-9]\d{0,8}$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
+  return Number(value)
+}
+
+function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<string, string> {
+  if (!ids) return path
+  return Object.fromEntries(Object.entries(path).map(([name, value]) => [name, ids[name] ? encodeGlobalID(ids[name], value) : value]))
+}
+
+function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<string, string>, route: Route): unknown {
+  if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body))) throw invalidInput('The body must be a JSON object.')
+  const fields = { ...knownFields(type, (body ?? {}) as Values), ...path }
+  for (const [name, typename] of Object.entries(route.ids ?? {})) {
+    if (!(name in path) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
+  }
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => name in type.getFields()))
+}
+
+function knownFields(type: GraphQLInputObjectType, value: Values): Values {
+  const known: Values = {}
+  for (const [name, field] of Object.entries(type.getFields())) {
+    if (!Object.hasOwn(value, name)) continue
+    known[name] = within(field.type, value[name])
+  }
+  return known
+}
+
+function within(type: GraphQLInputType, value: unknown): unknown {
+  const bare = isNonNullType(type) ? type.ofType : type
+  if (isListType(bare)) return Array.isArray(value) ? value.map((entry) => within(bare.ofType as GraphQLInputType, entry)) : refuseSingle(value)
+  // REST writes the words of an enum in lower case.
+  if (isEnumType(bare) && typeof value === 'string') return value === value.toLowerCase() ? value.toUpperCase() : `"${value}"`
+  if (isInputObjectType(bare) && typeof value === 'object' && value !== null && !Array.isArray(value)) return knownFields(bare, value as Values)
+  return value
+}
+
+// GraphQL would take a single value for a list of one; the interface calls it a wrong type.
+function refuseSingle(value: unknown): unknown {
+  if (value === null) return value
+  throw invalidInput('The request does not fit: expected a list.')
+}
+
+function fromText(name: string, type: GraphQLInputType, value: unknown): unknown {
+  if (Array.isArray(value)) throw invalidInput(`${name}: give it once.`, name)
+  const kind = String(getNamedType(type))
+  if (kind === 'Int' && typeof value === 'string') {
+    if (/^-?\d{1,9}$/.test(value)) return Number(value)
+    throw invalidInput(`${name}: must be a whole number.`, name)
+  }
+  if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type) as GraphQLInputType, value)
+  if (kind === 'Boolean') {
+    if (value === 'true' || value === 'false') return value === 'true'
+    throw invalidInput(`${name}: must be true or false.`, name)
+  }
+  return value
+}

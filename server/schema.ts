@@ -1,0 +1,36 @@
+import './scalars.ts'
+import './users/schema.ts'
+import './sessions/schema.ts'
+import './tokens/schema.ts'
+import './setup/schema.ts'
+import './health/server.ts'
+import './health/schema.ts'
+// import './packages/schema.ts'
+// import './uploads/schema.ts'
+// import './search/schema.ts'
+import { defaultFieldResolver, type GraphQLObjectType, lexicographicSortSchema, printSchema } from 'graphql'
+import { builder } from './builder.ts'
+import type { Context } from './context.ts'
+import { requireSetup } from './setup/gate.ts'
+
+/** The one schema that both doors execute. */
+export const schema = gated()
+
+/** `schema.graphql`, sorted, so that a change shows as a change. */
+export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
+
+/** Every root field but those marked `beforeSetup` waits for the first owner. */
+function gated() {
+  const built = builder.toSchema()
+  for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
+    for (const field of Object.values(type.getFields())) {
+      if (field.extensions.beforeSetup) continue
+      const resolve = field.resolve ?? defaultFieldResolver
+      field.resolve = async (root, args, context, info) => {
+        await requireSetup(context)
+        return resolve(root, args, context, info)
+      }
+    }
+  }
+  return built
+}

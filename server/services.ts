@@ -1,0 +1,18 @@
+import type { BlobStore } from './blobs/store.ts'
+import type { Config } from './config.ts'
+import type { Database } from './db/orm.ts'
+import type { Keys } from './http/keys.ts'
+import type { Limits } from './http/limits.ts'
+import type { Log } from './http/log.ts'
+
+/** What lives as long as the server and is handed to every request. */
+export type Services = {
+  config: Config
+  database: Database
+  blobs: BlobStore
+  keys: Keys
+  limits: Limits
+  log: Log
+  /** The clock; tests bring their own. */
+  now: () => Date
+}

@@ -1,0 +1,73 @@
+import type { FastifyRequest } from 'fastify'
+import { toDate, type Reads } from '../db/reads.ts'
+import { isSecure, sessionCookie } from '../http/cookies.ts'
+import { hmac, type Keys, sha256 } from '../http/keys.ts'
+import type { Scope } from '../tokens/entity.ts'
+import type { Role } from '../users/entity.ts'
+import type { Credential, Viewer } from '../users/policy.ts'
+
+export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
+
+type UserRow = {
+  user_id: string
+  email: string
+  display_name: string
+  role: Role
+  is_active: boolean | number
+  must_change_password: boolean | number
+  user_created_at: number | Date
+  last_login_at: number | Date | null
+}
+type Moment = number | Date
+type TokenRow = UserRow & { id: string; scopes: string; expires_at: Moment | null; last_used_at: Moment | null; created_at: Moment }
+type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Moment }
+
+const userColumns =
+  'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at'
+const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
+const sessionSql = `select s.id, s.expires_at, s.last_used_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
+
+/** Seven days without use end a session (decisions §4). */
+export const sessionIdleMs = 7 * 86_400_000
+
+/**
+ * Who sends this request: by Bearer token, else by session cookie; null when nobody known does. One hash and one keyed read.
+ * A request that carries an Authorization header is never taken for its cookie's owner.
+ */
+export async function authenticate(request: FastifyRequest, reads: Reads, keys: Keys, serverUrl: string, now = new Date()): Promise<Identity | null> {
+  const { authorization } = request.headers
+  if (authorization !== undefined) {
+    const secret = /^Bearer +(svc_pat_[0-9A-Za-z]+) *$/i.exec(authorization)?.[1]
+    return secret ? byToken(await reads.get<TokenRow>(tokenSql, sha256(secret)), now) : null
+  }
+  const cookie = sessionCookie(request, isSecure(request, serverUrl))
+  return cookie ? bySession(await reads.get<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null
+}
+
+function byToken(row: TokenRow | undefined, now: Date): Identity | null {
+  if (!row?.is_active) return null
+  const expiresAt = row.expires_at === null ? null : toDate(row.expires_at)
+  if (expiresAt && expiresAt <= now) return null
+  const credential = { kind: 'token', id: row.id, scopes: row.scopes.split(',') as Scope[], expiresAt } as const
+  return { viewer: viewerOf(row), credential, lastUsedAt: toDate(row.last_used_at ?? 0) }
+}
+
+function bySession(row: SessionRow | undefined, now: Date): Identity | null {
+  if (!row?.is_active) return null
+  const lastUsedAt = toDate(row.last_used_at)
+  if (toDate(row.expires_at) <= now || lastUsedAt.getTime() + sessionIdleMs <= now.getTime()) return null
+  return { viewer: viewerOf(row), credential: { kind: 'session', id: row.id }, lastUsedAt }
+}
+
+function viewerOf(row: UserRow): Viewer {
+  return {
+    id: row.user_id,
+    email: row.email,
+    displayName: row.display_name,
+    role: row.role,
+    isActive: Boolean(row.is_active),
+    mustChangePassword: Boolean(row.must_change_password),
+    createdAt: toDate(row.user_created_at),
+    lastLoginAt: row.last_login_at === null ? null : toDate(row.last_login_at),
+  }
+}

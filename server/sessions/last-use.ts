@@ -1,0 +1,27 @@
+import type { Services } from '../services.ts'
+import type { Identity } from './authenticate.ts'
+
+const interval = 60_000
+
+/**
+ * Writes down that a token or session was used, at most once a minute each (decisions §2). It does not hold the request up:
+ * a write that fails is tried again at the next use.
+ */
+export function keepLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
+  if (now.getTime() - lastUsedAt.getTime() < interval) return
+  if ((writing.get(credential.id) ?? 0) > now.getTime() - interval) return
+  if (writing.size > 10_000) writing.clear()
+  writing.set(credential.id, now.getTime())
+  const table = credential.kind === 'token' ? 'access_tokens' : 'sessions'
+  const moment = database.backend === 'sqlite' ? now.getTime() : now
+  database.orm.em
+    .getConnection()
+    .execute(`update ${table} set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)`, [moment, credential.id, moment])
+    .catch((error: unknown) => {
+      writing.delete(credential.id)
+      log.warning(`last use of ${table} not written: ${String(error)}`)
+    })
+}
+
+// Requests that arrive while the write is under way would otherwise all write the same.
+const writing = new Map<string, number>()

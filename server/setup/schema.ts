@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { builder } from '../builder.ts'
+import { refuseForeignOrigin } from '../http/csrf.ts'
+import { displayName, email, password } from '../users/input.ts'
+import { UserRef } from '../users/schema.ts'
+import { isSetUp } from './gate.ts'
+import { completeSetup, verifySetupCode } from './service.ts'
+
+const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
+  description: 'What a newcomer needs to know of this server.',
+  fields: (t) => ({
+    needsSetup: t.boolean({ description: 'Whether there is no owner yet.', resolve: async (_status, _args, context) => !(await isSetUp(context)) }),
+    signupEnabled: t.boolean({ description: 'Whether people may make accounts for themselves.', resolve: (_status, _args, { config }) => config.SIGNUP_ENABLED }),
+    publicBrowsing: t.boolean({ description: 'Whether some packages can be read without signing in.', resolve: () => false }),
+  }),
+})
+
+builder.queryField('setup', (t) =>
+  t.field({
+    type: SetupStatus,
+    description: 'Where the first run stands.',
+    skipTypeScopes: true,
+    extensions: { beforeSetup: true },
+    resolve: () => ({}),
+  }),
+)
+
+const VerifySetupCodeInput = builder.inputType('VerifySetupCodeInput', {
+  description: 'The code from the server\'s log.',
+  fields: (t) => ({ code: t.string({ required: true, description: 'With or without dashes.', validate: z.string().max(64, 'is not a setup code') }) }),
+})
+
+builder.mutationField('verifySetupCode', (t) =>
+  t.boolean({
+    description: 'Checks the setup code; from then on only your address can complete the setup. Always true.',
+    skipTypeScopes: true,
+    extensions: { beforeSetup: true },
+    args: { input: t.arg({ type: VerifySetupCodeInput, required: true, description: 'The code.' }) },
+    resolve: async (_root, { input }, context) => {
+      refuseForeignOrigin(context.request, context.config.SERVER_URL)
+      await verifySetupCode(context, input.code)
+      return true
+    },
+  }),
+)
+
+const CompleteSetupInput = builder.inputType('CompleteSetupInput', {
+  description: 'The owner\'s account.',
+  fields: (t) => ({
+    email: t.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
+    displayName: t.string({ required: true, description: 'Name for people to read.', validate: displayName }),
+    password: t.string({ required: true, description: 'Password.', validate: password }),
+  }),
+})
+
+builder.mutationField('completeSetup', (t) =>
+  t.field({
+    type: UserRef,
+    description: 'Makes the owner and ends the setup. Sign in afterwards.',
+    skipTypeScopes: true,
+    extensions: { beforeSetup: true },
+    args: { input: t.arg({ type: CompleteSetupInput, required: true, description: 'The account.' }) },
+    resolve: (_root, { input }, context) => {
+      refuseForeignOrigin(context.request, context.config.SERVER_URL)
+      return completeSetup(context, input)
+    },
+  }),
+)

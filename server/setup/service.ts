@@ -1,0 +1,101 @@
+import { randomInt } from 'node:crypto'
+import type { EntityManager } from '@mikro-orm/sql'
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { audit } from '../audit/service.ts'
+import type { Context } from '../context.ts'
+import { insufficientPermissions, invalidInput, notFound } from '../errors.ts'
+import { sha256 } from '../http/keys.ts'
+import { addressKey } from '../http/limits.ts'
+import type { Services } from '../services.ts'
+import { User } from '../users/entity.ts'
+import { emailKey } from '../users/input.ts'
+import { acceptPassword, hashPassword } from '../users/password.ts'
+import { SetupCode } from './entity.ts'
+import { isSetUp } from './gate.ts'
+
+// Letters and digits that nobody confuses. Twelve of them are 59 bits: with five tries in 15 minutes and a new code after 20 failures, nobody guesses that.
+const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
+const codeLifetimeMs = 24 * 3_600_000
+const completionMs = 30 * 60_000
+const mostFailures = 20
+
+/** Makes a fresh setup code and announces it in the log, when there is no owner yet. Older codes are dead from then on. */
+export async function announceSetupCode(services: Services): Promise<void> {
+  if (await isSetUp(services)) return
+  const code = newCode()
+  const em = services.database.fork()
+  em.create(SetupCode, { hash: sha256(normalize(code)), createdAt: services.now() })
+  await em.flush()
+  services.log.announce(`Setup code: ${code}`)
+  services.log.announce(`Open ${services.config.SERVER_URL}/setup and enter it.`)
+}
+
+/**
+ * Checks the setup code; afterwards only the address that sent it can complete the setup, within 30 minutes.
+ * @throws ApiError NotFound after the setup, InvalidInput for a wrong code, InsufficientPermissions when another address was first.
+ */
+export async function verifySetupCode(context: Context, code: string): Promise<void> {
+  const { em, ip, limits, now } = context
+  await refuseAfterSetup(context)
+  await limits.use('setupVerify', addressKey(ip))
+  const current = await newestCode(em)
+  if (!current || current.createdAt.getTime() + codeLifetimeMs <= now().getTime()) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
+  if (current.hash !== sha256(normalize(code))) return refuseWrongCode(context, current)
+  const claimed = await em.nativeUpdate(SetupCode, { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] }, { verifiedIp: ip, verifiedAt: now() })
+  if (!claimed) throw otherAddress()
+}
+
+/**
+ * Makes the owner, from the address that verified the code.
+ * @throws ApiError NotFound after the setup, InsufficientPermissions without a verified code, InvalidInput for the account.
+ */
+export async function completeSetup(context: Context, input: { email: string; displayName: string; password: string }): Promise<User> {
+  const { em, ip, limits, now, config } = context
+  await refuseAfterSetup(context)
+  await limits.use('setupComplete', addressKey(ip))
+  await requireVerified(await newestCode(em), ip, now())
+  const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
+  const passwordHash = await hashPassword(password, config.BCRYPT_COST)
+  const owner = em.create(User, { email: input.email, emailKey: emailKey(input.email), displayName: input.displayName, role: 'owner', passwordHash, createdAt: now() })
+  audit(em, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${input.displayName} set the server up`, ip })
+  em.remove(await em.find(SetupCode, {}))
+  try {
+    await em.flush()
+  } catch (error) {
+    // The database holds at most one owner, so of two completions at once one lands here.
+    if (error instanceof UniqueConstraintViolationException) throw alreadySetUp()
+    throw error
+  }
+  return owner
+}
+
+const newestCode = (em: EntityManager) => em.findOne(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' } })
+
+const alreadySetUp = () => notFound('The server is set up already. Sign in instead.')
+const otherAddress = () =>
+  insufficientPermissions('The code was verified from another address. Restart the server for a new code; behind a proxy, check TRUST_PROXY.')
+
+async function refuseAfterSetup(context: Context): Promise<void> {
+  if (await isSetUp(context)) throw alreadySetUp()
+}
+
+async function refuseWrongCode(context: Context, current: SetupCode): Promise<never> {
+  current.failures += 1
+  await context.em.flush()
+  if (current.failures >= mostFailures) await announceSetupCode(context)
+  throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
+}
+
+async function requireVerified(current: SetupCode | null, ip: string, now: Date): Promise<void> {
+  if (!current?.verifiedAt || !current.verifiedIp) throw insufficientPermissions('Enter the setup code first.')
+  if (current.verifiedIp !== ip) throw otherAddress()
+  if (current.verifiedAt.getTime() + completionMs <= now.getTime()) throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')
+}
+
+/** Upper case, without the dashes and spaces that people add. */
+const normalize = (code: string): string => code.toUpperCase().replace(/[^0-9A-Z]/g, '')
+
+function newCode(): string {
+  const letters = Array.from({ length: 12 }, () => alphabet[randomInt(alphabet.length)]).join('')
+  return letters.replace(/(.{4})(?=.)/g, '$1-')
+}

@@ -1,0 +1,27 @@
+import { type Data, ok, route } from '../rest/route.ts'
+
+const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
+const lowerScopes = (token: unknown) => ({ ...(token as Data), scopes: ((token as Data).scopes as string[]).map((scope) => scope.toLowerCase()) })
+
+export const tokenRoutes = [
+  route('POST /api/auth/keys', `mutation ($input: CreateTokenInput!) { createToken(input: $input) { secret token { ${tokenFields} } } }`, {
+    summary: 'Makes a personal access token; the secret is shown this once.',
+    status: 201,
+    answer: {
+      from: ({ createToken }) => {
+        const { secret, token } = createToken as { secret: string; token: Data }
+        const { id, name, ...rest } = lowerScopes(token)  as Data
+        return { id, name, secret, ...rest }
+      },
+    },
+  }),
+  route('GET /api/auth/keys', `{ me { tokens(first: 100) { nodes { ${tokenFields} lastUsedAt } } } }`, {
+    summary: 'Your tokens, newest first, without their secrets.',
+    answer: { from: ({ me }) => ({ keys: (me as { tokens: { nodes: Data[] } }).tokens.nodes.map(lowerScopes) }) },
+  }),
+  route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
+    summary: 'Revokes a token.',
+    ids: { id: 'AccessToken' },
+    answer: ok,
+  }),
+]

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { builder } from '../builder.ts'
+import { pageByKey } from '../connections.ts'
+import { label } from '../users/input.ts'
+import { UserRef } from '../users/schema.ts'
+import { AccessToken, type Scope } from './entity.ts'
+import { countTokens, createToken, type IssuedToken, listTokens, revokeToken } from './service.ts'
+
+export const TokenScope = builder.enumType('TokenScope', {
+  description: 'What a token may do; each scope includes the ones before it.',
+  values: {
+    READ: { value: 'read', description: 'Browse, search and download.' },
+    WRITE: { value: 'write', description: 'Also publish and change own packages.' },
+    ADMIN: { value: 'admin', description: 'Also administer the server, as far as the role goes.' },
+  } satisfies Record<Uppercase<Scope>, { value: Scope; description: string }>,
+})
+
+export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
+builder.node(AccessTokenRef, {
+  description: 'A personal access token, without its secret.',
+  id: { resolve: (token) => token.id },
+  loadOne: (id, { em, viewer }) => (viewer ? em.findOne(AccessToken, { id, user: viewer.id }) : null),
+  fields: (t) => ({
+    uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
+    name: t.exposeString('name', { description: 'What its owner calls it.' }),
+    prefix: t.exposeString('prefix', { description: 'The first characters of the secret, to tell tokens apart.' }),
+    scopes: t.field({ type: [TokenScope], description: 'What it was made for; its owner\'s role may allow less by now.', resolve: (token) => token.scopes.split(',') as Scope[] }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it was made.', resolve: (token) => token.createdAt }),
+    expiresAt: t.field({ type: 'DateTime', nullable: true, description: 'When it stops working; null for never.', resolve: (token) => token.expiresAt ?? null }),
+    lastUsedAt: t.field({ type: 'DateTime', nullable: true, description: 'When it was last used, to the minute.', resolve: (token) => token.lastUsedAt ?? null }),
+  }),
+})
+
+builder.objectField(UserRef, 'tokens', (t) =>
+  t.connection(
+    {
+      type: AccessTokenRef,
+      nullable: true,
+      description: 'The tokens that are not revoked, newest first; null for anybody but their owner.',
+      resolve: (user, args, { em, viewer }) => {
+        if (viewer?.id !== user.id) return null
+        return pageByKey(args, { keyOf: (token: AccessToken) => token.id, load: (limit, before) => listTokens(em, user.id, { limit, before }), count: () => countTokens(em, user.id) })
+      },
+    },
+    { description: 'A page of tokens.' },
+    { description: 'A token in a page.' },
+  ),
+)
+
+const IssuedTokenRef = builder.objectRef<IssuedToken>('CreateTokenPayload').implement({
+  description: 'A new token.',
+  fields: (t) => ({
+    secret: t.exposeString('secret', { description: 'The secret: shown this once, and never again.' }),
+    token: t.expose('token', { type: AccessTokenRef, description: 'The token itself.' }),
+  }),
+})
+
+const CreateTokenInput = builder.inputType('CreateTokenInput', {
+  description: 'The token to make.',
+  fields: (t) => ({
+    name: t.string({ required: true, description: 'What to call it.', validate: label(100) }),
+    scopes: t.field({ type: [TokenScope], description: 'What it may do, clamped to your role; READ and WRITE when left out.' }),
+    expiresInDays: t.int({ description: 'Its life in days; for ever when left out.', validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish() }),
+  }),
+})
+
+builder.mutationField('createToken', (t) =>
+  t.withAuth({ signedIn: true }).field({
+    type: IssuedTokenRef,
+    description: 'Makes a personal access token for you. The secret is shown this once.',
+    args: { input: t.arg({ type: CreateTokenInput, required: true, description: 'What it may do and how long.' }) },
+    resolve: (_root, { input }, context) => createToken(context, input),
+  }),
+)
+
+const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
+  description: 'The token to revoke.',
+  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+})
+
+const RevokeTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeTokenPayload').implement({
+  description: 'A token that works no more.',
+  fields: (t) => ({ token: t.expose('token', { type: AccessTokenRef, description: 'The revoked token.' }) }),
+})
+
+builder.mutationField('revokeToken', (t) =>
+  t.withAuth({ signedIn: true }).field({
+    type: RevokeTokenPayload,
+    description: 'Revokes one of your tokens at once and for good.',
+    args: { input: t.arg({ type: RevokeTokenInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.id.id) }),
+  }),
+)

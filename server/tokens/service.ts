@@ -1,0 +1,73 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { insufficientPermissions, invalidInput, notFound } from '../errors.ts'
+import { sha256 } from '../http/keys.ts'
+import { User } from '../users/entity.ts'
+import { allowedScopes, includedScopes } from '../users/policy.ts'
+import { AccessToken, type Scope, scopes } from './entity.ts'
+import { newSecret } from './secret.ts'
+
+export type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
+export type IssuedToken = { token: AccessToken; secret: string }
+
+const dayMs = 86_400_000
+
+/**
+ * Makes a personal access token. Its scopes are clamped to the caller's role; a token that makes a token needs `write`, and gives
+ * neither scopes nor a life longer than its own (decisions §4). The secret is returned this once.
+ * @throws ApiError InvalidInput when no scope is left, InsufficientPermissions.
+ */
+export async function createToken({ em, viewer, credential, scopes: held, ip, now }: SignedInContext, input: TokenInput): Promise<IssuedToken> {
+  if (credential.kind === 'token' && !held.has('write')) throw insufficientPermissions('A token needs the scope "write" to make another.')
+  const granted = clampScopes(input.scopes ?? ['read', 'write'], credential.kind === 'token' ? includedScopes(credential.scopes) : scopes, allowedScopes(viewer.role))
+  if (granted.length === 0) throw invalidInput(`scopes: your role (${viewer.role}) allows none of these. It may hold: ${allowedScopes(viewer.role).join(', ')}.`, 'scopes')
+  const createdAt = now()
+  const wanted = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
+  const limit = credential.kind === 'token' ? credential.expiresAt : null
+  const secret = newSecret()
+  const token = em.create(AccessToken, {
+    user: em.getReference(User, viewer.id),
+    name: input.name,
+    hash: sha256(secret),
+    prefix: secret.slice(0, 12),
+    scopes: granted.join(','),
+    createdAt,
+    expiresAt: earlier(wanted, limit),
+  })
+  audit(em, { kind: 'token.created', actor: viewer, user: viewer, summary: `${viewer.displayName} made the token "${input.name}" (${granted.join(', ')})`, ip })
+  await em.flush()
+  return { token, secret }
+}
+
+/**
+ * Revokes one of the caller's own tokens; from the next request on it is worthless. Revoking it again changes nothing.
+ * @throws ApiError NotFound when it is not theirs.
+ */
+export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: string): Promise<AccessToken> {
+  const token = await em.findOne(AccessToken, { id, user: viewer.id })
+  if (!token) throw notFound('You have no token with this id.')
+  if (token.revokedAt) return token
+  token.revokedAt = now()
+  audit(em, { kind: 'token.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} revoked the token "${token.name}"`, ip })
+  await em.flush()
+  return token
+}
+
+/** The caller's tokens that are not revoked, newest first; `before` is the id of the last one of the page before. */
+export function listTokens(em: EntityManager, userId: string, page: { limit: number; before?: string | undefined }): Promise<AccessToken[]> {
+  return em.find(AccessToken, { user: userId, revokedAt: null, ...(page.before && { id: { $lt: page.before } }) }, { orderBy: { id: 'desc' }, limit: page.limit })
+}
+
+/** How many tokens of the caller are not revoked. */
+export const countTokens = (em: EntityManager, userId: string): Promise<number> => em.count(AccessToken, { user: userId, revokedAt: null })
+
+/** What is left of the wanted scopes, in order of strength. */
+function clampScopes(wanted: readonly Scope[], ...bounds: (readonly Scope[])[]): Scope[] {
+  return scopes.filter((scope) => wanted.includes(scope) && bounds.every((bound) => bound.includes(scope)))
+}
+
+function earlier(one: Date | null, other: Date | null): Date | null {
+  if (!one || !other) return one ?? other
+  return one < other ? one : other
+}

@@ -1,0 +1,60 @@
+import type { Readable } from 'node:stream'
+import type { SignedInContext } from '../context.ts'
+import { ApiError, conflict, invalidInput } from '../errors.ts'
+import { admit, publish } from '../packages/publish.ts'
+import { Upload } from './entity.ts'
+import { ownUpload } from './service.ts'
+import { inspectPackage } from './validate.ts'
+
+/** What finishing an upload says; the hash tells which version it was. */
+export type FinishedUpload = { message: string; sha256: string }
+
+/**
+ * Checks what was uploaded and publishes it. Repeating it after success gives the same answer; after a refusal nothing of the upload is left.
+ * @throws ApiError NotFound, PackageRejected, InsufficientPermissions, Conflict.
+ */
+export async function finalizeUpload(context: SignedInContext, uploadId: string): Promise<FinishedUpload> {
+  const { id, message, stagedAs, sha256, bytes, crc32c } = await ownUpload(context, uploadId)
+  if (!sha256 || !stagedAs || !bytes || !crc32c) throw invalidInput('The archive was not uploaded. Send it to the URL that the upload was given, then finish.', 'upload_id')
+  if (message) return { message, sha256 }
+  try {
+    return { message: await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c }), sha256 }
+  } catch (error) {
+    if (error instanceof ApiError) await forget(context, { id, stagedAs })
+    throw error
+  }
+}
+
+type ReceivedUpload = { id: string; stagedAs: string; sha256: string; bytes: number; crc32c: string }
+
+async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
+  const { blobs, config } = context
+  const rules = { serverUrl: config.SERVER_URL, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
+  const inspected = await inspectPackage(await openBytes(context, stagedAs, archive.sha256), rules)
+  const submission = { ...inspected, archive }
+  const { isNewName } = await admit(context, submission)
+  await blobs.promote(stagedAs, archive.sha256)
+  const { name, version } = inspected.pubspec
+  const message = `Successfully uploaded ${name} ${version}: ${config.SERVER_URL}/packages/${name}`.slice(0, 500)
+  await publish(context, submission, { isNewName, alongWith: (em) => em.nativeUpdate(Upload, { id }, { message }) })
+  return message
+}
+
+/** The staged bytes; or the stored ones, when another request is just publishing them. */
+async function openBytes({ blobs }: SignedInContext, stagedAs: string, sha256: string): Promise<Readable> {
+  for (const open of [() => blobs.openStaged(stagedAs), () => blobs.open(sha256)]) {
+    const source = await open().catch(nullWhenMissing)
+    if (source) return source
+  }
+  throw conflict('The uploaded archive was lost on the server. Publish again.')
+}
+
+function nullWhenMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT') return null
+  throw error
+}
+
+async function forget({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
+  await blobs.discard(stagedAs)
+  await em.nativeDelete(Upload, { id, message: null })
+}

@@ -1,0 +1,100 @@
+import { createInflateRaw, crc32, type InflateRaw } from 'node:zlib'
+import { refuse } from './refuse.ts'
+
+type Chunks = AsyncIterable<Buffer>
+
+/** The three stages of a stream pipeline that turn a gzip file into its content. */
+export type GzipStages = [unwrap: (source: Chunks) => Chunks, inflate: InflateRaw, verify: (content: Chunks) => Chunks]
+
+/**
+ * Reads exactly one gzip member with nothing after it (RFC 1952). Node's own gunzip would go on into a second member and overlook trailing zeros,
+ * so header and trailer are read here, and the deflate stream between them must end exactly where the trailer begins.
+ * The stages throw `PackageRejected`, or zlib's error for broken deflate data (`isBrokenDeflate`).
+ */
+export function gzipStages(): GzipStages {
+  const inflate = createInflateRaw({ chunkSize: 64 * 1024 })
+  const seen: { deflated: number; trailer: Buffer } = { deflated: 0, trailer: Buffer.alloc(0) }
+
+  async function* unwrap(source: Chunks) {
+    for await (const chunk of withoutTrailer(withoutHeader(source), (trailer) => (seen.trailer = trailer))) {
+      seen.deflated += chunk.length
+      yield chunk
+    }
+  }
+
+  async function* verify(content: Chunks) {
+    let [checksum, size] = [0, 0]
+    for await (const chunk of content) {
+      checksum = crc32(chunk, checksum)
+      size += chunk.length
+      yield chunk
+    }
+    if (inflate.bytesWritten !== seen.deflated) refuse('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
+    if (seen.trailer.readUInt32LE(0) !== checksum || seen.trailer.readUInt32LE(4) !== size % 2 ** 32) refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
+  }
+
+  return [unwrap, inflate, verify]
+}
+
+/** Whether an error is zlib's complaint about the data it was given. */
+export function isBrokenDeflate(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'Z_DATA_ERROR' || error.code === 'Z_BUF_ERROR')
+}
+
+/** Longest header taken: ten bytes and a file name; more is no package. */
+const maxHeader = 4096
+const trailerLength = 8
+
+async function* withoutHeader(source: Chunks): Chunks {
+  let start: Buffer | null = Buffer.alloc(0)
+  for await (const chunk of source) {
+    if (start === null) {
+      yield chunk
+      continue
+    }
+    start = Buffer.concat([start, chunk])
+    const length = headerLength(start)
+    if (length !== null) {
+      yield start.subarray(length)
+      start = null
+    }
+  }
+  if (start !== null) refuse(start.length === 0 ? 'The uploaded file is empty. Upload a .tar.gz archive.' : truncated)
+}
+
+/** Holds the last eight bytes back and tells them at the end. */
+async function* withoutTrailer(source: Chunks, tell: (trailer: Buffer) => void): Chunks {
+  let held: Buffer = Buffer.alloc(0)
+  for await (const chunk of source) {
+    const all = Buffer.concat([held, chunk])
+    const cut = Math.max(0, all.length - trailerLength)
+    held = all.subarray(cut)
+    if (cut > 0) yield all.subarray(0, cut)
+  }
+  if (held.length < trailerLength) refuse(truncated)
+  tell(held)
+}
+
+/** Bytes of the gzip header, or null while more of it has to come. RFC 1952, section 2.3. */
+function headerLength(start: Buffer): number | null {
+  const magic = [0x1f, 0x8b, 8]
+  if (magic.some((byte, index) => index < start.length && start[index] !== byte)) refuse('The uploaded file is not a gzip archive. Upload a .tar.gz file.')
+  if (start.length < 10) return null
+  const flags = start[3] ?? 0
+  if (flags & 0xe0) refuse('The uploaded file is not a gzip archive: reserved header flags are set.')
+  let end: number | null = 10
+  if (flags & 4) end = start.length < 12 ? null : 12 + start.readUInt16LE(10)
+  if (flags & 8) end = afterZero(start, end)
+  if (flags & 16) end = afterZero(start, end)
+  if (flags & 2 && end !== null) end += 2
+  if ((end ?? start.length) > maxHeader) refuse('The gzip header of the archive is too long. Pack it with `dart pub publish`.')
+  return end !== null && end <= start.length ? end : null
+}
+
+function afterZero(start: Buffer, from: number | null): number | null {
+  if (from === null) return null
+  const zero = start.indexOf(0, from)
+  return zero < 0 ? null : zero + 1
+}
+
+const truncated = 'The archive is cut short. Upload it again.'

@@ -1,0 +1,12 @@
+/** What is wrong with a package name, as a sentence about `name`; null when it may be published. Source: interface §8 and pub's list of reserved words. */
+export function nameFault(name: string): string | null {
+  if (!/^[a-z][a-z0-9_]{0,63}$/.test(name)) return 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
+  return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null
+}
+
+/** The client refuses to read a pubspec with one of these names; words that old packages bear (async, get, …) are not among them. */
+const reservedWords = new Set(
+  `abstract as assert await break case catch class const continue covariant default deferred do else enum export extends external false final finally for
+  hide if implements import in inline interface is late library mixin new null of on operator part required rethrow return sealed set super switch this
+  throw true try type var void while with yield`.split(/\s+/),
+)

@@ -1,0 +1,105 @@
+import { checkExtension, isExtension, maxExtension } from './tar-extension.ts'
+import { refuse } from './refuse.ts'
+
+/** How far a tar may go: bytes of the whole unpacked tar, and entries in it. */
+export type TarLimits = { unpackedBytes: number; entries: number }
+
+/** Where in the tar the watch stands. */
+export type TarFraming = ReturnType<typeof tarFraming>
+
+/** The state of a watch at the start of a tar. */
+export function tarFraming(limits: TarLimits) {
+  return { limits, block: Buffer.alloc(512), filled: 0, body: 0, padding: 0, total: 0, entries: 0, emptyBlocks: 0, extension: noExtension, announced: new Set<string>() }
+}
+
+/**
+ * Watches the next chunk of a tar before its reader sees it, and refuses what readers understand differently or what only serves to exhaust one:
+ * sizes that are not plain octal, PAX records that change a size, sparse files, two names for one entry, anything behind the end mark.
+ * What passes, tar-stream and the client's own reader frame alike. Throws `PackageRejected`.
+ */
+export function watch(tar: TarFraming, chunk: Buffer): void {
+  for (let offset = 0; offset < chunk.length; ) {
+    const taken = step(tar, chunk.subarray(offset))
+    offset += taken
+    tar.total += taken
+    if (tar.total > tar.limits.unpackedBytes) refuse(tooLarge(tar.limits))
+  }
+}
+
+/** The tar is over; throws `PackageRejected` if it ends within an entry. */
+export function watchEnd({ filled, body, padding, announced }: TarFraming): void {
+  if (filled > 0 || body > 0 || padding > 0 || announced.size > 0) refuse('The tar inside the archive is cut short. Pack it again.')
+}
+
+const noExtension: { type: string; content: Buffer[] } | null = null
+const emptyBlock = Buffer.alloc(512)
+/** One mebibyte: writers of tar pad to at most a few hundred blocks. */
+const maxEmptyBlocks = 2048
+const files = '0\0'
+/** Links and devices pass here; they are refused by name once tar-stream has read it. */
+const entryTypes = `${files}123456`
+
+const tooLarge = ({ unpackedBytes }: TarLimits) => `The archive unpacks to more than ${unpackedBytes} bytes, the limit. Leave out what the package's users do not need.`
+
+/** Takes one piece of what has come and says how long it was. */
+function step(tar: TarFraming, rest: Buffer): number {
+  if (tar.body > 0) return takeBody(tar, rest.subarray(0, tar.body))
+  if (tar.padding > 0) return takePadding(tar, Math.min(tar.padding, rest.length))
+  const copied = rest.copy(tar.block, tar.filled)
+  tar.filled = (tar.filled + copied) % 512
+  if (tar.filled === 0) takeHeader(tar)
+  return copied
+}
+
+function takeBody(tar: TarFraming, piece: Buffer): number {
+  tar.body -= piece.length
+  tar.extension?.content.push(piece)
+  if (tar.extension && tar.body === 0) {
+    checkExtension(tar.extension.type, Buffer.concat(tar.extension.content))
+    tar.extension = null
+  }
+  return piece.length
+}
+
+function takePadding(tar: TarFraming, length: number): number {
+  tar.padding -= length
+  return length
+}
+
+function takeHeader(tar: TarFraming) {
+  if (tar.block.equals(emptyBlock)) return takeEmptyBlock(tar)
+  if (tar.emptyBlocks > 0) refuse('The archive has data after the end of its tar. Pack it again.')
+  const type = tar.block.toString('latin1', 156, 157)
+  tar.body = sizeOf(tar.block)
+  tar.padding = (512 - (tar.body % 512)) % 512
+  if (tar.body > tar.limits.unpackedBytes - tar.total) refuse(tooLarge(tar.limits))
+  if (isExtension(type)) takeExtension(tar, type)
+  else takeEntry(tar, type)
+}
+
+function takeEmptyBlock(tar: TarFraming) {
+  tar.emptyBlocks += 1
+  if (tar.emptyBlocks > maxEmptyBlocks) refuse('The archive is padded with too many empty blocks. Pack it again.')
+}
+
+function takeExtension(tar: TarFraming, type: string) {
+  if (tar.body === 0 || tar.body > maxExtension) refuse(`The archive has an entry whose name or extended header is empty or longer than ${maxExtension} bytes. Shorten its path.`)
+  const rival = { x: 'L', L: 'x' }[type] ?? type
+  if (tar.announced.has(type) || tar.announced.has(rival)) refuse('The archive names an entry twice. Pack it with `dart pub publish`.')
+  tar.announced.add(type)
+  tar.extension = { type, content: [] }
+}
+
+function takeEntry(tar: TarFraming, type: string) {
+  if (!entryTypes.includes(type)) refuse(`The archive has an entry of the unsupported type ${type}. Only files and directories are allowed.`)
+  if (!files.includes(type) && tar.body > 0) refuse('The archive has a directory or link with content. Pack it with `dart pub publish`.')
+  tar.entries += 1
+  if (tar.entries > tar.limits.entries) refuse(`The archive has more than ${tar.limits.entries} entries, the limit.`)
+  tar.announced.clear()
+}
+
+function sizeOf(block: Buffer): number {
+  const match = /^ *([0-7]*)[ \0]*$/.exec(block.toString('latin1', 124, 136))
+  if (!match) refuse('The archive has an entry whose size is not written in octal digits. Pack it with `dart pub publish`.')
+  return Number.parseInt(match[1] || '0', 8)
+}

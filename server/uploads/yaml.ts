@@ -1,0 +1,57 @@
+import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Node, type Pair } from 'yaml'
+import { quoted, refuse } from './refuse.ts'
+import { checkTokens } from './yaml-tokens.ts'
+
+/** What survives a trip through JSON. */
+export type Json = string | number | boolean | null | Json[] | JsonObject
+export type JsonObject = { [key: string]: Json }
+
+/**
+ * Reads YAML that says nothing JSON could not: one mapping, text keys without duplicates, finite numbers, no aliases, anchors or tags of one's own.
+ * Throws `PackageRejected` with the line at fault; `file` is how messages call the text. Time and memory stay bounded for a text of 128 KiB.
+ */
+export function readYaml(text: string, file: string): JsonObject {
+  checkTokens(text, file)
+  const lines = new LineCounter()
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, schema: 'core', logLevel: 'error' })
+  const [error] = document.errors
+  if (error) refuse(`${file} line ${lines.linePos(error.pos[0]).line} is not valid YAML: ${error.message}`)
+  const root = document.contents
+  if (!isMap(root)) refuse(`${file} must be a mapping of fields, such as \`name: my_package\`.`)
+  return mapping(root.items, 1, (fault, node) => refuse(`${file} line ${lines.linePos(node?.range?.[0] ?? 0).line}: ${fault}`))
+}
+
+type Fail = (fault: string, node?: Node | null) => never
+
+/** Deep enough for any pubspec, far from the end of the stack. */
+const maxDepth = 64
+
+function value(node: unknown, depth: number, fail: Fail): Json {
+  if (depth > maxDepth) return fail(`fields are nested more than ${maxDepth} deep.`)
+  if (node === null || node === undefined) return null
+  if (isMap(node)) return mapping(node.items, depth, fail)
+  if (isSeq(node)) return node.items.map((each) => value(each, depth + 1, fail))
+  return isScalar(node) ? scalar(node.value, (fault) => fail(fault, node)) : fail('use plain fields, lists and values only.')
+}
+
+/** Keys are compared in a set: the library's own comparison takes quadratic time. */
+function mapping(pairs: Pair[], depth: number, fail: Fail): JsonObject {
+  const entries = new Map<string, Json>()
+  for (const { key, value: content } of pairs) {
+    const node = isScalar(key) ? key : null
+    const name = typeof node?.value === 'string' ? node.value : fail('every key must be text; put quotes around it.', node)
+    if (name === '__proto__' || !storable(name)) fail(`the key ${quoted(name)} is not allowed.`, node)
+    if (entries.has(name)) fail(`the key ${quoted(name)} appears twice. Remove one.`, node)
+    entries.set(name, value(content, depth + 1, fail))
+  }
+  return Object.fromEntries(entries)
+}
+
+function scalar(content: unknown, fail: (fault: string) => never): Json {
+  if (typeof content === 'string') return storable(content) ? content : fail('the text has characters that cannot be stored (NUL or half of a surrogate pair).')
+  if (typeof content === 'number') return Number.isFinite(content) ? content : fail('numbers must be finite; put quotes around it if it is text.')
+  return typeof content === 'boolean' || content === null ? content : fail('use text, numbers, true, false or null only.')
+}
+
+/** PostgreSQL stores no NUL, and JSON no half of a surrogate pair. */
+const storable = (text: string) => text.isWellFormed() && !text.includes('\0')

@@ -1,0 +1,20 @@
+import { z } from 'zod'
+
+/** An e-mail address: trimmed, at most 254 characters (RFC 5321), kept as it was typed. */
+export const email = z.string().trim().max(254, 'must be at most 254 characters long').pipe(z.email('must be an e-mail address'))
+
+// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+const noControl = /^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/
+
+/** A name for people to read: one line, without control or direction characters. */
+export const label = (most: number) =>
+  z.string().trim().min(1, 'must not be empty').max(most, `must be at most ${most} characters long`).regex(noControl, 'must not contain control characters')
+
+/** A person's name. */
+export const displayName = label(100)
+
+/** A password on its way in; far longer than any that is accepted, so that a megabyte is refused before it costs anything. */
+export const password = z.string().max(1024, 'must be at most 72 bytes long')
+
+/** What makes an e-mail address unique. */
+export const emailKey = (address: string): string => address.trim().toLowerCase()

@@ -1,0 +1,39 @@
+import { type Scope, scopes } from '../tokens/entity.ts'
+import type { Role } from './entity.ts'
+
+/** Who is asking, as the database knows them at this very request. */
+export type Viewer = {
+  id: string
+  email: string
+  displayName: string
+  role: Role
+  isActive: boolean
+  mustChangePassword: boolean
+  createdAt: Date
+  lastLoginAt?: Date | null | undefined
+}
+
+/** How they proved it. */
+export type Credential = { kind: 'session'; id: string } | { kind: 'token'; id: string; scopes: Scope[]; expiresAt: Date | null }
+
+const scopesOfRole: Record<Role, readonly Scope[]> = {
+  viewer: ['read'],
+  member: ['read', 'write'],
+  admin: scopes,
+  owner: scopes,
+}
+
+/** The scopes that a role may hold (decisions §4). */
+export const allowedScopes = (role: Role): readonly Scope[] => scopesOfRole[role]
+
+/** Scopes with those they include: `admin` includes `write`, `write` includes `read`. */
+export const includedScopes = (held: readonly Scope[]): Scope[] => scopes.slice(0, Math.max(-1, ...held.map((scope) => scopes.indexOf(scope))) + 1)
+
+/** What a credential may do now: what it holds, within what its owner's role allows at this moment. */
+export function effectiveScopes(viewer: Viewer, credential: Credential): ReadonlySet<Scope> {
+  const held = credential.kind === 'token' ? includedScopes(credential.scopes) : scopes
+  return new Set(allowedScopes(viewer.role).filter((scope) => held.includes(scope)))
+}
+
+/** Whether the person administers the server. */
+export const isServerAdmin = (viewer: Viewer): boolean => viewer.role === 'admin' || viewer.role === 'owner'

@@ -1,0 +1,78 @@
+import { builder } from '../builder.ts'
+import { type Role, User } from './entity.ts'
+import type { Viewer } from './policy.ts'
+
+/** The fields of an account that the API shows; both a row and a viewer have them. */
+export type PublicUser = Viewer & { passwordHash?: string | null | undefined }
+
+export const RoleEnum = builder.enumType('Role', {
+  description: 'What a person may do on this server; each role includes the ones before it.',
+  values: {
+    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
+    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
+    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+    OWNER: { value: 'owner', description: 'Everything; there is exactly one.' },
+  } satisfies Record<Uppercase<Role>, { value: Role; description: string }>,
+})
+
+const UserStatus = builder.enumType('UserStatus', {
+  description: 'Where an account is in its life.',
+  values: {
+    INVITED: { value: 'invited', description: 'Has not accepted the invitation yet, so cannot sign in.' },
+    ACTIVE: { value: 'active', description: 'Can sign in.' },
+    INACTIVE: { value: 'inactive', description: 'Was disabled by an administrator.' },
+  },
+})
+
+export const UserRef = builder.objectRef<PublicUser>('User')
+builder.node(UserRef, {
+  description: 'A person with an account on this server.',
+  id: { resolve: (user) => user.id },
+  authScopes: { identity: true },
+  loadOne: (id, { em, viewer, scopes }) => (viewer?.id === id ? viewer : scopes.has('admin') ? em.findOne(User, id, { populate: ['passwordHash'] }) : null),
+  fields: (t) => ({
+    uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `userId`.' }),
+    email: t.exposeString('email', { description: 'Login name; unique without regard to case.' }),
+    displayName: t.exposeString('displayName', { description: 'Name for people to read.' }),
+    role: t.field({ type: RoleEnum, description: 'The role.', resolve: (user) => user.role }),
+    isActive: t.exposeBoolean('isActive', { description: 'False when an administrator disabled the account.' }),
+    mustChangePassword: t.exposeBoolean('mustChangePassword', { description: 'Whether a new password must be chosen before anything else.' }),
+    status: t.field({ type: UserStatus, description: 'Where the account is in its life.', resolve: statusOf }),
+    createdAt: t.field({ type: 'DateTime', description: 'When the account was made.', resolve: (user) => user.createdAt }),
+    lastLoginAt: t.field({ type: 'DateTime', nullable: true, description: 'When its owner last signed in with a password.', resolve: (user) => user.lastLoginAt ?? null }),
+  }),
+})
+
+builder.queryField('viewer', (t) =>
+  t.field({
+    type: UserRef,
+    nullable: true,
+    description: 'Who is asking; null for nobody.',
+    skipTypeScopes: true,
+    resolve: (_root, _args, { viewer }) => viewer,
+  }),
+)
+
+builder.queryField('me', (t) =>
+  t.withAuth({ identity: true }).field({
+    type: UserRef,
+    description: 'Who is asking; an error for nobody.',
+    skipTypeScopes: true,
+    resolve: (_root, _args, { viewer }) => viewer,
+  }),
+)
+
+/** The fields of a user as REST shows them (decisions §2). */
+export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status createdAt lastLoginAt'
+
+/** The roles and states are lower-case words on REST. */
+export const restUser = (user: unknown): unknown => {
+  const { role, status, ...rest } = user as { role: string; status: string }
+  return { ...rest, role: role.toLowerCase(), status: status.toLowerCase() }
+}
+
+function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
+  if (!user.isActive) return 'inactive'
+  // A viewer has signed in, so has a password; a row tells by itself.
+  return user.passwordHash === null ? 'invited' : 'active'
+}

@@ -1,0 +1,76 @@
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+
+type Person = { id: string; email: string; displayName: string }
+type Identity = { user?: Person; secret?: string; cookies?: Record<string, string>; ip?: string }
+type Options = { headers?: Record<string, string>; ip?: string }
+
+/** What a test reads of an answer. `body` is the parsed JSON, or the text. */
+export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any; raw: Buffer; cookies: LightMyRequestResponse['cookies'] } // oxlint-disable-line typescript/no-explicit-any -- tests compare it with what they expect
+
+/** Somebody who sends requests: with a token, with a session's cookies, or with nothing. */
+export class Actor {
+  readonly secret: string | undefined
+  readonly ip: string
+  private readonly http: FastifyInstance
+  private readonly identity: Identity
+
+  constructor(http: FastifyInstance, identity: Identity = {}) {
+    this.http = http
+    this.identity = identity
+    this.secret = identity.secret
+    this.ip = identity.ip ?? '203.0.113.1'
+  }
+
+  get user(): Person {
+    if (!this.identity.user) throw new Error('This actor is nobody known.')
+    return this.identity.user
+  }
+  get id(): string {
+    return this.user.id
+  }
+  get email(): string {
+    return this.user.email
+  }
+  get csrf(): string {
+    return this.identity.cookies?.svc_csrf ?? ''
+  }
+
+  /** The same person in a browser: signs in with the password of the factories and rides on the session. */
+  async session(password = 'correct horse'): Promise<Actor> {
+    const answer = await this.send('POST', '/api/auth/login', { email: this.email, password })
+    if (answer.status !== 200) throw new Error(`Cannot sign in: ${JSON.stringify(answer.body)}`)
+    const cookies = Object.fromEntries(answer.cookies.map(({ name, value }) => [name, value]))
+    return new Actor(this.http, { user: this.user, cookies, ip: this.ip })
+  }
+
+  get = (url: string, options?: Options): Promise<Answer> => this.send('GET', url, undefined, options)
+  head = (url: string, options?: Options): Promise<Answer> => this.send('HEAD', url, undefined, options)
+  post = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('POST', url, body, options)
+  put = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('PUT', url, body, options)
+  patch = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('PATCH', url, body, options)
+  delete = (url: string, options?: Options): Promise<Answer> => this.send('DELETE', url, undefined, options)
+  graphql = (query: string, variables: object = {}, options?: Options): Promise<Answer> => this.send('POST', '/graphql', { query, variables }, options)
+
+  /** Any request; an object is sent as JSON, text and bytes as they are. */
+  async send(method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', url: string, body?: unknown, options: Options = {}): Promise<Answer> {
+    const { secret, cookies } = this.identity
+    const request: InjectOptions = {
+      method,
+      url,
+      remoteAddress: options.ip ?? this.ip,
+      headers: {
+        ...(secret && { authorization: `Bearer ${secret}` }),
+        ...(cookies && { cookie: Object.entries(cookies).map(([name, value]) => `${name}=${value}`).join('; '), 'x-csrf-token': cookies.svc_csrf ?? '' }),
+        ...options.headers,
+      },
+      ...(body !== undefined && { payload: body as InjectOptions['payload'] & object }),
+    }
+    return readAnswer(await this.http.inject(request))
+  }
+}
+
+function readAnswer(response: LightMyRequestResponse): Answer {
+  const { statusCode, headers, rawPayload, cookies } = response
+  const isJson = /\bjson\b/.test(String(headers['content-type'] ?? ''))
+  return { status: statusCode, headers, body: isJson && response.body ? response.json() : response.body, raw: rawPayload, cookies }
+}

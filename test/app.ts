@@ -1,0 +1,125 @@
+import type { FastifyInstance } from 'fastify'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createApp } from '../server/app.ts'
+import { type Config, readConfig } from '../server/config.ts'
+import { openDatabase } from '../server/db/orm.ts'
+import { openLog } from '../server/http/log.ts'
+import { openServices } from '../server/open-services.ts'
+import type { Services } from '../server/services.ts'
+import type { Scope } from '../server/tokens/entity.ts'
+import type { Role } from '../server/users/entity.ts'
+import { Actor } from './actor.ts'
+import { makeToken, makeUser, type UserOptions } from './factories.ts'
+import { createDatabase } from './support/postgres.ts'
+
+export type TestOptions = {
+  /** Variables beside the defaults. */
+  env?: Record<string, string>
+  /** False leaves the server without an owner. */
+  setUp?: boolean
+  /** The first moment of the clock; `app.clock` moves it. */
+  now?: Date
+  /** Use the database of another app, as a second instance does. */
+  beside?: TestApp
+}
+
+/** A server of its own: an empty database, a folder for its bytes, a clock that can be moved, and everything it logged. */
+export class TestApp implements AsyncDisposable {
+  readonly anonymous: Actor
+  readonly config: Config
+  readonly services: Services
+  readonly http: FastifyInstance
+  readonly lines: string[]
+  /** Every statement that ran. */
+  readonly queries: string[]
+  readonly clock: { now: Date | null }
+  private readonly cleanUp: () => Promise<void>
+  private people = 0
+
+  constructor(parts: Pick<TestApp, 'config' | 'services' | 'http' | 'lines' | 'queries' | 'clock'>, cleanUp: () => Promise<void>) {
+    this.config = parts.config
+    this.services = parts.services
+    this.http = parts.http
+    this.lines = parts.lines
+    this.queries = parts.queries
+    this.clock = parts.clock
+    this.cleanUp = cleanUp
+    this.anonymous = new Actor(this.http)
+  }
+
+  /** Somebody new with this role, who sends a token with every scope of it. */
+  async person(role: Role, options: UserOptions = {}): Promise<Actor> {
+    const user = await makeUser(this.services, role, options)
+    const secret = await makeToken(this.services, user.id)
+    return new Actor(this.http, { user, secret, ip: this.address() })
+  }
+  owner = (): Promise<Actor> => this.signInOwner()
+  admin = (options?: UserOptions): Promise<Actor> => this.person('admin', options)
+  member = (options?: UserOptions): Promise<Actor> => this.person('member', options)
+  viewer = (options?: UserOptions): Promise<Actor> => this.person('viewer', options)
+
+  /** Whoever holds this secret. */
+  withToken = (secret: string): Actor => new Actor(this.http, { secret, ip: this.address() })
+
+  /** The same person with a token of these scopes only. */
+  async withScopes(actor: Actor, scopes: Scope[]): Promise<Actor> {
+    const secret = await makeToken(this.services, actor.id, scopes)
+    return new Actor(this.http, { user: actor.user, secret, ip: this.address() })
+  }
+
+  /** Starts to listen on a free port; gives the address. */
+  listen = (): Promise<string> => this.http.listen({ host: '127.0.0.1', port: 0 })
+
+  /** An address that nobody had before, so that nobody uses up another one's limit. */
+  address = (): string => `10.${Math.floor(++this.people / 250)}.${this.people % 250}.7`
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.http.close()
+    await this.services.database.close()
+    await this.cleanUp()
+  }
+
+  private async signInOwner(): Promise<Actor> {
+    const row = await this.services.database.reads.get<{ id: string; email: string }>("select id, email from users where role = 'owner'")
+    if (!row) return this.person('owner')
+    return new Actor(this.http, { user: { id: row.id, email: row.email, displayName: 'Olive Owner' }, secret: await makeToken(this.services, row.id), ip: this.address() })
+  }
+}
+
+/** Starts a server for one test: `await using app = await testApp()`. */
+export async function testApp(options: TestOptions = {}): Promise<TestApp> {
+  const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
+  const database = options.beside ? null : await emptyDatabase(folder)
+  const config = options.beside ? { ...options.beside.config } : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...options.env })
+  const lines: string[] = []
+  const queries: string[] = []
+  const clock = options.beside?.clock ?? { now: options.now ?? null }
+  const log = openLog('debug', (line) => lines.push(line))
+  const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
+  const http = await createApp(services)
+  const app = new TestApp({ config, services, http, lines, queries, clock }, async () => {
+    await database?.drop()
+    await rm(folder, { recursive: true, force: true })
+  })
+  if (options.setUp !== false && !options.beside) await makeUser(services, 'owner', { displayName: 'Olive Owner' })
+  return app
+}
+
+const defaults = {
+  SERVER_URL: 'http://localhost:8080',
+  JWT_SECRET: 'a secret for tests that is long enough',
+  BCRYPT_COST: '4',
+  NODE_ENV: 'test',
+  TRUST_PROXY: 'true',
+}
+
+async function emptyDatabase(folder: string) {
+  if (process.env.TEST_DB !== 'postgres') return { env: { SQLITE_PATH: join(folder, 'registry.sqlite') }, drop: async () => {} }
+  const database = await createDatabase(async (url) => {
+    const migrated = await openDatabase({ DB_BACKEND: 'postgres', SQLITE_PATH: '', POSTGRES_URL: url })
+    await migrated.close()
+  })
+  return { env: { DB_BACKEND: 'postgres', POSTGRES_URL: database.url }, drop: database.drop }
+}

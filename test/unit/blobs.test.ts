@@ -1,0 +1,198 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough, Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { crc32c, encodeCrc32c } from '../../server/blobs/crc32c.ts'
+import { openFilesystemBlobs } from '../../server/blobs/filesystem.ts'
+
+const day = 86_400_000
+const noLimit = 1024 ** 3
+const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
+const nothingKnown = async () => new Set<string>()
+
+/** A store in a folder of its own. */
+async function testBlobs() {
+  const root = await mkdtemp(join(tmpdir(), 'snug-blobs-'))
+  const blobs = await openFilesystemBlobs(root)
+  const files = async () =>
+    (await readdir(root, { recursive: true, withFileTypes: true })).filter((entry) => entry.isFile()).map(({ name }) => name)
+  const pathOf = (sha256: string) => join(root, 'sha256', sha256.slice(0, 2), sha256.slice(2, 4), sha256)
+  return { ...blobs, root, files, pathOf, [Symbol.asyncDispose]: () => rm(root, { recursive: true, force: true }) }
+}
+
+type Blobs = Awaited<ReturnType<typeof testBlobs>>
+
+async function store(blobs: Blobs, bytes: Buffer) {
+  const { sha256 } = await blobs.stage('one', Readable.from([bytes]), noLimit)
+  await blobs.promote('one', sha256)
+  return sha256
+}
+
+describe('CRC-32C', () => {
+  it('knows the check value of the standard and goes on where it stopped', () => {
+    expect(crc32c(Buffer.from('123456789'))).toBe(0xe3069283)
+    expect(crc32c(Buffer.from('6789'), crc32c(Buffer.from('12345')))).toBe(0xe3069283)
+    expect(encodeCrc32c(0xe3069283)).toBe('4waSgw==')
+    expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa)
+  })
+})
+
+describe('staging', () => {
+  it('tells size and checksums, and moves the bytes to their address', async () => {
+    await using blobs = await testBlobs()
+    const bytes = randomBytes(300_000)
+    const stored = await blobs.stage('upload-1', Readable.from([bytes.subarray(0, 7), bytes.subarray(7)]), noLimit)
+    expect(stored).toEqual({ bytes: 300_000, sha256: hashOf(bytes), crc32c: encodeCrc32c(crc32c(bytes)) })
+    expect((await buffer(await blobs.openStaged('upload-1'))).equals(bytes)).toBe(true)
+    await blobs.promote('upload-1', stored.sha256)
+    await expect(blobs.openStaged('upload-1')).rejects.toMatchObject({ code: 'ENOENT' })
+    expect((await blobs.read(stored.sha256)).equals(bytes)).toBe(true)
+    expect((await buffer(await blobs.open(stored.sha256, { start: 10, end: 19 }))).equals(bytes.subarray(10, 20))).toBe(true)
+  })
+
+  it('leaves nothing of an upload that breaks off', async () => {
+    await using blobs = await testBlobs()
+    const source = new PassThrough()
+    source.write(randomBytes(1000))
+    const staged = blobs.stage('broken', source, noLimit)
+    setTimeout(() => source.destroy(), 20)
+    await expect(staged).rejects.toMatchObject({ code: 'ERR_STREAM_PREMATURE_CLOSE' })
+    expect(await blobs.files()).toEqual([])
+  })
+
+  it('keeps the first bytes when a second try breaks off', async () => {
+    await using blobs = await testBlobs()
+    await blobs.stage('one', Readable.from([Buffer.from('first')]), noLimit)
+    const failing = Readable.from(
+      (async function* () {
+        yield Buffer.from('sec')
+        throw new Error('reset')
+      })(),
+    )
+    await expect(blobs.stage('one', failing, noLimit)).rejects.toThrow('reset')
+    expect(await blobs.files()).toEqual(['one'])
+    expect(String(await buffer(await blobs.openStaged('one')))).toBe('first')
+  })
+
+  it('stops at the limit without reading on and without destroying the source', async () => {
+    await using blobs = await testBlobs()
+    let given = 0
+    const endless = new Readable({
+      read() {
+        given += 1024
+        this.push(Buffer.alloc(1024))
+      },
+    })
+    await expect(blobs.stage('large', endless, 10_000)).rejects.toMatchObject({ code: 'PackageRejected', status: 413 })
+    expect(given).toBeLessThan(200_000)
+    expect(endless.destroyed).toBe(false)
+    expect(await blobs.files()).toEqual([])
+    await expect(blobs.stage('exact', Readable.from([Buffer.alloc(10_000)]), 10_000)).resolves.toMatchObject({ bytes: 10_000 })
+  })
+
+  it('discards, also what is not there', async () => {
+    await using blobs = await testBlobs()
+    await blobs.stage('one', Readable.from([Buffer.from('x')]), noLimit)
+    await blobs.discard('one')
+    await blobs.discard('one')
+    expect(await blobs.files()).toEqual([])
+  })
+})
+
+describe('names', () => {
+  it.each(['', '.', '..', '../x', 'a/b', 'a\\b', 'a\0b', 'A', 'x'.repeat(65), '%2e%2e'])('refuses to stage under %j', async (name) => {
+    await using blobs = await testBlobs()
+    await expect(blobs.stage(name, Readable.from([]), 1)).rejects.toThrow(RangeError)
+    await expect(blobs.openStaged(name)).rejects.toThrow(RangeError)
+    await expect(blobs.discard(name)).rejects.toThrow(RangeError)
+  })
+
+  it.each(['', 'ab', '../'.repeat(21) + 'x', 'g'.repeat(64), 'A'.repeat(64), `${'a'.repeat(64)}\n`])(
+    'refuses %j as an address',
+    async (sha256) => {
+      await using blobs = await testBlobs()
+      const calls = [() => blobs.open(sha256), () => blobs.read(sha256), () => blobs.remove(sha256), () => blobs.promote('one', sha256)]
+    for (const call of calls) await expect(call()).rejects.toThrow(RangeError)
+    },
+  )
+})
+
+describe('stored bytes', () => {
+  it('can be promoted again, which makes them young', async () => {
+    await using blobs = await testBlobs()
+    const sha256 = await store(blobs, Buffer.from('same'))
+    await utimes(blobs.pathOf(sha256), 0, 0)
+    await blobs.promote('one', sha256)
+    expect((await stat(blobs.pathOf(sha256))).mtimeMs).toBeGreaterThan(Date.now() - 60_000)
+    await utimes(blobs.pathOf(sha256), 0, 0)
+    expect(await store(blobs, Buffer.from('same'))).toBe(sha256)
+    expect((await stat(blobs.pathOf(sha256))).mtimeMs).toBeGreaterThan(Date.now() - 60_000)
+    expect(await blobs.files()).toEqual([sha256])
+  })
+
+  it('reports what is not there', async () => {
+    await using blobs = await testBlobs()
+    const sha256 = 'a'.repeat(64)
+    await expect(blobs.promote('none', sha256)).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(blobs.open(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(blobs.read(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
+    await blobs.remove(sha256)
+  })
+
+  it('are removed on request', async () => {
+    await using blobs = await testBlobs()
+    await blobs.remove(await store(blobs, Buffer.from('gone')))
+    expect(await blobs.files()).toEqual([])
+  })
+})
+
+describe('collecting', () => {
+  it('removes what is older than a day and named by no row', async () => {
+    await using blobs = await testBlobs()
+    const [orphan, kept, young] = [
+      await store(blobs, Buffer.from('orphan')),
+      await store(blobs, Buffer.from('kept')),
+      await store(blobs, Buffer.from('young')),
+    ]
+    await blobs.stage('abandoned', Readable.from([Buffer.from('x')]), noLimit)
+    await blobs.stage('current', Readable.from([Buffer.from('y')]), noLimit)
+    await writeFile(join(blobs.root, 'staging', 'left.by-a-crash'), 'z')
+    const yesterday = new Date(Date.now() - day - 1000)
+    for (const path of [
+      blobs.pathOf(orphan),
+      blobs.pathOf(kept),
+      join(blobs.root, 'staging', 'abandoned'),
+      join(blobs.root, 'staging', 'left.by-a-crash'),
+    ])
+      await utimes(path, yesterday, yesterday)
+    const asked: string[] = []
+    const isKnown = async (hashes: string[]) => (asked.push(...hashes), new Set([kept]))
+    expect(await blobs.collect(new Date(Date.now() - day), isKnown)).toEqual({ removed: 3 })
+    expect(asked.toSorted()).toEqual([orphan, kept].toSorted())
+    expect((await blobs.files()).toSorted()).toEqual(['current', kept, young].toSorted())
+  })
+
+  it('spares bytes that are published again while it looks', async () => {
+    await using blobs = await testBlobs()
+    const sha256 = await store(blobs, Buffer.from('again'))
+    await utimes(blobs.pathOf(sha256), 0, 0)
+    const publishing = async () => (await store(blobs, Buffer.from('again')), new Set<string>())
+    expect(await blobs.collect(new Date(Date.now() - day), publishing)).toEqual({ removed: 0 })
+    expect(String(await readFile(blobs.pathOf(sha256)))).toBe('again')
+  })
+
+  it('finds nothing in an empty store', async () => {
+    await using blobs = await testBlobs()
+    expect(await blobs.collect(new Date(), nothingKnown)).toEqual({ removed: 0 })
+  })
+})
+
+it('says when the storage is out of reach', async () => {
+  await using blobs = await testBlobs()
+  await blobs.check()
+  await rm(blobs.root, { recursive: true })
+  await expect(blobs.check()).rejects.toMatchObject({ code: 'ENOENT' })
+})

@@ -1,0 +1,45 @@
+import { globSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const here = 'test/*.test.ts'
+
+/** Tests that drive the app behave alike on both databases and so run on both. Everything else has no database to vary. */
+const driveTheApp = globSync(here, { cwd: root }).filter((file) => /from '\.\/app\.ts'/.test(readFileSync(root + file, 'utf8')))
+
+type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
+
+function project(name: string, include: string[], options: ProjectTests = {}): TestProjectConfiguration {
+  const env = { NODE_ENV: 'test', TEST_DB: 'sqlite', ...options.env }
+  return { extends: true, test: { ...options, name, include, env } }
+}
+
+export default defineConfig({
+  root,
+  test: {
+    projects: [
+      project('sqlite', [here, 'test/unit/**/*.test.ts']),
+      project('postgres', driveTheApp, { env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
+      // These start whole servers and browsers: one file at a time, after the others.
+      project('faults', ['test/faults/**/*.test.ts'], {
+        globalSetup: 'test/support/postgres-setup.ts',
+        sequence: { groupOrder: 1 },
+        maxWorkers: 1,
+        testTimeout: 120_000,
+      }),
+      project('e2e', ['test/e2e/**/*.test.ts'], {
+        globalSetup: 'test/support/browser-setup.ts',
+        sequence: { groupOrder: 2 },
+        maxWorkers: 1,
+        testTimeout: 60_000,
+      }),
+    ],
+    reporters: ['default', './test/support/tally-reporter.ts'],
+    testTimeout: 20_000,
+    hookTimeout: 30_000,
+    expect: { requireAssertions: true },
+    // Node loads everything itself, as in production: vite's own loader would bring a second copy of graphql, whose types refuse the first one's.
+    experimental: { viteModuleRunner: false, nodeLoader: false },
+  },
+})

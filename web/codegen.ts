@@ -1,0 +1,38 @@
+import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { preset } from '@graphql-codegen/client-preset'
+import { codegen } from '@graphql-codegen/core'
+import { parse } from 'graphql'
+import type { Plugin } from 'vite'
+
+const web = import.meta.dirname
+const schemaFile = join(web, '../schema.graphql')
+const output = join(web, 'generated/')
+
+/** Makes `generated/graphql.ts`: every operation of `operations/*.graphql` as a typed document, checked against the schema. */
+export function typedOperations(): Plugin {
+  return {
+    name: 'typed-operations',
+    buildStart: generate,
+    configureServer({ watcher }) {
+      watcher.add(schemaFile)
+      watcher.on('change', (file) => file.endsWith('.graphql') && generate().catch(console.error))
+    },
+  }
+}
+
+async function generate() {
+  const sections = await preset.buildGeneratesSection({
+    baseOutputDir: output,
+    schema: parse(readFileSync(schemaFile, 'utf8')),
+    documents: globSync(join(web, 'operations/*.graphql')).map((file) => ({ location: file, document: parse(readFileSync(file, 'utf8')) })),
+    config: { documentMode: 'string', useTypeImports: true, enumType: 'string-literal', scalars: { DateTime: 'string', BigInt: 'number', SemVer: 'string', URL: 'string' } },
+    presetConfig: { fragmentMasking: false },
+    plugins: [],
+    pluginMap: {},
+  })
+  const section = sections.find(({ filename }) => basename(filename) === 'graphql.ts')
+  if (!section) throw new Error('The preset makes no graphql.ts any more.')
+  mkdirSync(output, { recursive: true })
+  writeFileSync(section.filename, await codegen(section))
+}

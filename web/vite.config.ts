@@ -1,0 +1,35 @@
+import { resolve } from 'node:path'
+import ui from '@nuxt/ui/vite'
+import vue from '@vitejs/plugin-vue'
+import { defineConfig } from 'vite'
+import { typedOperations } from './codegen.ts'
+
+const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
+
+export default defineConfig({
+  root: import.meta.dirname,
+  // Addresses in the bundle are relative, so that one build serves below any path prefix.
+  base: './',
+  plugins: [
+    typedOperations(),
+    vue(),
+    ui({
+      root: resolve(import.meta.dirname, '..'), // keeps its theme files in the one node_modules
+      autoImport: false,
+      components: { dirs: [], dts: 'generated/components.d.ts' },
+      experimental: { componentDetection: true },
+      // Nothing is fetched from outside: the icons in use are part of the bundle.
+      icon: { clientBundle: { scan: { globInclude: ['web/**/*.{vue,ts}'] }, sizeLimitKb: 256 } },
+      theme: { colors: ['primary', 'success', 'info', 'warning', 'error'] },
+      ui: { colors: { primary: 'petrol', success: 'emerald', info: 'sky', warning: 'amber', error: 'rose', neutral: 'mist' } },
+    }),
+  ],
+  build: { target: 'baseline-widely-available', sourcemap: false, assetsInlineLimit: 0 },
+  server: {
+    port: 5173,
+    strictPort: true,
+    proxy: Object.fromEntries(
+      ['^/(api|graphql|oauth|documentation)(/|\\?|$)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [path, { target: api }]),
+    ),
+  },
+})
