@@ -66,6 +66,9 @@ export const bodyTooLarge = (limit: number) => new ApiError('InvalidInput', `The
 /** 415: the body is not of a type that the endpoint reads. */
 export const unsupportedMediaType = (wanted: string) => new ApiError('InvalidInput', `Send the body as ${wanted}.`, { status: 415 })
 
+/** 416: the representation of so many bytes has no such part. */
+export const rangeNotSatisfiable = (size: number) => new ApiError('InvalidInput', `There is no such range: the archive has ${size} bytes.`, { status: 416 })
+
 /** 400: the uploaded archive breaks a rule of the registry. */
 export const packageRejected = (message: string) => new ApiError('PackageRejected', message)
 

@@ -14,7 +14,7 @@ export function ensureInstalled() {
   // The installation replaces the Node that ./node_modules/.bin may have put on the path, so npm must not run on it.
   const bin = resolve('node_modules/.bin')
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => resolve(entry) !== bin)
-  const { status, error } = spawnSync('npm', ['ci', '--include=dev'], {
+  const { status, error } = spawnSync('npm', ['ci', '--include=dev', '--loglevel=error'], {
     stdio: ['ignore', 'inherit', 'inherit'],
     env: { ...process.env, PATH: path.join(delimiter) },
   })

@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
+import { indexPackage, touchIndex } from '../search/index-package.ts'
 import type { InspectedPackage } from '../uploads/validate.ts'
 import { User } from '../users/entity.ts'
 import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
@@ -61,6 +62,8 @@ async function publishWithin(em: EntityManager, context: SignedInContext, submis
   const pkg = existing ?? createPackage(em, context, submission, publishedAt)
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
+  await em.flush()
+  await refreshIndex(em, pkg, submission)
   audit(em, { kind: 'package.version_published', actor: viewer, summary: `${viewer.displayName} published ${name} ${version}`, package: name, version, ip })
 }
 
@@ -107,6 +110,13 @@ async function advance(em: EntityManager, pkg: Package, { pubspec }: Submission,
   if (pkg.latestVersion === version) pkg.description = description
   pkg.revision += 1
   pkg.updatedAt = updatedAt
+}
+
+/** Search shows the latest version; another one only makes the package younger. */
+async function refreshIndex(em: EntityManager, pkg: Package, { pubspec, readme }: Submission): Promise<void> {
+  const { id: packageId, name, createdAt, updatedAt } = pkg
+  if (pkg.latestVersion !== pubspec.version) return touchIndex(em, packageId, updatedAt)
+  await indexPackage(em, { packageId, name, description: pubspec.description, topics: pubspec.topics, readme: readme?.text ?? null, createdAt, updatedAt })
 }
 
 /** Whether exactly this is published; a version never changes. */

@@ -6,26 +6,33 @@ import { ApiError, invalidInput } from '../errors.ts'
  * anything else unchanged, to be masked and logged by the door.
  */
 export function toApiError(error: GraphQLError): Error {
-  const original = rootCause(error)
-  if (original instanceof ApiError) return original
-  if (original) return original
-  return misfit(error.message) ?? error
+  if (error instanceof ApiError) return error
+  return rootCause(error) ?? misfit(error) ?? error
 }
 
+/** What a resolver threw, if one did. */
 function rootCause(error: GraphQLError): Error | undefined {
-  let cause: Error | undefined = error.originalError
-  while (cause instanceof GraphQLError && !(cause instanceof ApiError) && cause.originalError) cause = cause.originalError
-  return error instanceof ApiError ? error : cause
+  const cause = error.originalError
+  if (!cause || cause instanceof ApiError) return cause
+  if (!(cause instanceof GraphQLError)) return cause
+  return rootCause(cause)
 }
 
-/** graphql-js says: Variable "$input" has invalid value at .name: Expected … — or the like; the field is what matters here. */
-function misfit(message: string): ApiError | null {
-  const variable = /^Variable "\$(\w+)"/.exec(message)?.[1]
+/** graphql-js says: Variable "$input" has invalid value at .password: … — the place is what matters; the value itself is not repeated. */
+function misfit({ message }: GraphQLError): ApiError | null {
+  const [, variable = '', path = '', reason = ''] = /^Variable "\$(\w+)" has invalid value(?: at \.([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
   if (!variable) return null
-  const missing = /to include required field "(\w+)"|Field "(\w+)" of required type/.exec(message)
-  const path = /(?:at |value at )"?\$?(?:input|value)?\.?([\w.[\]]*)"?[:;]/.exec(message)?.[1] ?? ''
-  const field = [path.replace(/^input\.?/, ''), missing?.[1] ?? missing?.[2]].filter(Boolean).join('.') || (variable === 'input' ? undefined : variable)
-  if (missing) return invalidInput(`${field}: is required.`, field)
-  const reason = message.replace(/^[^:;]*[:;]\s*/, '')
-  return invalidInput(field ? `${field}: ${reason}` : `The request does not fit: ${reason}`, field)
+  const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
+  const field = [path, missing].filter(Boolean).join('.') || (variable === 'input' ? '' : variable)
+  if (missing || /non-null/i.test(reason)) return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
+  return invalidInput(field ? `${field}: ${wanted(reason)}` : wanted(reason), field || undefined)
+}
+
+const kinds: Record<string, string> = { String: 'a string', ID: 'a string', Int: 'a whole number', Float: 'a number', Boolean: 'true or false' }
+
+function wanted(reason: string): string {
+  const scalar = /^(String|ID|Int|Float|Boolean) cannot represent/.exec(reason)?.[1]
+  if (scalar) return `must be ${kinds[scalar]}.`
+  if (/\benum\b/i.test(reason)) return `${/"([^"]*)"/.exec(reason)?.[0] ?? 'this'} is not a value that it can have.`
+  return reason.replace(/, found: [^]*$/, '.')
 }

@@ -2,11 +2,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext } from '../context.ts'
 import { methodNotAllowed } from '../errors.ts'
+import { acceptBytes } from '../http/bodies.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../setup/gate.ts'
 import { compileOperation } from './operation.ts'
 import { type Answer, type BinaryRoute, type Data, type Method, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
+
+const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
 
 const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -15,9 +18,14 @@ const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
  * @throws Error when a route does not fit the schema.
  */
 export function mountRoutes(app: FastifyInstance, services: Services, schema: GraphQLSchema, table: readonly (Route | BinaryRoute)[]): void {
-  for (const route of table) {
-    app.route({ method: route.method, url: route.path, handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route) })
-  }
+  const mount = (scope: FastifyInstance, route: Route | BinaryRoute) =>
+    scope.route({ method: route.method, url: route.path, handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route) })
+  for (const route of table) if (!takesBytes(route)) mount(app, route)
+  // A scope of its own: everywhere else such bodies are refused, and no request pays for the form reader.
+  void app.register(async (scope) => {
+    await acceptBytes(scope)
+    for (const route of table) if (takesBytes(route)) mount(scope, route)
+  })
   for (const [path, allowed] of methodsByPath(table)) {
     const allow = allowed.join(', ')
     const others = methods.filter((method) => !allowed.includes(method))

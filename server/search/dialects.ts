@@ -1,33 +1,64 @@
 import type { DatabaseConfig } from '../db/options.ts'
 import type { QueryWord } from './terms.ts'
 
-/** Where to look: in the name, in all of the short texts, or in everything, README included. */
+/** Where to look: at names, at all short texts, or at everything, READMEs included. */
 export type Scope = 'name' | 'brief' | 'full'
 
 /** What differs between the databases. Every statement takes the match first; `?` marks a parameter. */
 export type Dialect = {
-  /** The words as the database's own query language. It holds nothing but letters, digits and marks of theirs, quoted. */
-  match(words: readonly QueryWord[], scope: Scope): string
-  /** Ids and names by how well name, description and topics match, from 0 to 1. Match twice on PostgreSQL, once on SQLite; limit. */
+  /** The words in the database's own query language. Terms are letters, digits and marks, so quoting them is enough. */
+  match: (words: readonly QueryWord[], scope: Scope) => string
+  /** Match, limit: package ids and names by how well the short texts match, with a score from 0 to 1. */
   ranked: string
-  /** The `from` and `where` of all matches; documents are `d`. */
-  matching: Record<Scope, string>
+  /** Match: the documents' ids. */
+  matching: Record<Exclude<Scope, 'brief'>, string>
+  /** Name, limit: the names that look most like it. */
+  similar: string
+  similarTo: (name: string) => string
 }
 
 export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (backend === 'sqlite' ? sqlite : postgres)
 
-// FTS5 ranks by bm25, which is negative and grows without bound.
+// bm25 is negative, the better the lower, and has no bound.
 const sqlite: Dialect = {
   match(words, scope) {
-    const all = words.map((word) => `(${alternatives(word, scope, (term) => `"${term}"`, (term) => `"${term}" *`).join(' OR ')})`).join(' AND ')
-    return scope === 'name' ? `{words parts} : (${all})` : all
+    const expression = words
+      .map(({ exact, prefixes }) => `("${exact}"${prefixes.map((prefix) => ` OR "${prefix}" *`).join('')})`)
+      .join(' AND ')
+    return scope === 'name' ? `{words parts} : (${expression})` : expression
   },
-  ranked: `select d.package_id as id, d.name, best.score / (1 + best.score) as score
-    from (select rowid, -bm25(package_search_brief, 10, 4, 3, 2) as score from package_search_brief where package_search_brief match ? order by 2 desc, 1 limit ?) best
-    join package_search_documents d on d.id = best.rowid order by best.score desc, d.id`,
+  ranked: `select d.package_id as id, d.name, best.score / (1 + best.score) as score from (
+      select rowid, -bm25(package_search_brief, 10, 4, 3, 2) as score from package_search_brief
+      where package_search_brief match ? order by 2 desc, 1 limit ?
+    ) best join package_search_documents d on d.id = best.rowid order by best.score desc, d.id`,
   matching: {
-    name: 'from package_search_brief m join package_search_documents d on d.id = m.rowid where m.package_search_brief match ?',
-    brief: 'from package_search_brief m join package_search_documents d on d.id = m.rowid where m.package_search_brief match ?',
-    full: 'from package_search_full m join package_search_documents d on d.id = m.rowid where m.package_search_full match ?',
+    name: 'select rowid as id from package_search_brief where package_search_brief match ?',
+    full: 'select rowid as id from package_search_full where package_search_full match ?',
   },
+  similar: `select d.name from (select rowid from package_search_trigrams where package_search_trigrams match ? order by rank limit ?) best
+    join package_search_documents d on d.id = best.rowid`,
+  similarTo: (name) => Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '),
 }
+
+// Labels: A words of the name, B parts of the name, C description, D topics; the weights of ts_rank go from D to A.
+const postgres: Dialect = {
+  match(words, scope) {
+    const labels = scope === 'name' ? 'AB' : ''
+    return words
+      .map(({ exact, prefixes }) => `(${[lexeme(exact, labels), ...prefixes.map((prefix) => lexeme(prefix, `*${labels}`))].join(' | ')})`)
+      .join(' & ')
+  },
+  ranked: `select d.package_id as id, d.name, best.score from (
+      select b.id, ts_rank('{0.2, 0.3, 0.4, 1}', b.terms, wanted.terms, 1) as score from package_search_brief b, (select ?::tsquery as terms) wanted
+      where b.terms @@ wanted.terms order by 2 desc, 1 limit ?
+    ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
+  matching: {
+    name: 'select id from package_search_brief where terms @@ ?::tsquery',
+    full: 'select id from package_search_full where terms @@ ?::tsquery',
+  },
+  similar:
+    'select name from (select ?::text as text) wanted, package_search_documents d where d.name % wanted.text order by similarity(d.name, wanted.text) desc limit ?',
+  similarTo: (name) => name,
+}
+
+const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)

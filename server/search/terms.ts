@@ -9,7 +9,12 @@ export type QueryTerms = { name: string; words: QueryWord[]; namesOnly: boolean 
 
 /** The terms of a package. Those of the name come first, so a long README loses its end and nothing else. */
 export function documentTerms(name: string, description: string, topics: readonly string[], readme: string): DocumentTerms {
-  const brief = { words: termsOf(name), parts: partsOf(name.replaceAll('_', '')), description: termsOf(description), topics: topics.flatMap(termsOf) }
+  const brief = {
+    words: termsOf(name),
+    parts: partsOf(name.replaceAll('_', '')),
+    description: termsOf(description),
+    topics: topics.flatMap(termsOf),
+  }
   const all = new Set([...brief.words, ...brief.parts, ...brief.description, ...brief.topics])
   for (const term of termsOf(withoutMarkup(readme.slice(0, longestReadme)))) {
     if (all.size >= mostTerms) break
@@ -31,7 +36,11 @@ export function queryTerms(query: string): QueryTerms | null {
  * Chinese and Japanese have no blanks between words: they become overlapping pairs of characters.
  */
 export function termsOf(text: string): string[] {
-  const plain = text.toLowerCase().normalize('NFKD').replace(/[\u0300-\u036f]/g, '').normalize('NFC')
+  const plain = text
+    .toLowerCase()
+    .normalize('NFKD')
+    .replace(/[\u0300-\u036f]/g, '')
+    .normalize('NFC')
   return (plain.match(word) ?? []).flatMap((run) => (unspaced.test(run) ? pairs(run) : run.length <= longestTerm ? run : []))
 }
 
@@ -49,7 +58,7 @@ const word = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]+|[[\p{L}\p{N}\p{M}]-
 const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]/v
 
 function pairs(run: string): string[] {
-  const characters = [...run]
+  const characters = Array.from(run)
   if (characters.length === 1) return characters
   return characters.slice(1).map((character, index) => `${characters[index]}${character}`)
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
-import { UserRef } from '../users/schema.ts'
+import { type PublicUser, UserRef } from '../users/schema.ts'
 import { password } from '../users/input.ts'
 import { signIn, signOut } from './service.ts'
 
@@ -13,15 +13,20 @@ const LoginInput = builder.inputType('LoginInput', {
   }),
 })
 
+const LoginPayload = builder.objectRef<{ user: PublicUser }>('LoginPayload').implement({
+  description: 'A session that has begun.',
+  fields: (t) => ({ user: t.expose('user', { type: UserRef, description: 'Who signed in.' }) }),
+})
+
 builder.mutationField('login', (t) =>
   t.field({
-    type: UserRef,
+    type: LoginPayload,
     description: 'Signs in with a password: starts a session and sets its cookies.',
     skipTypeScopes: true,
     args: { input: t.arg({ type: LoginInput, required: true, description: 'E-mail address and password.' }) },
-    resolve: (_root, { input }, context) => {
+    resolve: async (_root, { input }, context) => {
       refuseForeignOrigin(context.request, context.config.SERVER_URL)
-      return signIn(context, input)
+      return { user: await signIn(context, input) }
     },
   }),
 )

@@ -1,4 +1,4 @@
-import { ok, route } from '../rest/route.ts'
+import { type Data, ok, route } from '../rest/route.ts'
 import { restUser, userFields } from '../users/schema.ts'
 
 export const setupRoutes = [
@@ -8,10 +8,10 @@ export const setupRoutes = [
     answer: ok,
     beforeSetup: true,
   }),
-  route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { ${userFields} } }`, {
+  route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { ${userFields} } } }`, {
     summary: 'Makes the owner.',
     status: 201,
-    answer: { from: ({ completeSetup }) => restUser(completeSetup) },
+    answer: { from: ({ completeSetup }) => restUser((completeSetup as Data).user) },
     beforeSetup: true,
   }),
 ]

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { displayName, email, password } from '../users/input.ts'
-import { UserRef } from '../users/schema.ts'
+import { type PublicUser, UserRef } from '../users/schema.ts'
 import { isSetUp } from './gate.ts'
 import { completeSetup, verifySetupCode } from './service.ts'
 
@@ -53,16 +53,21 @@ const CompleteSetupInput = builder.inputType('CompleteSetupInput', {
   }),
 })
 
+const CompleteSetupPayload = builder.objectRef<{ user: PublicUser }>('CompleteSetupPayload').implement({
+  description: 'A server that is set up.',
+  fields: (t) => ({ user: t.expose('user', { type: UserRef, description: 'The owner.' }) }),
+})
+
 builder.mutationField('completeSetup', (t) =>
   t.field({
-    type: UserRef,
+    type: CompleteSetupPayload,
     description: 'Makes the owner and ends the setup. Sign in afterwards.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
     args: { input: t.arg({ type: CompleteSetupInput, required: true, description: 'The account.' }) },
-    resolve: (_root, { input }, context) => {
+    resolve: async (_root, { input }, context) => {
       refuseForeignOrigin(context.request, context.config.SERVER_URL)
-      return completeSetup(context, input)
+      return { user: await completeSetup(context, input) }
     },
   }),
 )

@@ -53,7 +53,10 @@ export async function completeSetup(context: Context, input: { email: string; di
   const { em, ip, limits, now, config } = context
   await refuseAfterSetup(context)
   await limits.use('setupComplete', addressKey(ip))
-  await requireVerified(await newestCode(em), ip, now())
+  const code = await newestCode(em)
+  // Codes vanish with the setup's end: another completion may just have won.
+  if (!code) await refuseAfterSetup(context)
+  requireVerified(code, ip, now())
   const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
   const passwordHash = await hashPassword(password, config.BCRYPT_COST)
   const owner = em.create(User, { email: input.email, emailKey: emailKey(input.email), displayName: input.displayName, role: 'owner', passwordHash, createdAt: now() })
@@ -69,7 +72,7 @@ export async function completeSetup(context: Context, input: { email: string; di
   return owner
 }
 
-const newestCode = (em: EntityManager) => em.findOne(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' } })
+const newestCode = (em: EntityManager) => em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 
 const alreadySetUp = () => notFound('The server is set up already. Sign in instead.')
 const otherAddress = () =>
@@ -86,7 +89,7 @@ async function refuseWrongCode(context: Context, current: SetupCode): Promise<ne
   throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
 }
 
-async function requireVerified(current: SetupCode | null, ip: string, now: Date): Promise<void> {
+function requireVerified(current: SetupCode | undefined, ip: string, now: Date): void {
   if (!current?.verifiedAt || !current.verifiedIp) throw insufficientPermissions('Enter the setup code first.')
   if (current.verifiedIp !== ip) throw otherAddress()
   if (current.verifiedAt.getTime() + completionMs <= now.getTime()) throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')

@@ -7,7 +7,7 @@ const hourMs = 3_600_000
 
 /**
  * Removes what uploads leave behind: announcements an hour after they expired, with their bytes; answers after a day; and bytes that
- * are older than a day and belong to no version. The server calls it at start and then every hour; any number of instances may.
+ * are older than a day and belong to no version. The server calls it now and then; any number of instances may.
  */
 export async function collectGarbage({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>): Promise<{ uploads: number; blobs: number }> {
   const em = database.fork()

@@ -12,7 +12,7 @@ export type GzipStages = [unwrap: (source: Chunks) => Chunks, inflate: InflateRa
  * The stages throw `PackageRejected`, or zlib's error for broken deflate data (`isBrokenDeflate`).
  */
 export function gzipStages(): GzipStages {
-  const inflate = createInflateRaw({ chunkSize: 64 * 1024 })
+  const inflate = createInflateRaw({ chunkSize: 32 * 1024 })
   const seen: { deflated: number; trailer: Buffer } = { deflated: 0, trailer: Buffer.alloc(0) }
 
   async function* unwrap(source: Chunks) {

@@ -28,7 +28,6 @@ export const UserRef = builder.objectRef<PublicUser>('User')
 builder.node(UserRef, {
   description: 'A person with an account on this server.',
   id: { resolve: (user) => user.id },
-  authScopes: { identity: true },
   loadOne: (id, { em, viewer, scopes }) => (viewer?.id === id ? viewer : scopes.has('admin') ? em.findOne(User, id, { populate: ['passwordHash'] }) : null),
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `userId`.' }),

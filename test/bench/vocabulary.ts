@@ -1,7 +1,9 @@
 const list = (words: string) => words.split(/\s+/).filter(Boolean)
 
 /** What names begin with, most used first. */
-export const starts = list('flutter simple easy dart fast custom my just super smart quick better awesome multi universal tiny micro open neo pure')
+export const starts = list(
+  'flutter simple easy dart fast custom my just super smart quick better awesome multi universal tiny micro open neo pure',
+)
 
 /** What packages are about, most used first. */
 export const subjects = list(`

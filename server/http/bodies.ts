@@ -1,0 +1,9 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance } from 'fastify'
+
+/** Lets the routes of this scope take forms and plain bytes as streams, and nothing else: the handler reads them, within its own limits. */
+export async function acceptBytes(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null))
+  await scope.register(multipart, { throwFileSizeLimit: false })
+}

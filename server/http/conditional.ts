@@ -1,0 +1,24 @@
+import type { FastifyRequest } from 'fastify'
+
+/** Whether the client has this representation already (RFC 9110 §13.1.2): weak comparison, a list or `*`. */
+export function isFresh(request: FastifyRequest, etag: string): boolean {
+  const given = request.headers['if-none-match']
+  if (given === undefined) return false
+  return given.trim() === '*' || given.split(',').some((tag) => opaque(tag.trim()) === opaque(etag))
+}
+
+/** Whether a compressed answer is welcome (RFC 9110 §12.5.3). */
+export function acceptsGzip(request: FastifyRequest): boolean {
+  const accepted = request.headers['accept-encoding']
+  if (typeof accepted !== 'string') return false
+  const codings = new Map(accepted.toLowerCase().split(',').map(coding))
+  return (codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? 0) > 0
+}
+
+const opaque = (etag: string) => etag.replace(/^W\//, '')
+
+function coding(text: string): [name: string, weight: number] {
+  const [name = '', ...parameters] = text.split(';').map((part) => part.trim())
+  const weight = parameters.find((parameter) => parameter.startsWith('q='))
+  return [name, weight === undefined ? 1 : Number(weight.slice(2))]
+}

@@ -1,0 +1,89 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import type { Context } from '../context.ts'
+import { notFound, rangeNotSatisfiable } from '../errors.ts'
+import { requireScope } from '../guards.ts'
+import { acceptsGzip, isFresh } from '../http/conditional.ts'
+import { requestedRange } from '../http/range.ts'
+import { binary } from '../rest/route.ts'
+import { findArchive, openArchive, splitArchiveName } from './archive.ts'
+import { archiveUrl, readEntry, readListing } from './listing.ts'
+import { packageParameter, unknownPackage, unknownVersion, versionParameter } from './parameters.ts'
+
+const pubType = 'application/vnd.pub.v2+json'
+const found = { 303: { description: 'The archive is at `Location`.' } }
+
+/** The reads that package clients send most, and the archives themselves. */
+export const packageBinaries = [
+  binary('GET /api/packages/:pkg', {
+    summary: 'The package with all its versions, as package clients read it.',
+    handler: sendListing,
+    produces: { 200: { description: 'The listing.', type: pubType }, 304: { description: 'Nothing changed since the given ETag.' } },
+  }),
+  binary('GET /api/packages/:pkg/versions/:version', {
+    summary: 'One version of a package: an entry of the listing.',
+    handler: sendEntry,
+    produces: { 200: { description: 'The entry.', type: pubType } },
+  }),
+  binary('GET /api/archives/:file', {
+    summary: 'The archive of a version, named <package>-<version>.tar.gz.',
+    handler: sendArchive,
+    produces: {
+      200: { description: 'The archive.', type: 'application/gzip' },
+      206: { description: 'The requested part of it.', type: 'application/gzip' },
+      304: { description: 'The client has it.' },
+      416: { description: 'There is no such part.' },
+    },
+  }),
+  binary('GET /packages/:pkg/versions/:version.tar.gz', { summary: 'The archive at its old address.', handler: redirectToArchive, produces: found }),
+  binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', { summary: 'The archive at another old address.', handler: redirectToArchive, produces: found }),
+]
+
+async function sendListing(context: Context): Promise<unknown> {
+  requireScope(context, 'read')
+  const { request, reply } = context
+  const name = packageParameter(request)
+  const listing = await readListing(context, name)
+  if (!listing) throw unknownPackage(name)
+  reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
+  if (isFresh(request, listing.etag)) return reply.code(304).send()
+  reply.type(`${pubType}; charset=utf-8`)
+  if (acceptsGzip(request)) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
+  if (request.method === 'HEAD') return reply.header('content-length', listing.plainBytes).send()
+  return reply.send(await decompress(listing.gzipped))
+}
+
+async function sendEntry(context: Context): Promise<unknown> {
+  requireScope(context, 'read')
+  const { request, reply } = context
+  const [name, version] = [packageParameter(request), versionParameter(request)]
+  const entry = await readEntry(context, name, version)
+  if (entry === null) throw unknownVersion(name, version)
+  return reply.header('cache-control', 'private, no-cache').type(`${pubType}; charset=utf-8`).send(entry)
+}
+
+async function sendArchive(context: Context): Promise<unknown> {
+  requireScope(context, 'read')
+  const { request, reply } = context
+  const named = splitArchiveName((request.params as { file: string }).file)
+  const archive = named && (await findArchive(context, named.name, named.version))
+  if (!archive) throw notFound('There is no such archive on this server.')
+  const etag = `"${archive.sha256}"`
+  const range = requestedRange(request, archive.bytes, etag)
+  if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
+  reply.header('etag', etag).header('accept-ranges', 'bytes').header('cache-control', 'private, immutable, max-age=31536000')
+  reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
+  if (isFresh(request, etag)) return reply.code(304).send()
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
+  reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
+  return request.method === 'HEAD' ? reply.send() : reply.send(await openArchive(context, archive, range ?? undefined))
+}
+
+async function redirectToArchive(context: Context): Promise<unknown> {
+  requireScope(context, 'read')
+  const { request, reply, config } = context
+  const url = archiveUrl(config.SERVER_URL, packageParameter(request), versionParameter(request))
+  return reply.header('cache-control', 'private, no-cache').redirect(url, 303)
+}
+
+const decompress = promisify<Buffer, Buffer>(gunzip)

@@ -1,0 +1,29 @@
+import type { FastifyRequest } from 'fastify'
+import { invalidInput, notFound } from '../errors.ts'
+import { parseVersion } from './version.ts'
+
+/**
+ * The package that a path names. Percent-decoding is done; what could not be a name never reaches a query.
+ * @throws ApiError InvalidInput.
+ */
+export function packageParameter(request: FastifyRequest): string {
+  const { pkg = '' } = request.params as Record<string, string>
+  if (/^[a-z][a-z0-9_]{0,63}$/.test(pkg)) return pkg
+  throw invalidInput('A package name has 1 to 64 lowercase letters, digits and underscores and starts with a letter.', 'pkg')
+}
+
+/**
+ * The version that a path names, in its canonical form.
+ * @throws ApiError InvalidInput.
+ */
+export function versionParameter(request: FastifyRequest): string {
+  const { version = '' } = request.params as Record<string, string>
+  if (parseVersion(version)) return version
+  throw invalidInput('A version is three numbers with an optional pre-release and build, such as 1.2.3-dev.1+4.', 'version')
+}
+
+/** 404 for a package that is not there. */
+export const unknownPackage = (name: string) => notFound(`There is no package ${name} on this server.`)
+
+/** 404 for a version that is not there. */
+export const unknownVersion = (name: string, version: string) => notFound(`There is no ${name} ${version} on this server.`)

@@ -1,0 +1,72 @@
+import type { Context, SignedInContext } from '../context.ts'
+import { guardChange } from '../context.ts'
+import { ApiError, archiveTooLarge, invalidInput } from '../errors.ts'
+import { requireScope } from '../guards.ts'
+import { binary } from '../rest/route.ts'
+import { finishUrl } from './addresses.ts'
+import { receiveUpload } from './service.ts'
+
+/** Takes the bytes of an upload. */
+export const uploadBinaries = [
+  binary('POST /api/packages/versions/upload', {
+    summary: 'Takes the archive of an upload: as a form with `upload_id` and then `file`, or as the whole body.',
+    handler: receive,
+    consumes: ['multipart/form-data', 'application/octet-stream'],
+    query: { upload_id: 'The upload, when the archive is the whole body.' },
+    produces: { 302: { description: 'The step that finishes the upload is at `Location`.' } },
+  }),
+]
+
+async function receive(context: Context): Promise<unknown> {
+  const { request, reply, config } = context
+  try {
+    const actor = requireScope(context, 'write')
+    guardChange(context)
+    const uploadId = request.isMultipart() ? await receiveForm(actor) : await receiveBody(actor)
+    return await reply.redirect(finishUrl(config.SERVER_URL, uploadId), 302)
+  } catch (error) {
+    // What is left of the body is not read, so nothing else can come over this connection.
+    if (!request.raw.readableEnded) reply.header('connection', 'close')
+    throw error
+  }
+}
+
+async function receiveBody(actor: SignedInContext): Promise<string> {
+  const { request, config } = actor
+  refuseAnnouncedSize(actor, config.MAX_UPLOAD_BYTES)
+  const { upload_id: uploadId } = request.query as Record<string, unknown>
+  if (typeof uploadId !== 'string') throw invalidInput('upload_id: is required in the query when the archive is the whole body.', 'upload_id')
+  await receiveUpload(actor, uploadId, request.raw)
+  return uploadId
+}
+
+/** The form of the package client: fields first, then the file (pub's protocol, "Publish"). */
+async function receiveForm(actor: SignedInContext): Promise<string> {
+  refuseAnnouncedSize(actor, actor.config.MAX_UPLOAD_BYTES + formOverhead)
+  let uploadId: string | undefined
+  let received = false
+  try {
+    for await (const part of actor.request.parts({ limits: formLimits })) {
+      if (part.type === 'field' && part.fieldname === 'upload_id') uploadId = String(part.value)
+      if (part.type !== 'file') continue
+      if (uploadId === undefined) throw invalidInput('upload_id: is required, before the file.', 'upload_id')
+      await receiveUpload(actor, uploadId, part.file)
+      received = true
+    }
+  } catch (error) {
+    throw isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
+  }
+  if (uploadId === undefined || !received) throw invalidInput('Send a form with the field upload_id and then the field file.', 'file')
+  return uploadId
+}
+
+const formOverhead = 64 * 1024
+const formLimits = { fileSize: Infinity, files: 1, fields: 20, fieldSize: 1024, parts: 21 }
+
+/** 413 before anything is read, when the size is known to be too much. */
+function refuseAnnouncedSize({ request, config }: SignedInContext, limit: number): void {
+  if (Number(request.headers['content-length'] ?? 0) > limit) throw archiveTooLarge(config.MAX_UPLOAD_BYTES)
+}
+
+/** The parser's own complaints are plain errors; those of the disk have a code. */
+const isFormFault = (error: unknown): error is Error => error instanceof Error && !(error instanceof ApiError) && !('code' in error)

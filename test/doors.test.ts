@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { serverAudits } from 'graphql-http'
+import { expect, it } from 'vitest'
+import { mountRoutes } from '../server/rest/router.ts'
+import { route } from '../server/rest/route.ts'
+import { routes } from '../server/rest/routes.ts'
+import { printedSchema, schema } from '../server/schema.ts'
+import { testApp } from './app.ts'
+
+it('speaks GraphQL over HTTP as the specification wants', async () => {
+  await using app = await testApp()
+  const url = `${await app.listen()}/graphql`
+  const token = (await app.member()).secret
+  const audits = serverAudits({ url, fetchFn: (input: string, init: RequestInit = {}) => fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } }) })
+  const results = await Promise.all(audits.map((audit) => audit.fn()))
+  expect(results.length).toBeGreaterThan(50)
+  expect(results.filter(({ status }) => status === 'error').map(({ name, reason }) => `${name}: ${reason}`)).toEqual([])
+})
+
+it('prints the schema that is checked in', () => {
+  expect(readFileSync(new URL('../schema.graphql', import.meta.url), 'utf8')).toBe(printedSchema())
+})
+
+it('describes every type, field, argument and value', () => {
+  const lines = printedSchema().split('\n')
+  const bare = lines.filter((line, index) => /^(type|input|enum|scalar|interface) |^ {2}\w+[(:]|^ {4}\w+:|^ {2}[A-Z_]+$/.test(line) && !/"""$/.test(lines[index - 1] ?? ''))
+  expect(bare).toEqual([])
+})
+
+it('answers unknown paths, wrong methods and broken addresses in the envelope', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const path of ['/api/nothing', '/api', '/oauth/nothing', '/graphql/x', '/api/%zz', `/api/auth/keys/${'x'.repeat(600)}`]) {
+    expect({ path, ...(await alice.get(path)) }).toMatchObject({ status: 404, body: { error: { code: 'NotFound', message: expect.any(String) } } })
+  }
+  expect(await alice.put('/api/auth/keys', {})).toMatchObject({ status: 405, headers: { allow: 'POST, GET, HEAD' }, body: { error: { code: 'InvalidInput' } } })
+  expect(await alice.head('/api/auth/keys')).toMatchObject({ status: 200 })
+})
+
+it('answers even malformed HTTP in the envelope', async () => {
+  await using app = await testApp()
+  const { port, hostname } = new URL(await app.listen())
+  const answer = await new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write('NONSENSE / HTTP/9.9\r\n\r\n'))
+    socket.on('data', (chunk) => (text += chunk)).on('close', () => resolve(text))
+  })
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: { code: 'InvalidInput' } })
+})
+
+it('hides what went wrong inside, and logs it', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await app.services.database.orm.em.getConnection().execute('alter table access_tokens rename column name to label')
+  const { status, body } = await alice.get('/api/auth/keys')
+  expect({ status, body }).toMatchObject({ status: 500, body: { error: { code: 'InternalError', message: expect.stringMatching(/^Something went wrong on the server \(request [\w-]+\)\.$/) } } })
+  const answer = await alice.graphql('{ viewer { tokens(first: 1) { nodes { name } } } }')
+  expect(answer.body.errors[0]).toMatchObject({ extensions: { code: 'InternalError' } })
+  expect(JSON.stringify([body, answer.body])).not.toMatch(/access_tokens|select/)
+  expect(app.lines.filter((line) => line.includes('ERROR') && line.includes('access_tokens')).length).toBeGreaterThan(1)
+})
+
+it('refuses queries that are too deep, too dear, too long, or too many at once', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const deep = `{ viewer { tokens(first: 1) { ${'edges { node { id } } nodes { id } '.repeat(1)} } } ${Array.from({ length: 40 }, (_, n) => `a${n}: server { version }`).join(' ')} }`
+  expect((await alice.graphql(deep)).body.errors[0].extensions.code).toBe('InvalidInput')
+  expect(await alice.graphql(`{ server { version } } # ${'x'.repeat(70_000)}`)).toMatchObject({ status: 413 })
+  expect((await alice.post('/graphql', [{ query: '{ server { version } }' }, { query: '{ server { version } }' }])).status).toBe(400)
+  expect((await app.anonymous.graphql('{ __schema { types { name } } }')).body.errors[0].extensions.code).toBe('InvalidInput')
+  expect((await alice.graphql('{ __schema { types { name } } }')).body.data.__schema.types.length).toBeGreaterThan(10)
+})
+
+it('changes nothing by GET', async () => {
+  await using app = await testApp()
+  const browser = await (await app.member()).session()
+  expect((await browser.get(`/graphql?query=${encodeURIComponent('mutation { logout }')}`)).status).toBe(405)
+  expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })
+})
+
+it('sends no CORS headers, and no one else may frame or sniff it', async () => {
+  await using app = await testApp()
+  for (const path of ['/graphql?query={server{version}}', '/api/v1/health', '/']) {
+    const { headers } = await app.anonymous.get(path, { headers: { origin: 'https://evil.example' } })
+    expect(headers['access-control-allow-origin']).toBeUndefined()
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' })
+  }
+})
+
+it('stops the start when a route does not fit the schema', async () => {
+  await using app = await testApp()
+  expect(() => mountRoutes(app.http, app.services, schema, [route('GET /api/wrong', '{ nonsense }')])).toThrow(/GET \/api\/wrong does not fit the schema/)
+})
+
+it('shows GraphiQL and the REST reference from its own files only', async () => {
+  await using app = await testApp()
+  const graphiql = await app.anonymous.get('/graphql', { headers: { accept: 'text/html' } })
+  expect(graphiql).toMatchObject({ status: 200, headers: { 'content-type': expect.stringContaining('text/html') } })
+  expect(graphiql.body).not.toMatch(/(src|href)="(https?:)?\/\//)
+  const page = await app.anonymous.get('/api/docs')
+  for (const [, path = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g)) expect(await app.anonymous.get(path)).toMatchObject({ status: 200 })
+})
+
+it('describes every route in a valid OpenAPI document', async () => {
+  await using app = await testApp()
+  const { body } = await app.anonymous.get('/api/docs/openapi.json')
+  expect(body.openapi).toBe('3.1.0')
+  for (const { method, path } of routes) expect(body.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]?.summary, `${method} ${path}`).toMatch(/./)
+  const { validate } = await import('@seriousme/openapi-schema-validator').then(({ Validator }) => new Validator())
+  expect(await validate(body)).toMatchObject({ valid: true })
+})
+
+it('logs a line per request, without query, cookie or token', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await alice.get('/api/auth/me?token=geheim')
+  await expect.poll(() => app.lines.at(-1)).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z INFO GET \/api\/auth\/me 200 \d+ms\n$/)
+  expect(app.lines.join('')).not.toContain('geheim')
+  expect(app.lines.join('')).not.toContain(alice.secret)
+})

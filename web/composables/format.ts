@@ -1,0 +1,44 @@
+const relative = new Intl.RelativeTimeFormat('en', { numeric: 'auto' })
+const absolute = new Intl.DateTimeFormat('en', { dateStyle: 'long', timeStyle: 'short' })
+const day = new Intl.DateTimeFormat('en', { dateStyle: 'medium' })
+const plain = new Intl.NumberFormat('en')
+const short = new Intl.NumberFormat('en', { maximumFractionDigits: 1 })
+
+const units: [Intl.RelativeTimeFormatUnit, number][] = [
+  ['year', 365 * 86_400],
+  ['month', 30 * 86_400],
+  ['week', 7 * 86_400],
+  ['day', 86_400],
+  ['hour', 3600],
+  ['minute', 60],
+]
+
+/** "3 days ago", "in 2 months", "just now". */
+export function relativeTime(moment: Date, now = new Date()): string {
+  const seconds = (moment.getTime() - now.getTime()) / 1000
+  const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
+  return unit === 'second' ? (seconds > 0 ? 'in a moment' : 'just now') : relative.format(Math.trunc(seconds / size), unit)
+}
+
+/** "January 31, 2026 at 12:00 PM", in the reader's time zone. */
+export const absoluteTime = (moment: Date) => absolute.format(moment)
+
+/** "Jan 31, 2026". */
+export const dayOf = (moment: Date) => day.format(moment)
+
+/** "12,345". */
+export const count = (amount: number) => plain.format(amount)
+
+/** "1 package", "2 packages". */
+export const counted = (amount: number, noun: string) => `${count(amount)} ${noun}${amount === 1 ? '' : 's'}`
+
+/** "812 B", "4.2 kB", "1.3 MB": powers of 1,000, as SI has it. */
+export function bytes(amount: number): string {
+  const names = ['B', 'kB', 'MB', 'GB', 'TB']
+  const power = Math.min(names.length - 1, Math.floor(Math.log10(Math.max(1, amount)) / 3))
+  return `${short.format(amount / 1000 ** power)} ${names[power]}`
+}
+
+/** "4:05", "45 s". */
+export const duration = (seconds: number) =>
+  seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`

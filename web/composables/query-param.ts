@@ -1,0 +1,23 @@
+import { computed } from 'vue'
+import { useRoute, useRouter } from 'vue-router'
+
+/** A query parameter of the address as a writable value. Its default is left out of the address; a change forgets `resets`. */
+export function useQueryParam<Value extends string>(
+  name: string,
+  fallback: Value,
+  { allowed, resets = [], replace = false }: { allowed?: readonly Value[]; resets?: string[]; replace?: boolean } = {},
+) {
+  const route = useRoute()
+  const router = useRouter()
+  return computed<Value>({
+    get() {
+      const value = [route.query[name]].flat()[0] as Value | null | undefined
+      return value == null || (allowed && !allowed.includes(value)) ? fallback : value
+    },
+    set(value) {
+      const query = { ...route.query, [name]: value === fallback ? undefined : value }
+      for (const other of resets) delete query[other]
+      void router[replace ? 'replace' : 'push']({ query, hash: route.hash })
+    },
+  })
+}

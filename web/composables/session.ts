@@ -1,0 +1,44 @@
+import { computed, shallowRef } from 'vue'
+import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
+import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
+
+const session = shallowRef<SessionQuery>()
+const failure = shallowRef<Failure>()
+
+/** Who is signed in, and what is known of the server. */
+export function useSession() {
+  return {
+    viewer: computed(() => session.value?.viewer ?? undefined),
+    server: computed(() => session.value?.server),
+    setup: computed(() => session.value?.setup),
+    failure,
+  }
+}
+
+/** Asks once who is here; `again` after that has changed. False when the server does not answer. */
+export async function loadSession({ again = false } = {}): Promise<boolean> {
+  if (session.value && !again) return true
+  const { data, error } = await client.query(SessionDocument.toString(), {}, { requestPolicy: 'network-only' }).toPromise()
+  // Before the setup there is no viewer to ask for: the rest of the answer counts.
+  session.value = data?.setup ? data : undefined
+  failure.value = session.value || !error ? undefined : failureOf(error)
+  return session.value !== undefined
+}
+
+/** Forgets who was signed in, after the server said that it does not know them. */
+export function forgetViewer() {
+  if (session.value) session.value = { ...session.value, viewer: null }
+}
+
+export function useLogin() {
+  const { run, ...state } = useMutation(LoginDocument)
+  const login = async (email: string, password: string) =>
+    (await run({ input: { email, password } })) !== undefined && (await loadSession({ again: true }))
+  return { login, ...state }
+}
+
+/** Signs out and starts the page anew, so that nothing of the account stays in memory. */
+export async function signOut() {
+  await client.mutation(LogoutDocument.toString(), {}).toPromise()
+  location.assign(new URL('login', document.baseURI))
+}

@@ -1,0 +1,80 @@
+import { type AnyVariables, cacheExchange, Client, type CombinedError, fetchExchange, mapExchange } from '@urql/core'
+import { useQuery as useUrqlQuery } from '@urql/vue'
+import { computed, type MaybeRefOrGetter, ref, shallowRef } from 'vue'
+import type { TypedDocumentString } from './generated/graphql.ts'
+
+/** What went wrong, as the server says it. */
+export interface Failure {
+  /** One of the API's stable codes, or `Unreachable` when no answer came. */
+  code: string
+  message: string
+  /** The input field to blame. */
+  field?: string
+  /** Seconds until another try makes sense. */
+  retryAfter?: number
+}
+
+const signedOutListeners = new Set<() => void>()
+
+export const client = new Client({
+  url: new URL('graphql', document.baseURI).href,
+  requestPolicy: 'cache-and-network',
+  preferGetMethod: false,
+  fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
+  exchanges: [mapExchange({ onError }), cacheExchange, fetchExchange],
+})
+
+/** Calls back when the server no longer knows who is asking. */
+export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
+
+/** A query that follows its variables. A page shows `data`, `loading` and `failure`; it keeps none of them. */
+export function useQuery<Result, Variables extends AnyVariables>(
+  document: TypedDocumentString<Result, Variables>,
+  variables: MaybeRefOrGetter<Variables>,
+) {
+  const query = useUrqlQuery<Result, Variables>({ query: document.toString(), variables })
+  return {
+    data: query.data,
+    loading: computed(() => query.fetching.value || query.stale.value),
+    failure: computed(() => (query.error.value ? failureOf(query.error.value) : undefined)),
+    retry: () => void query.executeQuery({ requestPolicy: 'network-only' }),
+  }
+}
+
+/** A change that the user starts: `run` gives its result, or undefined and sets `failure`. */
+export function useMutation<Result, Variables extends AnyVariables>(document: TypedDocumentString<Result, Variables>) {
+  const running = ref(false)
+  const failure = shallowRef<Failure>()
+  async function run(variables: Variables): Promise<Result | undefined> {
+    running.value = true
+    failure.value = undefined
+    const { data, error } = await client.mutation<Result, Variables>(document.toString(), variables).toPromise()
+    running.value = false
+    if (error) failure.value = failureOf(error)
+    return error ? undefined : data
+  }
+  return { run, running, failure }
+}
+
+/** What to tell the user about an error of any layer. */
+export function failureOf(error: CombinedError): Failure {
+  const [first] = error.graphQLErrors
+  if (!first) return { code: 'Unreachable', message: 'The server did not answer. Check the connection, then try again.' }
+  const { code, field, retryAfter } = first.extensions
+  return {
+    code: typeof code === 'string' ? code : 'InternalError',
+    message: first.message,
+    ...(typeof field === 'string' && { field }),
+    ...(typeof retryAfter === 'number' && { retryAfter }),
+  }
+}
+
+function onError(error: CombinedError) {
+  if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
+}
+
+/** Proves that our own page sends the change: the server compares the header with the cookie. */
+function csrfHeader(): Record<string, string> {
+  const token = /(?:^|; )(?:__Host-)?svc_csrf=([^;]*)/.exec(document.cookie)?.[1]
+  return token ? { 'X-CSRF-Token': decodeURIComponent(token) } : {}
+}

@@ -1,0 +1,17 @@
+import './main.css'
+import ui from '@nuxt/ui/vue-plugin'
+import urql from '@urql/vue'
+import { createApp } from 'vue'
+import App from './app.vue'
+import { trackNavigation } from './composables/page-title.ts'
+import { forgetViewer } from './composables/session.ts'
+import { client, onSignedOut } from './graphql.ts'
+import { loginRoute, router } from './router.ts'
+
+trackNavigation(router)
+onSignedOut(() => {
+  forgetViewer()
+  if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
+})
+
+createApp(App).use(urql, client).use(router).use(ui).mount('#app')

@@ -1,0 +1,71 @@
+import { createRouter, createWebHistory, type RouteRecordRaw } from 'vue-router'
+import { loadSession, useSession } from './composables/session.ts'
+
+declare module 'vue-router' {
+  interface RouteMeta {
+    /** Open to anybody, signed in or not. */
+    open?: boolean
+    /** May be read without signing in where the server offers public packages. */
+    browsing?: boolean
+  }
+}
+
+/** The tabs of a package: the same for its latest version and for any other. */
+const packageTabs = (prefix: string): RouteRecordRaw[] => [
+  { path: '', name: `${prefix}-readme`, component: () => import('./pages/package/readme-page.vue') },
+  { path: 'changelog', name: `${prefix}-changelog`, component: () => import('./pages/package/changelog-page.vue') },
+  { path: 'example', name: `${prefix}-example`, component: () => import('./pages/package/example-page.vue') },
+  { path: 'license', name: `${prefix}-license`, component: () => import('./pages/package/license-page.vue') },
+  { path: 'install', name: `${prefix}-install`, component: () => import('./pages/package/install-page.vue') },
+]
+const packageFrame = () => import('./pages/package/package-frame.vue')
+
+export const router = createRouter({
+  history: createWebHistory(new URL(document.baseURI).pathname),
+  routes: [
+    { path: '/', name: 'home', component: () => import('./pages/home-page.vue'), meta: { browsing: true } },
+    { path: '/setup', name: 'setup', component: () => import('./pages/setup-page.vue'), meta: { open: true } },
+    { path: '/login', name: 'login', component: () => import('./pages/login-page.vue'), meta: { open: true } },
+    { path: '/packages', name: 'packages', component: () => import('./pages/packages-page.vue'), meta: { browsing: true } },
+    {
+      path: '/packages/:name',
+      component: packageFrame,
+      meta: { browsing: true },
+      children: [
+        ...packageTabs('package'),
+        { path: 'versions', name: 'package-versions', component: () => import('./pages/package/versions-page.vue') },
+      ],
+    },
+    { path: '/packages/:name/versions/:version', component: packageFrame, meta: { browsing: true }, children: packageTabs('version') },
+    { path: '/settings', redirect: { name: 'tokens' } },
+    { path: '/settings/tokens', name: 'tokens', component: () => import('./pages/tokens-page.vue') },
+    { path: '/:path(.*)*', name: 'not-found', component: () => import('./pages/not-found-page.vue'), meta: { open: true } },
+  ],
+  scrollBehavior: (to, from, saved) => {
+    if (saved) return saved
+    if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]` }
+    return to.path === from.path || isSamePackage(to.params, from.params) ? undefined : { top: 0 }
+  },
+})
+
+/** Where to sign in, and come back from to `path`. */
+export const loginRoute = (path: string) => ({ name: 'login', query: path === '/' ? {} : { redirect: path } })
+
+/** A path of this console that a `redirect` parameter may name; anything else leads home. */
+export function safeRedirect(path: unknown): string {
+  if (typeof path !== 'string' || !/^\/(?![/\\])/.test(path)) return '/'
+  const { name } = router.resolve(path)
+  return name === 'not-found' || name === 'login' || name === 'setup' ? '/' : path
+}
+
+router.beforeEach(async (to) => {
+  if (!(await loadSession())) return true // app.vue shows the failure instead of the page
+  const { setup, viewer } = useSession()
+  if (setup.value?.needsSetup) return to.name === 'setup' ? true : { name: 'setup', replace: true }
+  if (to.name === 'setup') return { name: 'home', replace: true }
+  const open = to.meta.open || (to.meta.browsing && setup.value?.publicBrowsing)
+  return open || viewer.value ? true : loginRoute(to.fullPath)
+})
+
+const isSamePackage = (one: Record<string, unknown>, other: Record<string, unknown>) =>
+  one.name !== undefined && one.name === other.name && one.version === other.version
