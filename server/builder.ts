@@ -74,6 +74,7 @@ export const builder = new SchemaBuilder<{
     hasPreviousPageFieldOptions: { description: 'Whether there is something before this page.' },
     startCursorFieldOptions: { description: 'Cursor of the first edge.' },
     endCursorFieldOptions: { description: 'Cursor of the last edge; give it as `after` for the next page.' },
+    pageInfoFieldOptions: { description: 'Where this page lies.' },
     cursorFieldOptions: { description: 'Opaque position of this edge.' },
     nodeFieldOptions: { description: 'The object.' },
     edgesFieldOptions: { description: 'The objects of this page with their cursors.' },

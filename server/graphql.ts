@@ -1,10 +1,11 @@
 import { EnvelopArmor } from '@escape.tech/graphql-armor'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { type DocumentNode, GraphQLError, type GraphQLSchema, Kind, NoSchemaIntrospectionCustomRule } from 'graphql'
+import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import { type Context, createContext, guardChange } from './context.ts'
-import { ApiError, internalError, invalidInput, unsupportedMediaType } from './errors.ts'
+import { ApiError, internalError, invalidInput, statusOf, unsupportedMediaType } from './errors.ts'
+import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { toApiError } from './rest/failures.ts'
 import type { Services } from './services.ts'
@@ -36,7 +37,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     renderGraphiQL,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => caller,
-    plugins: [...(armor.protect().plugins as Plugin[]), anonymousIntrospection, changesNeedProof, answerErrors],
+    plugins: [...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
   })
   await app.register(async (scope) => {
     // Yoga reads the body itself; the server only refuses what is not JSON.
@@ -70,20 +71,18 @@ const welcome = `# Send a token in the Headers pane: { "Authorization": "Bearer 
 }
 `
 
-/** The schema is no secret, but nobody needs to browse it without signing in. */
-const anonymousIntrospection: Plugin<Door & Context> = {
-  onValidate({ addValidationRule, context }) {
-    if (!(context as unknown as Context).viewer) addValidationRule(NoSchemaIntrospectionCustomRule)
-  },
-}
-
-/** A mutation that rides on a cookie needs the CSRF token, here as on REST. */
-const changesNeedProof: Plugin<Door & Context> = {
+/** A mutation that rides on a cookie needs the CSRF token, here as on REST; and nobody browses the schema without signing in. */
+const guardExecution: Plugin<Door & Context> = {
   onExecute({ args }) {
     const { document, operationName, contextValue } = args as { document: DocumentNode; operationName?: string | null; contextValue: Context }
     const chosen = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName))
     if (chosen?.kind === Kind.OPERATION_DEFINITION && chosen.operation === 'mutation') guardChange(contextValue)
+    if (!contextValue.viewer) visit(document, { Field: refuseIntrospection })
   },
+}
+
+function refuseIntrospection({ name }: FieldNode): void {
+  if (name.value === '__schema' || name.value === '__type') throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
 }
 
 /** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too. */
@@ -95,18 +94,19 @@ const answerErrors: Plugin<Door & Context> = {
 }
 
 function coded(error: GraphQLError): GraphQLError {
-  if (error.extensions?.code && error.extensions.code !== 'BAD_USER_INPUT' && error.extensions.code !== 'GRAPHQL_VALIDATION_FAILED' && error.extensions.code !== 'GRAPHQL_PARSE_FAILED') return error
+  if (typeof error.extensions?.code === 'string' && error.extensions.code in statusOf) return error
   const known = toApiError(error)
-  const extensions = known instanceof ApiError ? known.extensions : { ...error.extensions, code: 'InvalidInput' }
-  return new GraphQLError(known instanceof ApiError ? known.message : error.message, { nodes: error.nodes ?? null, path: error.path ?? null, extensions })
+  if (known instanceof ApiError) return at(known, error)
+  const { nodes = null, path = null, message, extensions } = error
+  return new GraphQLError(message, { nodes, path, extensions: { ...extensions, code: 'InvalidInput' } })
 }
 
 function masked({ log }: Services, error: unknown): Error {
   const cause = error instanceof GraphQLError ? toApiError(error) : error
   if (cause instanceof ApiError) return at(cause, error)
   // Without a cause it is graphql-js complaining about the request, not about us.
-  if (error instanceof GraphQLError && !error.originalError) return at(invalidInput(error.message), error)
-  const failure = internalError(Math.random().toString(36).slice(2, 10))
+  if (error instanceof GraphQLError && !error.originalError) return coded(error)
+  const failure = internalError(randomText(6))
   log.error(`${failure.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
   return at(failure, error)
 }

@@ -118,9 +118,9 @@ describe('the documents of an archive', () => {
   })
 
   it('are read even if they are not UTF-8, and can be stored', async () => {
-    const archive = gzipped(manifest, tarEntry({ name: 'README.md' }, Buffer.from('\ufeffa\0b\xff\xe9c', 'latin1').fill('x', 0, 1)), tarEntry({ name: 'CHANGELOG.md' }, Buffer.alloc(300_000, 0xff)))
+    const archive = gzipped(manifest, tarEntry({ name: 'README.md' }, Buffer.from('a\0b\xff\xe9c', 'latin1')), tarEntry({ name: 'CHANGELOG.md' }, Buffer.alloc(300_000, 0xff)))
     const { readme, changelog } = await readArchive(archive)
-    expect(readme?.text).toBe('xa\ufffdb\ufffd\ufffdc')
+    expect(readme?.text).toBe('a\ufffdb\ufffd\ufffdc')
     expect(Buffer.byteLength(changelog?.text ?? '')).toBeLessThanOrEqual(262_144)
     expect(changelog?.text).toMatch(/^\ufffd+$/)
   })

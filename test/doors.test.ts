@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
+import { Validator } from '@seriousme/openapi-schema-validator'
 import { serverAudits } from 'graphql-http'
 import { expect, it } from 'vitest'
 import { mountRoutes } from '../server/rest/router.ts'
@@ -15,7 +16,7 @@ it('speaks GraphQL over HTTP as the specification wants', async () => {
   const audits = serverAudits({ url, fetchFn: (input: string, init: RequestInit = {}) => fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } }) })
   const results = await Promise.all(audits.map((audit) => audit.fn()))
   expect(results.length).toBeGreaterThan(50)
-  expect(results.filter(({ status }) => status === 'error').map(({ name, reason }) => `${name}: ${reason}`)).toEqual([])
+  expect(results.flatMap((result) => (result.status === 'error' ? `${result.name}: ${result.reason}` : []))).toEqual([])
 })
 
 it('prints the schema that is checked in', () => {
@@ -53,11 +54,11 @@ it('answers even malformed HTTP in the envelope', async () => {
 it('hides what went wrong inside, and logs it', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  await app.services.database.orm.em.getConnection().execute('alter table access_tokens rename column name to label')
+  await app.services.database.orm.em.getConnection().execute('alter table access_tokens rename to lost')
   const { status, body } = await alice.get('/api/auth/keys')
   expect({ status, body }).toMatchObject({ status: 500, body: { error: { code: 'InternalError', message: expect.stringMatching(/^Something went wrong on the server \(request [\w-]+\)\.$/) } } })
   const answer = await alice.graphql('{ viewer { tokens(first: 1) { nodes { name } } } }')
-  expect(answer.body.errors[0]).toMatchObject({ extensions: { code: 'InternalError' } })
+  expect(answer).toMatchObject({ status: 500, body: { error: { code: 'InternalError' } } })
   expect(JSON.stringify([body, answer.body])).not.toMatch(/access_tokens|select/)
   expect(app.lines.filter((line) => line.includes('ERROR') && line.includes('access_tokens')).length).toBeGreaterThan(1)
 })
@@ -108,8 +109,7 @@ it('describes every route in a valid OpenAPI document', async () => {
   const { body } = await app.anonymous.get('/api/docs/openapi.json')
   expect(body.openapi).toBe('3.1.0')
   for (const { method, path } of routes) expect(body.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]?.summary, `${method} ${path}`).toMatch(/./)
-  const { validate } = await import('@seriousme/openapi-schema-validator').then(({ Validator }) => new Validator())
-  expect(await validate(body)).toMatchObject({ valid: true })
+  expect(await new Validator().validate(body)).toMatchObject({ valid: true })
 })
 
 it('logs a line per request, without query, cookie or token', async () => {

@@ -62,7 +62,8 @@ it('wants the CSRF token of this very session for every change, on both doors', 
 it('refuses a login that another site sent', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }]) {
+  const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }]
+  for (const headers of foreign) {
     expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers })).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } } })
   }
   const own = { origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }
