@@ -1,10 +1,13 @@
 import { AuditEntry } from './audit/entity.ts'
+import { Invite } from './invites/entity.ts'
+import { OauthRequest } from './oauth/entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
 import { Session } from './sessions/entity.ts'
 import { SetupCode } from './setup/entity.ts'
 import { AccessToken } from './tokens/entity.ts'
 import { Upload } from './uploads/entity.ts'
+import { Avatar } from './users/avatar-entity.ts'
 import { User } from './users/entity.ts'
 
 /** Every entity of the service. */
-export const entities = [User, Session, AccessToken, SetupCode, AuditEntry, Package, PackageVersion, VersionDocument, PackageUploader, Upload]
+export const entities = [User, Session, AccessToken, SetupCode, AuditEntry, Package, PackageVersion, VersionDocument, PackageUploader, Upload, Invite, OauthRequest, Avatar]

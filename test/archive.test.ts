@@ -14,10 +14,19 @@ import { tarEntry } from './support/tar.ts'
 
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }
 const foo = { name: 'foo', version: '1.0.0' }
-const source = (archive: Buffer, size = 1000) => Readable.from(Array.from({ length: Math.ceil(archive.length / size) }, (_, index) => archive.subarray(index * size, (index + 1) * size)))
+const source = (archive: Buffer, size = 1000) =>
+  Readable.from(Array.from({ length: Math.ceil(archive.length / size) }, (_, index) => archive.subarray(index * size, (index + 1) * size)))
 const inspect = async (options: Partial<ArchiveOptions> = {}) => inspectPackage(source(await packageArchive({ ...foo, ...options })), rules)
 const manifest = tarEntry({ name: 'pubspec.yaml' }, defaultPubspec('foo', '1.0.0'))
-const withFiles = (files: Record<string, string>) => gzipped(manifest, ...Object.entries(files).map(([name, text]) => tarEntry({ name }, text)))
+const withFiles = (files: Record<string, string>) =>
+  gzipped(manifest, ...Object.entries(files).map(([name, text]) => tarEntry({ name }, text)))
+
+const padded = (size: number) => defaultPubspec('foo', '1.0.0').padEnd(size, '#')
+const outcome = (archive: Buffer) =>
+  inspectPackage(source(archive, 300), rules).then(
+    () => 'accepted',
+    (error: unknown) => (error instanceof ApiError ? error.code : error),
+  )
 
 describe('a package archive', () => {
   it('gives its pubspec, its documents and its files', async () => {
@@ -34,11 +43,20 @@ describe('a package archive', () => {
   })
 
   it('may lack every document', async () => {
-    expect(await inspectPackage(gzipped(manifest), rules)).toMatchObject({ readme: null, changelog: null, license: null, example: null, files: [{ path: 'pubspec.yaml' }] })
+    expect(await inspectPackage(gzipped(manifest), rules)).toMatchObject({
+      readme: null,
+      changelog: null,
+      license: null,
+      example: null,
+      files: [{ path: 'pubspec.yaml' }],
+    })
   })
 
   it('is the same however its bytes are cut', async () => {
-    const archive = await packageArchive({ ...foo, files: { 'bin/data': Buffer.alloc(3000, 'x'), [`lib/${'long/'.repeat(30)}a.dart`]: 'x' } })
+    const archive = await packageArchive({
+      ...foo,
+      files: { 'bin/data': Buffer.alloc(3000, 'x'), [`lib/${'long/'.repeat(30)}a.dart`]: 'x' },
+    })
     const whole = await readArchive(source(archive, archive.length))
     for (const size of [1, 2, 7, 10, 11, 511]) expect(await readArchive(source(archive, size))).toEqual(whole)
   })
@@ -71,7 +89,6 @@ describe('a package archive', () => {
   })
 
   it('has a pubspec of at most 128 KiB', async () => {
-    const padded = (size: number) => defaultPubspec('foo', '1.0.0').padEnd(size, '#')
     expect((await inspect({ manifest: padded(131_072) })).pubspec.name).toBe('foo')
     await expect(inspect({ manifest: padded(131_073) })).rejects.toThrow('pubspec.yaml is larger than 131072 bytes')
   })
@@ -90,13 +107,29 @@ describe('the documents of an archive', () => {
   })
 
   it('are found for changelog and licence as well', async () => {
-    expect(await readArchive(withFiles({ 'changelog.txt': 'a', 'LICENSE.md': 'b' }))).toMatchObject({ changelog: { text: 'a' }, license: { text: 'b' } })
+    expect(await readArchive(withFiles({ 'changelog.txt': 'a', 'LICENSE.md': 'b' }))).toMatchObject({
+      changelog: { text: 'a' },
+      license: { text: 'b' },
+    })
   })
 
-  const examples = ['example.md', 'lib/main.dart', 'main.dart', 'lib/foo.dart', 'foo.dart', 'lib/foo_example.dart', 'foo_example.dart', 'lib/example.dart', 'example.dart', 'README.md']
+  const examples = [
+    'example.md',
+    'lib/main.dart',
+    'main.dart',
+    'lib/foo.dart',
+    'foo.dart',
+    'lib/foo_example.dart',
+    'foo_example.dart',
+    'lib/example.dart',
+    'example.dart',
+    'README.md',
+  ]
 
   it.each(examples.map((name, index) => [name, index] as const))('include example/%s when nothing better is there', async (name, index) => {
-    const files = Object.fromEntries([...examples.slice(index), 'other.dart', 'lib/bar.dart'].toReversed().map((file) => [`example/${file}`, file]))
+    const files = Object.fromEntries(
+      [...examples.slice(index), 'other.dart', 'lib/bar.dart'].toReversed().map((file) => [`example/${file}`, file]),
+    )
     expect((await inspect({ files })).example).toEqual({ path: `example/${name}`, text: name })
   })
 
@@ -118,7 +151,11 @@ describe('the documents of an archive', () => {
   })
 
   it('are read even if they are not UTF-8, and can be stored', async () => {
-    const archive = gzipped(manifest, tarEntry({ name: 'README.md' }, Buffer.from('a\0b\xff\xe9c', 'latin1')), tarEntry({ name: 'CHANGELOG.md' }, Buffer.alloc(300_000, 0xff)))
+    const archive = gzipped(
+      manifest,
+      tarEntry({ name: 'README.md' }, Buffer.from('a\0b\xff\xe9c', 'latin1')),
+      tarEntry({ name: 'CHANGELOG.md' }, Buffer.alloc(300_000, 0xff)),
+    )
     const { readme, changelog } = await readArchive(archive)
     expect(readme?.text).toBe('a\ufffdb\ufffd\ufffdc')
     expect(Buffer.byteLength(changelog?.text ?? '')).toBeLessThanOrEqual(262_144)
@@ -130,10 +167,14 @@ describe('an archive and its pubspec', () => {
   const screenshots = "screenshots:\n  - {path: './doc/a.png', description: It.}\n"
 
   it('agree on screenshots', async () => {
-    expect((await inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2) } })).pubspec.screenshots).toHaveLength(1)
+    expect((await inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2) } })).pubspec.screenshots).toHaveLength(
+      1,
+    )
     await expect(inspect({ pubspec: screenshots })).rejects.toThrow('the screenshot "./doc/a.png" is not in the archive')
     await expect(inspect({ pubspec: screenshots, files: { 'doc/a.png/b': '' } })).rejects.toThrow('is not in the archive')
-    await expect(inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2 + 1) } })).rejects.toThrow('larger than 4194304 bytes')
+    await expect(inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2 + 1) } })).rejects.toThrow(
+      'larger than 4194304 bytes',
+    )
   })
 
   it.each([
@@ -152,7 +193,9 @@ describe('an archive and its pubspec', () => {
   })
 
   it('must be UTF-8', async () => {
-    await expect(inspectPackage(gzipped(tarEntry({ name: 'pubspec.yaml' }, Buffer.from([0x61, 0xff]))), rules)).rejects.toThrow('pubspec.yaml is not UTF-8')
+    await expect(inspectPackage(gzipped(tarEntry({ name: 'pubspec.yaml' }, Buffer.from([0x61, 0xff]))), rules)).rejects.toThrow(
+      'pubspec.yaml is not UTF-8',
+    )
   })
 })
 
@@ -167,10 +210,12 @@ describe('the source of an archive', () => {
     await expect(inspectPackage(createReadStream('/does/not/exist'), rules)).rejects.toMatchObject({ code: 'ENOENT' })
     const archive = await packageArchive({ ...foo, files: { 'x.bin': Buffer.alloc(1e6, 'abc') } })
     const failure = new Error('The disk is gone.')
-    const broken = Readable.from((function* () {
-      yield archive.subarray(0, 500)
-      throw failure
-    })())
+    const broken = Readable.from(
+      (function* () {
+        yield archive.subarray(0, 500)
+        throw failure
+      })(),
+    )
     await expect(inspectPackage(broken, rules)).rejects.toBe(failure)
   })
 
@@ -183,8 +228,6 @@ describe('the source of an archive', () => {
 })
 
 describe('a damaged archive', () => {
-  const outcome = (archive: Buffer) => inspectPackage(source(archive, 300), rules).then(() => 'accepted', (error: unknown) => (error instanceof ApiError ? error.code : error))
-
   it('is refused wherever a byte of it was changed', async () => {
     const archive = await packageArchive(foo)
     await fc.assert(
@@ -206,11 +249,17 @@ describe('a damaged archive', () => {
   it('is refused or read, but fails in no other way, when its tar was changed', async () => {
     const tar = packageTar({ ...foo, files: { [`lib/${'long/'.repeat(30)}a.dart`]: 'x' } })
     await fc.assert(
-      fc.asyncProperty(fc.array(fc.tuple(fc.nat(tar.length - 1), fc.oneof(fc.nat(255), fc.constantFrom(0, 0x2f, 0x2e, 0x37, 0xff))), { minLength: 1, maxLength: 6 }), async (changes) => {
-        const damaged = Buffer.from(tar)
-        for (const [index, byte] of changes) damaged.writeUInt8(byte, index)
-        expect(['accepted', 'PackageRejected']).toContain(await outcome(gzipSync(damaged, { level: 1 })))
-      }),
+      fc.asyncProperty(
+        fc.array(fc.tuple(fc.nat(tar.length - 1), fc.oneof(fc.nat(255), fc.constantFrom(0, 0x2f, 0x2e, 0x37, 0xff))), {
+          minLength: 1,
+          maxLength: 6,
+        }),
+        async (changes) => {
+          const damaged = Buffer.from(tar)
+          for (const [index, byte] of changes) damaged.writeUInt8(byte, index)
+          expect(['accepted', 'PackageRejected']).toContain(await outcome(gzipSync(damaged, { level: 1 })))
+        },
+      ),
       { numRuns: 300 },
     )
   })

@@ -37,16 +37,49 @@ describe('a constraint', () => {
     expect([...admitted, ...excluded].filter((text) => admits(constraint, text))).toEqual(admitted)
   })
 
-  it.each(['', ' ', 'x', '1', '1.0', '>=', '=1.0.0', '==1.0.0', '~1.0.0', '^', '^^1.0.0', '^1.0.0 <1.5.0', '<1.5.0 ^1.0.0', '>=1.0.0, <2.0.0', '>=1.0.0 || <0.5.0', 'any <2.0.0', '> = 1.0.0', '1.x', '*', 'latest', '>=99999999999999999999.0.0', `>=1.0.0-${'a'.repeat(99)}`])(
-    'is not "%s"',
-    (text) => {
-      expect(parseConstraint(text)).toBeNull()
-    },
-  )
+  it.each([
+    '',
+    ' ',
+    'x',
+    '1',
+    '1.0',
+    '>=',
+    '=1.0.0',
+    '==1.0.0',
+    '~1.0.0',
+    '^',
+    '^^1.0.0',
+    '^1.0.0 <1.5.0',
+    '<1.5.0 ^1.0.0',
+    '>=1.0.0, <2.0.0',
+    '>=1.0.0 || <0.5.0',
+    'any <2.0.0',
+    '> = 1.0.0',
+    '1.x',
+    '*',
+    'latest',
+    '>=99999999999999999999.0.0',
+    `>=1.0.0-${'a'.repeat(99)}`,
+  ])('is not "%s"', (text) => {
+    expect(parseConstraint(text)).toBeNull()
+  })
 
   it('knows whether it is bounded and whether it is possible', () => {
-    expect(['any', '>=1.0.0', '<2.0.0', '^1.0.0', '1.0.0', '>1.0.0 <=2.0.0'].map((text) => isBounded(parsed(text)))).toEqual([false, false, false, true, true, true])
-    expect(['any', '^1.0.0', '>=2.0.0 <1.0.0', '>1.0.0 <=1.0.0', '>=1.0.0 <=1.0.0'].map((text) => isImpossible(parsed(text)))).toEqual([false, false, true, true, false])
+    expect(['any', '>=1.0.0', '<2.0.0', '^1.0.0', '1.0.0', '>1.0.0 <=2.0.0'].map((text) => isBounded(parsed(text)))).toEqual([
+      false,
+      false,
+      false,
+      true,
+      true,
+      true,
+    ])
+    expect(['any', '^1.0.0', '>=2.0.0 <1.0.0', '>1.0.0 <=1.0.0', '>=1.0.0 <=1.0.0'].map((text) => isImpossible(parsed(text)))).toEqual([
+      false,
+      false,
+      true,
+      true,
+      false,
+    ])
   })
 
   it('admits no version that is not canonical', () => {

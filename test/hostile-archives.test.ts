@@ -27,6 +27,37 @@ function refuses(cases: Case[]) {
   })
 }
 
+const named = (kind: string, name: TarHeader['name'], message: string): Case => [kind, () => withEntry({ name }, 'x'), message]
+const typed = (kind: string, type: string, message: string, link = ''): Case => [
+  kind,
+  () => withEntry({ name: 'lib/evil', type, link }),
+  message,
+]
+const both = (kind: string, first: Buffer, second: Buffer, message: string): Case => [
+  kind,
+  () => gzipped(manifest(), first, second),
+  message,
+]
+const sized = (kind: string, size: string): Case => [
+  kind,
+  () => withEntry({ name: 'a', size }, 'x'.repeat(512)),
+  'not written in octal digits',
+]
+const start = (size: number | string) => Buffer.concat([manifest(), tarHeader({ name: 'a', size })])
+const entries = (count: number, name: (index: number) => string) => {
+  const blocks = (function* () {
+    yield manifest()
+    for (let index = 0; index < count; index += 64)
+      yield Buffer.concat(Array.from({ length: 64 }, (_, offset) => file(name(index + offset), '')))
+  })()
+  return Readable.from(blocks).pipe(createGzip({ level: 1 }))
+}
+const yaml = (text: string) => () => gzipped(tarEntry({ name: 'pubspec.yaml' }, text))
+const bytes =
+  (...parts: (Buffer | string)[]) =>
+  () =>
+    Readable.from([Buffer.concat(parts.map((part) => Buffer.from(part)))])
+
 /** The code is compiled and the heap has its usual size before anything is measured. */
 beforeAll(async () => {
   const archive = await packageArchive({ ...foo, files: { 'big.bin': Buffer.alloc(64 * MiB) } })
@@ -35,11 +66,13 @@ beforeAll(async () => {
 
 it('takes the archive on which all hostile ones are built', async () => {
   expect((await inspect(withEntry({ name: 'lib/ok.dart' }, 'x'))).files).toHaveLength(2)
-  expect((await inspect(gzipped(manifest(), pax({ path: 'lib/ok.dart' }), file('other')))).files[1]).toEqual({ path: 'lib/ok.dart', size: 1 })
+  expect((await inspect(gzipped(manifest(), pax({ path: 'lib/ok.dart' }), file('other')))).files[1]).toEqual({
+    path: 'lib/ok.dart',
+    size: 1,
+  })
 })
 
 describe('a path that leaves the package or cannot be stored is refused', () => {
-  const named = (kind: string, name: TarHeader['name'], message: string): Case => [kind, () => withEntry({ name }, 'x'), message]
   refuses([
     named('traversal', '../evil', 'the path "../evil", which has `..` in it'),
     named('traversal within', 'lib/../../evil', '`..`'),
@@ -68,7 +101,6 @@ describe('a path that leaves the package or cannot be stored is refused', () => 
 })
 
 describe('an entry that is no file or directory is refused', () => {
-  const typed = (kind: string, type: string, message: string, link = ''): Case => [kind, () => withEntry({ name: 'lib/evil', type, link }), message]
   refuses([
     typed('symbolic link', '2', '"lib/evil" as a symlink', '/etc/passwd'),
     typed('hard link', '1', '"lib/evil" as a link', 'pubspec.yaml'),
@@ -79,7 +111,11 @@ describe('an entry that is no file or directory is refused', () => {
     typed('sparse file', 'S', 'unsupported type S'),
     typed('continued volume', 'M', 'unsupported type M'),
     typed('unknown type', 'Z', 'unsupported type Z'),
-    ['link with a long target', () => gzipped(manifest(), tarEntry({ name: '././@LongLink', type: 'K' }, '../'.repeat(99)), tarEntry({ name: 'l', type: '2' })), 'as a symlink'],
+    [
+      'link with a long target',
+      () => gzipped(manifest(), tarEntry({ name: '././@LongLink', type: 'K' }, '../'.repeat(99)), tarEntry({ name: 'l', type: '2' })),
+      'as a symlink',
+    ],
     ['link by PAX', () => gzipped(manifest(), pax({ linkpath: '/etc/passwd' }), tarEntry({ name: 'l', type: '2' })), 'as a symlink'],
     ['directory with content', () => withEntry({ name: 'lib/', type: '5' }, 'x'), 'directory or link with content'],
     ['link with content', () => withEntry({ name: 'lib/l', type: '2' }, 'x'), 'directory or link with content'],
@@ -87,7 +123,6 @@ describe('an entry that is no file or directory is refused', () => {
 })
 
 describe('two entries for one path are refused', () => {
-  const both = (kind: string, first: Buffer, second: Buffer, message: string): Case => [kind, () => gzipped(manifest(), first, second), message]
   refuses([
     both('duplicate file', file('a'), file('a', 'y'), '"a" twice'),
     both('second manifest', file('a'), manifest(), '"pubspec.yaml" twice'),
@@ -109,20 +144,31 @@ describe('two entries for one path are refused', () => {
 })
 
 describe('a tar that readers understand differently is refused', () => {
-  const sized = (kind: string, size: string): Case => [kind, () => withEntry({ name: 'a', size }, 'x'.repeat(512)), 'not written in octal digits']
   refuses([
     ['PAX path override', () => gzipped(manifest(), pax({ path: '../evil' }), file('a')), '"../evil"'],
     ['PAX path with NUL', () => gzipped(manifest(), pax({ path: 'a\0b' }), file('a')), 'control characters'],
     ['PAX path over the manifest', () => gzipped(manifest(), pax({ path: 'pubspec.yaml' }), file('a')), '"pubspec.yaml" twice'],
-    ['PAX size smaller', () => gzipped(manifest(), pax({ size: '0' }), file('a', tarHeader({ name: 'evil' }).toString('latin1'))), 'PAX header that sets size'],
+    [
+      'PAX size smaller',
+      () => gzipped(manifest(), pax({ size: '0' }), file('a', tarHeader({ name: 'evil' }).toString('latin1'))),
+      'PAX header that sets size',
+    ],
     ['PAX size larger', () => gzipped(manifest(), pax({ size: '9999999999' }), file('a')), 'PAX header that sets size'],
     ['PAX sparse map', () => gzipped(manifest(), pax({ 'GNU.sparse.name': '/evil' }), file('a')), 'PAX header that sets GNU.sparse.name'],
     ['global PAX path', () => gzipped(pax({ path: '../evil' }, 'g'), manifest()), 'PAX header that sets path'],
     ['two PAX headers', () => gzipped(manifest(), pax({ path: 'a' }), pax({ path: 'b' }), file('c')), 'names an entry twice'],
     ['PAX and long name', () => gzipped(manifest(), pax({ path: 'a' }), file('b'.repeat(120))), 'names an entry twice'],
-    ['PAX with a wrong length', () => gzipped(manifest(), tarEntry({ name: 'p', type: 'x' }, '99 path=a\n'), file('a')), 'malformed PAX header'],
+    [
+      'PAX with a wrong length',
+      () => gzipped(manifest(), tarEntry({ name: 'p', type: 'x' }, '99 path=a\n'), file('a')),
+      'malformed PAX header',
+    ],
     ['PAX with no length', () => gzipped(manifest(), tarEntry({ name: 'p', type: 'x' }, 'path=a\n'), file('a')), 'malformed PAX header'],
-    ['PAX with too many records', () => gzipped(manifest(), tarEntry({ name: 'p', type: 'x' }, '6 a=b\n'.repeat(33)), file('a')), 'malformed PAX header'],
+    [
+      'PAX with too many records',
+      () => gzipped(manifest(), tarEntry({ name: 'p', type: 'x' }, '6 a=b\n'.repeat(33)), file('a')),
+      'malformed PAX header',
+    ],
     ['PAX bomb', () => gzipped(manifest(), pax({ comment: 'x'.repeat(4 * MiB) }), file('a')), 'longer than 2048 bytes'],
     ['empty PAX header', () => gzipped(manifest(), tarEntry({ name: 'p', type: 'x' }), file('a')), 'is empty or longer'],
     ['PAX header for nothing', () => gzipped(manifest(), pax({ path: 'a' })), 'cut short'],
@@ -132,30 +178,37 @@ describe('a tar that readers understand differently is refused', () => {
     ['wrong checksum', () => gzipped(manifest(), file('a').fill('9', 148, 152)), 'not a valid tar'],
     ['data behind the end mark', () => gzipped(file('a'), tarEnd, manifest()), 'data after the end of its tar'],
     ['data behind one empty block', () => gzipped(file('a'), Buffer.alloc(512), manifest()), 'data after the end of its tar'],
-    ['content cut short', () => Readable.from([gzipSync(Buffer.concat([manifest(), tarHeader({ name: 'a', size: 2000 }), Buffer.alloc(512)]))]), 'cut short'],
-    ['header cut short', () => Readable.from([gzipSync(Buffer.concat([manifest(), tarHeader({ name: 'a' }).subarray(0, 300)]))]), 'cut short'],
+    [
+      'content cut short',
+      () => Readable.from([gzipSync(Buffer.concat([manifest(), tarHeader({ name: 'a', size: 2000 }), Buffer.alloc(512)]))]),
+      'cut short',
+    ],
+    [
+      'header cut short',
+      () => Readable.from([gzipSync(Buffer.concat([manifest(), tarHeader({ name: 'a' }).subarray(0, 300)]))]),
+      'cut short',
+    ],
   ])
 })
 
 describe('a bomb is refused', () => {
   const zeros = Buffer.alloc(MiB)
-  const start = (size: number | string) => Buffer.concat([manifest(), tarHeader({ name: 'a', size })])
-  const entries = (count: number, name: (index: number) => string) => {
-    const blocks = (function* () {
-      yield manifest()
-      for (let index = 0; index < count; index += 64) yield Buffer.concat(Array.from({ length: 64 }, (_, offset) => file(name(index + offset), '')))
-    })()
-    return Readable.from(blocks).pipe(createGzip({ level: 1 }))
-  }
   const laughs = Array.from({ length: 9 }, (_, level) => `l${level + 1}: &l${level + 1} [${`*l${level},`.repeat(9)}]\n`).join('')
-  const yaml = (text: string) => () => gzipped(tarEntry({ name: 'pubspec.yaml' }, text))
   refuses([
     ['10 GiB of zeros', () => bomb(Buffer.alloc(0), zeros, 10 * GiB), 'too many empty blocks'],
     ['10 GiB of zeros behind the end mark', () => bomb(Buffer.concat([manifest(), tarEnd]), zeros, 10 * GiB), 'too many empty blocks'],
     ['10 GiB of zeros in a file that claims 8', () => bomb(start('77777777777 '), zeros, 10 * GiB), 'unpacks to more than 268435456 bytes'],
     ['10 GiB of zeros behind a file of 255 MiB', () => bomb(start(255 * MiB), zeros, 10 * GiB), 'unpacks to more than 268435456 bytes'],
-    ['10 GiB in a second file', () => bomb(start(255 * MiB), Buffer.concat([Buffer.alloc(255 * MiB), tarHeader({ name: 'b', size: 2 * MiB })]), 10 * GiB), 'unpacks to more than'],
-    ['a manifest of 200 MiB', () => bomb(tarHeader({ name: 'pubspec.yaml', size: 200 * MiB }), zeros, 10 * GiB), 'pubspec.yaml is larger than 131072 bytes'],
+    [
+      '10 GiB in a second file',
+      () => bomb(start(255 * MiB), Buffer.concat([Buffer.alloc(255 * MiB), tarHeader({ name: 'b', size: 2 * MiB })]), 10 * GiB),
+      'unpacks to more than',
+    ],
+    [
+      'a manifest of 200 MiB',
+      () => bomb(tarHeader({ name: 'pubspec.yaml', size: 200 * MiB }), zeros, 10 * GiB),
+      'pubspec.yaml is larger than 131072 bytes',
+    ],
     ['a million entries', () => entries(1e6, (index) => `f${index}`), 'more than 65536 entries'],
     ['a million directories', () => entries(1e6, (index) => `${index}/a/b/c/d`), 'more than 65536 files and directories'],
     ['long paths', () => entries(1e6, (index) => `${index}/${'long/'.repeat(190)}`.slice(0, -1)), 'more than 8388608 characters together'],
@@ -167,7 +220,6 @@ describe('a bomb is refused', () => {
 
 describe('a file that is not one gzip member is refused', () => {
   const good = gzipSync(packageTar(foo))
-  const bytes = (...parts: (Buffer | string)[]) => () => Readable.from([Buffer.concat(parts.map((part) => Buffer.from(part)))])
   const flagged = (flags: number, ...more: Buffer[]) => bytes(Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 3]), ...more)
   refuses([
     ['second member', bytes(good, good), 'data after the end of its gzip stream'],
@@ -176,7 +228,17 @@ describe('a file that is not one gzip member is refused', () => {
     ['second member in the next chunk', () => Readable.from([good, good]), 'data after the end of its gzip stream'],
     ['trailing garbage', bytes(good, 'garbage'), 'data after the end of its gzip stream'],
     ['one trailing zero', bytes(good, '\0'), 'data after the end of its gzip stream'],
-    ['endless trailing garbage', () => Readable.from((function* () { yield good; for (;;) yield good })()), 'data after the end of its gzip stream'],
+    [
+      'endless trailing garbage',
+      () =>
+        Readable.from(
+          (function* () {
+            yield good
+            for (;;) yield good
+          })(),
+        ),
+      'data after the end of its gzip stream',
+    ],
     ['wrong checksum', bytes(good.subarray(0, -8), 'abcd', good.subarray(-4)), 'checksum does not match'],
     ['wrong length', bytes(good.subarray(0, -4), 'abcd'), 'checksum does not match'],
     ['truncated', bytes(good.subarray(0, -20)), 'cut short'],

@@ -1,28 +1,8 @@
-import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { stringify } from 'yaml'
-import { ApiError } from '../server/errors.ts'
-import { readPubspec } from '../server/uploads/pubspec.ts'
 import { readYaml } from '../server/uploads/yaml.ts'
+import { extended, fault, read, start } from './support/pubspec.ts'
 
-const rules = { serverUrl: 'https://pub.example.com/registry/', allowedHostedUrls: ['https://ok.example.org/pub', 'https://mirror.example.net'] }
-const start = "name: foo\nversion: 1.0.0\nenvironment:\n  sdk: ^3.0.0\n"
-
-const read = (yaml: string) => readPubspec(yaml, rules)
-const extended = (yaml: string) => read(start + yaml)
-
-/** The message with which a pubspec is refused: one line of printable ASCII, as the client can show it. */
-function fault(yaml: string): string {
-  try {
-    read(yaml)
-  } catch (error) {
-    if (!(error instanceof ApiError)) throw error
-    expect(error).toMatchObject({ code: 'PackageRejected', status: 400 })
-    expect(error.message).toMatch(/^[\x20-\x7e]{1,1024}$/)
-    return error.message
-  }
-  return 'accepted'
-}
+const many = (count: number) => `${start}dependencies:\n${Array.from({ length: count }, (_, index) => `  d${index}: any\n`).join('')}`
 
 describe('a pubspec', () => {
   it('gives what the registry needs to know', () => {
@@ -84,16 +64,43 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
   })
 
   it('needs a name, a version and an SDK constraint only', () => {
-    expect(read(start)).toMatchObject({ description: '', topics: [], platforms: null, dependencies: [], flutter: { required: false, pluginPlatforms: null } })
+    expect(read(start)).toMatchObject({
+      description: '',
+      topics: [],
+      platforms: null,
+      dependencies: [],
+      flutter: { required: false, pluginPlatforms: null },
+    })
     expect(read(start).document).toEqual({ name: 'foo', version: '1.0.0', environment: { sdk: '^3.0.0' } })
-    expect(extended('description:\nhomepage:\ndependencies:\ntopics:\npublish_to:\ncustom: {any: [1, true, null]}\n')).toMatchObject({ homepage: null, dependencies: [] })
+    expect(extended('description:\nhomepage:\ndependencies:\ntopics:\npublish_to:\ncustom: {any: [1, true, null]}\n')).toMatchObject({
+      homepage: null,
+      dependencies: [],
+    })
   })
 
   it.each(['a', 'a1', 'snake_case_2', 'async', 'get', 'dynamic', 'a'.repeat(64)])('may be called %s', (name) => {
     expect(fault(start.replace('foo', name))).toBe('accepted')
   })
 
-  it.each(['A', 'camelCase', '1a', '_a', 'a-b', 'a.b', '"a b"', 'ä', 'a'.repeat(65), '""', 'class', 'if', 'await', 'void', 'type', '12', '[a]'])('may not be called %s', (name) => {
+  it.each([
+    'A',
+    'camelCase',
+    '1a',
+    '_a',
+    'a-b',
+    'a.b',
+    '"a b"',
+    'ä',
+    'a'.repeat(65),
+    '""',
+    'class',
+    'if',
+    'await',
+    'void',
+    'type',
+    '12',
+    '[a]',
+  ])('may not be called %s', (name) => {
     expect(fault(start.replace('foo', name))).toMatch(/^pubspec\.yaml: name must /)
   })
 
@@ -151,9 +158,12 @@ describe('the fields of a pubspec', () => {
     expect(fault(start + yaml)).toContain(message)
   })
 
-  it.each(['publish_to: https://pub.example.com/registry', 'publish_to: https://PUB.example.com:443/registry/'])('are accepted: %s', (yaml) => {
-    expect(fault(start + yaml)).toBe('accepted')
-  })
+  it.each(['publish_to: https://pub.example.com/registry', 'publish_to: https://PUB.example.com:443/registry/'])(
+    'are accepted: %s',
+    (yaml) => {
+      expect(fault(start + yaml)).toBe('accepted')
+    },
+  )
 
   it.each([
     ['{git: https://example.com/x.git}', 'comes from git'],
@@ -191,72 +201,10 @@ describe('the fields of a pubspec', () => {
   })
 
   it('are at most 100 dependencies, none of them the package itself or without a proper name', () => {
-    const many = (count: number) => `${start}dependencies:\n${Array.from({ length: count }, (_, index) => `  d${index}: any\n`).join('')}`
     expect(fault(many(100))).toBe('accepted')
     expect(fault(many(101))).toContain('dependencies must have at most 100 entries')
     expect(fault(`${start}dependencies: {foo: any}`)).toContain('is the package itself')
     expect(fault(`${start}dependencies: {a-b: any}`)).toContain('is not a package name')
     expect(fault(`${start}dependency_overrides: {a: {svn: x}}`)).toContain('dependency_overrides.a has the unknown source')
   })
-})
-
-describe('the YAML of a pubspec', () => {
-  it.each([
-    ['a: &x 1\nb: *x', 'has an anchor (&x)'],
-    ['b: *x', 'has an alias (*x)'],
-    ['a: !!binary aGk=', 'has a tag (!!binary)'],
-    ['a: !own x', 'has a tag (!own)'],
-    ['name: bar', 'line 5: the key "name" appears twice'],
-    ['a: {b: 1, "b": 2}', 'line 5: the key "b" appears twice'],
-    ['1: x', 'line 5: every key must be text'],
-    ['? [a]\n: b', 'every key must be text'],
-    ['a: .nan', 'numbers must be finite'],
-    ['a: -.inf', 'numbers must be finite'],
-    ['a: 1e999', 'numbers must be finite'],
-    ['a: "\\0"', 'cannot be stored'],
-    ['a: "\\ud800"', 'cannot be stored'],
-    ['__proto__: {polluted: true}', 'the key "__proto__" is not allowed'],
-    ['---\nname: bar', 'not valid YAML'],
-    ['a: [', 'line 6 is not valid YAML'],
-    ['a: \tb: c', 'not valid YAML'],
-  ])('is refused: %s', (yaml, message) => {
-    expect(fault(`${start}${yaml}\n`)).toContain(message)
-  })
-
-  it.each(['', '# nothing', 'text', '- a', '[]', '5', '%YAML 1.1\n---\nname: x'])('is refused as a whole: %s', (yaml) => {
-    expect(fault(yaml)).toMatch(/must be a mapping|a directive/)
-  })
-
-  it('is read by YAML 1.2: dates, yes and no are text', () => {
-    expect(extended("a: 2024-01-01\nb: yes\nc: 0x1F\nd: !!str 5\ne: '*x &y'\nf: |\n  &z\n").document).toMatchObject({ a: '2024-01-01', b: 'yes', c: 31, d: '5', e: '*x &y', f: '&z\n' })
-  })
-
-  it('gives back any JSON that was written as YAML', () => {
-    const json = fc.dictionary(fc.string({ unit: 'grapheme', minLength: 1 }), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
-    fc.assert(
-      fc.property(json, (object) => {
-        fc.pre(!JSON.stringify(object).includes('__proto__') && !JSON.stringify(object).includes('\\u0000'))
-        expect(readYaml(stringify(object, { aliasDuplicateObjects: false }), 'test')).toEqual(JSON.parse(JSON.stringify(object)))
-      }),
-    )
-  })
-
-  it('never fails otherwise than by a refusal', () => {
-    const piece = fc.oneof(fc.string(), fc.constantFrom(...'\n -:{}[]&*!|>%@`"\'#?,\t'.split(''), '\n  ', '- ', ': ', '? ', 'dependencies:\n', 'null', '\\x'))
-    fc.assert(
-      fc.property(fc.array(piece), fc.boolean(), (pieces, whole) => {
-        expect(fault((whole ? '' : start) + pieces.join(''))).toBeTypeOf('string')
-      }),
-      { numRuns: 1000 },
-    )
-  })
-
-  it.each(['[', '{a: ', '- ', '? ', '- - ? [', '&a ', '!a ', '! ', '*a\n', '}', ']\n', ',', '""', ':\n', ': ', '-\n', '%A\n', '---\n', '#\n', '{a: [b]},', 'a:\n ', '\\x', '9', '\u0080'])(
-    'is read or refused quickly when it repeats "%s" to the limit',
-    (piece) => {
-      const started = performance.now()
-      for (const opening of ['', 'a: [', 'a: "']) expect(fault(start + opening + piece.repeat(Math.floor(128_000 / piece.length)))).not.toBe('')
-      expect(performance.now() - started).toBeLessThan(2000)
-    },
-  )
 })

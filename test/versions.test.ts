@@ -46,21 +46,49 @@ const ascending = [
   '100000000000000000000.0.0',
 ]
 
+const fits = (text: string) => fitsClient(parseVersion(text) ?? expect.fail(text))
+const bytes = (a: string, b: string) => Buffer.compare(Buffer.from(versionKey(a)), Buffer.from(versionKey(b)))
+const entries = (...texts: string[]) => texts.map((text) => ({ version: text.replace('!', ''), retracted: text.startsWith('!') }))
+const latest = (...texts: string[]) => latestOf(entries(...texts))?.version ?? null
+const prerelease = (...texts: string[]) => latestPrereleaseOf(entries(...texts))?.version ?? null
+
 describe('a canonical version', () => {
   it.each(ascending)('reads %s', (text) => {
     expect(parseVersion(text)).toMatchObject({ text })
   })
 
-  it.each(['', '1', '1.0', '1.0.0.0', 'v1.0.0', '1.0.0 ', ' 1.0.0', '1.0.0\n', '01.0.0', '1.00.0', '1.0.00', '1.0.0-', '1.0.0+', '1.0.0-a..b', '1.0.0-a.', '1.0.0-ä', '1.0.0_1', '-1.0.0', '1.0.0-a+b+c', '1.0.x', '٣.0.0'])(
-    'does not read "%s"',
+  it.each([
+    '',
+    '1',
+    '1.0',
+    '1.0.0.0',
+    'v1.0.0',
+    '1.0.0 ',
+    ' 1.0.0',
+    '1.0.0\n',
+    '01.0.0',
+    '1.00.0',
+    '1.0.00',
+    '1.0.0-',
+    '1.0.0+',
+    '1.0.0-a..b',
+    '1.0.0-a.',
+    '1.0.0-ä',
+    '1.0.0_1',
+    '-1.0.0',
+    '1.0.0-a+b+c',
+    '1.0.x',
+    '٣.0.0',
+  ])('does not read "%s"', (text) => {
+    expect(parseVersion(text)).toBeNull()
+  })
+
+  it.each(['1.0.0-01', '1.0.0+01', '1.0.0-a.00', '1.0.0--0', '1.0.0--01', '1.0.0-0x1F', '1.0.0+0Xff'])(
+    'does not read %s, whose canonical form is another',
     (text) => {
       expect(parseVersion(text)).toBeNull()
     },
   )
-
-  it.each(['1.0.0-01', '1.0.0+01', '1.0.0-a.00', '1.0.0--0', '1.0.0--01', '1.0.0-0x1F', '1.0.0+0Xff'])('does not read %s, whose canonical form is another', (text) => {
-    expect(parseVersion(text)).toBeNull()
-  })
 
   it('has at most 64 characters', () => {
     expect(parseVersion(`1.0.0-${'a'.repeat(58)}`)).not.toBeNull()
@@ -73,7 +101,6 @@ describe('a canonical version', () => {
   })
 
   it('fits the client up to 64-bit release numbers', () => {
-    const fits = (text: string) => fitsClient(parseVersion(text) ?? expect.fail(text))
     expect(fits('9223372036854775807.0.0')).toBe(true)
     expect(fits('0.0.9223372036854775808')).toBe(false)
   })
@@ -109,8 +136,6 @@ describe('the order of versions', () => {
 })
 
 describe('the key of a version', () => {
-  const bytes = (a: string, b: string) => Buffer.compare(Buffer.from(versionKey(a)), Buffer.from(versionKey(b)))
-
   it('sorts by its bytes as the versions do', () => {
     expect(ascending.toReversed().toSorted(bytes)).toEqual(ascending)
     fc.assert(
@@ -143,10 +168,6 @@ describe('the key of a version', () => {
 })
 
 describe('the latest version', () => {
-  const entries = (...texts: string[]) => texts.map((text) => ({ version: text.replace('!', ''), retracted: text.startsWith('!') }))
-  const latest = (...texts: string[]) => latestOf(entries(...texts))?.version ?? null
-  const prerelease = (...texts: string[]) => latestPrereleaseOf(entries(...texts))?.version ?? null
-
   it('is the highest stable one, whatever pre-releases there are', () => {
     expect(latest('1.0.0', '2.0.0-dev', '1.2.0+3', '1.2.0+2')).toBe('1.2.0+3')
     expect(latest('1.0.0-a', '1.0.0-b')).toBe('1.0.0-b')
@@ -175,7 +196,11 @@ describe('the latest version', () => {
         const sorted = (live.length > 0 ? live : versions).toSorted((a, b) => compareVersions(a.version, b.version))
         const stable = sorted.filter((entry) => !isPrerelease(entry.version))
         expect(latestOf(versions)).toBe(stable.at(-1) ?? sorted.at(-1) ?? null)
-        const above = live.filter((entry) => isPrerelease(entry.version) && live.every((other) => isPrerelease(other.version) || compareVersions(entry.version, other.version) > 0))
+        const above = live.filter(
+          (entry) =>
+            isPrerelease(entry.version) &&
+            live.every((other) => isPrerelease(other.version) || compareVersions(entry.version, other.version) > 0),
+        )
         expect(latestPrereleaseOf(versions)).toBe(above.toSorted((a, b) => compareVersions(a.version, b.version)).at(-1) ?? null)
       }),
       { numRuns: 1000 },

@@ -25,7 +25,10 @@ async function generate() {
   const sections = await preset.buildGeneratesSection({
     baseOutputDir: output,
     schema: parse(readFileSync(schemaFile, 'utf8')),
-    documents: globSync(join(web, 'operations/*.graphql')).map((file) => ({ location: file, document: parse(readFileSync(file, 'utf8')) })),
+    documents: globSync(join(web, 'operations/*.graphql')).map((file) => {
+      const rawSDL = readFileSync(file, 'utf8')
+      return { location: file, rawSDL, document: parse(rawSDL) }
+    }),
     config: { documentMode: 'string', useTypeImports: true, enumType: 'string-literal', scalars: { DateTime: 'string', BigInt: 'number', SemVer: 'string', URL: 'string' } },
     presetConfig: { fragmentMasking: false },
     plugins: [],

@@ -51,13 +51,6 @@ export const router = createRouter({
 /** Where to sign in, and come back from to `path`. */
 export const loginRoute = (path: string) => ({ name: 'login', query: path === '/' ? {} : { redirect: path } })
 
-/** A path of this console that a `redirect` parameter may name; anything else leads home. */
-export function safeRedirect(path: unknown): string {
-  if (typeof path !== 'string' || !/^\/(?![/\\])/.test(path)) return '/'
-  const { name } = router.resolve(path)
-  return name === 'not-found' || name === 'login' || name === 'setup' ? '/' : path
-}
-
 router.beforeEach(async (to) => {
   if (!(await loadSession())) return true // app.vue shows the failure instead of the page
   const { setup, viewer } = useSession()

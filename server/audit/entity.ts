@@ -6,6 +6,7 @@ export const AuditEntry = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entries',
   extends: Base,
+  indexes: [{ properties: ['createdAt'] }],
   properties: {
     kind: p.string().length(64).index(),
     /** One sentence for people. */

@@ -79,7 +79,8 @@ function tighter(a: Bound | null, b: Bound | null, direction: 1 | -1): Bound | n
 
 /** `<2.0.0` means `<2.0.0-0`, unless the lower bound is itself a pre-release of 2.0.0. Source: pub_semver, `VersionRange`. */
 function withoutPreReleasesOfMax({ min, max }: Constraint): Constraint {
-  if (!max || max.included || max.version.preRelease.length > 0 || max.version.build.length > 0 || isImpossible({ min, max })) return { min, max }
+  if (!max || max.included || max.version.preRelease.length > 0 || max.version.build.length > 0 || isImpossible({ min, max }))
+    return { min, max }
   const minIsPreReleaseOfMax = min !== null && min.version.preRelease.length > 0 && sameRelease(min.version, max.version)
   return minIsPreReleaseOfMax ? { min, max } : { min, max: { version: firstPreRelease(max.version), included: false } }
 }
@@ -93,4 +94,9 @@ function readable(text: string): Version | null {
 
 const release = (...numbers: Version['release']): Version => ({ text: numbers.join('.'), release: numbers, preRelease: [], build: [] })
 
-const firstPreRelease = ({ release: numbers }: Version): Version => ({ text: `${numbers.join('.')}-0`, release: numbers, preRelease: [0n], build: [] })
+const firstPreRelease = ({ release: numbers }: Version): Version => ({
+  text: `${numbers.join('.')}-0`,
+  release: numbers,
+  preRelease: [0n],
+  build: [],
+})

@@ -17,7 +17,10 @@ export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): E
  * else null. Throws a RangeError for what is no canonical version.
  */
 export function latestPrereleaseOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
-  const last = highest(versions.filter(({ retracted }) => !retracted), compareParsed)
+  const last = highest(
+    versions.filter(({ retracted }) => !retracted),
+    compareParsed,
+  )
   return last && stability(known(last.version)) === 0 ? last : null
 }
 

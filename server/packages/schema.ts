@@ -3,7 +3,7 @@ import './document-schema.ts'
 import { builder } from '../builder.ts'
 import { pageByKey } from '../connections.ts'
 import { UserRef } from '../users/schema.ts'
-import { Package } from './entity.ts'
+import { Package, type PackageVersion } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
 import { PackageRef, PackageVersionRef } from './refs.ts'
 import { countPackages, countVersions, findPackage, findVersion, listPackageNames, listPackages, listVersions, loadLatest, loadUploaders } from './service.ts'
@@ -43,7 +43,7 @@ builder.node(PackageRef, {
         type: PackageVersionRef,
         description: 'All versions, the highest first.',
         resolve: (pkg, args, { em }) =>
-          pageByKey(args, { keyOf: ({ sortKey }) => sortKey, load: (limit, after) => listVersions(em, pkg, { limit, after }), count: () => countVersions(em, pkg) }),
+          pageByKey(args, { keyOf: ({ sortKey }: PackageVersion) => sortKey, load: (limit, after) => listVersions(em, pkg, { limit, after }), count: () => countVersions(em, pkg) }),
       },
       { description: 'A page of versions.' },
       { description: 'A version in a page.' },
@@ -82,7 +82,7 @@ builder.queryField('packages', (t) =>
       args: { offset: t.arg.int({ description: 'How many to pass over first, for numbered pages; `after` is cheaper.' }) },
       resolve: (_root, args, { em }) =>
         pageByKey(args, {
-          keyOf: ({ name }) => name,
+          keyOf: ({ name }: Package) => name,
           load: (limit, after) => listPackages(em, { limit, after, offset: args.offset ?? undefined }),
           count: () => countPackages(em),
         }),

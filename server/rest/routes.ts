@@ -1,9 +1,11 @@
 import { healthRoutes } from '../health/rest.ts'
+import { packageRoutes } from '../packages/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
 import { setupRoutes } from '../setup/rest.ts'
 import { tokenRoutes } from '../tokens/rest.ts'
+import { uploadRoutes } from '../uploads/rest.ts'
 import { userRoutes } from '../users/rest.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
 /** The whole REST contract, in one list. */
-export const routes: readonly (Route | BinaryRoute)[] = [...healthRoutes, ...setupRoutes, ...sessionRoutes, ...userRoutes, ...tokenRoutes]
+export const routes: readonly (Route | BinaryRoute)[] = [...healthRoutes, ...setupRoutes, ...sessionRoutes, ...userRoutes, ...tokenRoutes, ...packageRoutes, ...uploadRoutes]

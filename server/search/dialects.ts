@@ -53,8 +53,9 @@ const postgres: Dialect = {
       where b.terms @@ wanted.terms order by 2 desc, 1 limit ?
     ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
   matching: {
-    name: 'select id from package_search_brief where terms @@ ?::tsquery',
-    full: 'select id from package_search_full where terms @@ ?::tsquery',
+    name: 'select id from package_search_brief where terms @@ ?::tsquery offset 0',
+    // `offset 0` keeps the planner from walking a sorted index in the hope of an early match.
+    full: 'select id from package_search_full where terms @@ ?::tsquery offset 0',
   },
   similar:
     'select name from (select ?::text as text) wanted, package_search_documents d where d.name % wanted.text order by similarity(d.name, wanted.text) desc limit ?',

@@ -27,7 +27,7 @@ export async function listPackages(
   const { column, direction, beyond } = orders[sort]
   const place = after ? readPlace(after, sort === 'name' ? 'name' : 'moment') : []
   const rows = await reads.all<{ id: string; name: string; key: string | number; document: string | number }>(
-    `select d.package_id as id, d.name, ${column} as key, d.id as document ${matches(backend, terms)}
+    `select d.package_id as id, d.name, ${column} as key, d.id as document from ${documents(backend, terms)}
      ${after ? `where (${column}, d.id) ${beyond} (?, ?)` : ''} order by ${column} ${direction}, d.id ${direction} limit ? offset ?`,
     ...matched(backend, terms),
     ...place,
@@ -39,7 +39,8 @@ export async function listPackages(
 
 /** How many packages there are, or match. */
 export async function countPackages({ reads, backend }: Source, terms: QueryTerms | null): Promise<number> {
-  const row = await reads.get<{ total: string | number }>(`select count(*) as total ${matches(backend, terms)}`, ...matched(backend, terms))
+  const source = terms ? `(${dialectOf(backend).matching[scopeOf(terms)]}) m` : 'package_search_documents'
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total from ${source}`, ...matched(backend, terms))
   return Number(row?.total ?? 0)
 }
 
@@ -51,9 +52,9 @@ const orders = {
 
 const scopeOf = (terms: QueryTerms) => (terms.namesOnly ? 'name' : 'full')
 
-function matches(backend: Source['backend'], terms: QueryTerms | null): string {
-  const documents = 'package_search_documents d'
-  return terms ? `from (${dialectOf(backend).matching[scopeOf(terms)]}) m join ${documents} on d.id = m.id` : `from ${documents}`
+function documents(backend: Source['backend'], terms: QueryTerms | null): string {
+  const all = 'package_search_documents d'
+  return terms ? `(${dialectOf(backend).matching[scopeOf(terms)]}) m join ${all} on d.id = m.id` : all
 }
 
 const matched = (backend: Source['backend'], terms: QueryTerms | null) =>

@@ -9,9 +9,11 @@ export function plainPath(raw: string): string {
   const broken = faults.find(([pattern]) => pattern.test(raw))
   if (broken) refuse(`The archive has the path ${quoted(raw)}, ${broken[1]}`)
   const segments = raw.split('/').filter((segment) => segment !== '' && segment !== '.')
-  if (segments.some((segment) => Buffer.byteLength(segment) > maxSegment)) refuse(`The archive has the path ${quoted(raw)} with a name longer than ${maxSegment} bytes. Shorten it.`)
+  if (segments.some((segment) => Buffer.byteLength(segment) > maxSegment))
+    refuse(`The archive has the path ${quoted(raw)} with a name longer than ${maxSegment} bytes. Shorten it.`)
   const path = segments.join('/')
-  if (Buffer.byteLength(path) > maxPath) refuse(`The archive has the path ${quoted(raw)}, which is longer than ${maxPath} bytes. Shorten it.`)
+  if (Buffer.byteLength(path) > maxPath)
+    refuse(`The archive has the path ${quoted(raw)}, which is longer than ${maxPath} bytes. Shorten it.`)
   return path
 }
 

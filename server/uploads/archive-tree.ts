@@ -34,8 +34,10 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
     remember(tree, key, { path, kind })
     return true
   }
-  if (known.path !== path) refuse(`The archive has both ${quoted(known.path)} and ${quoted(path)}, which are one file where case does not count. Rename one.`)
-  if ((known.kind === 'file') !== (kind === 'file')) refuse(`The archive has ${quoted(path)} both as a file and as a directory. Rename one.`)
+  if (known.path !== path)
+    refuse(`The archive has both ${quoted(known.path)} and ${quoted(path)}, which are one file where case does not count. Rename one.`)
+  if ((known.kind === 'file') !== (kind === 'file'))
+    refuse(`The archive has ${quoted(path)} both as a file and as a directory. Rename one.`)
   if (kind !== 'implied' && known.kind !== 'implied') refuse(`The archive has ${quoted(path)} twice. Pack it with \`dart pub publish\`.`)
   if (kind === 'directory') known.kind = kind
   return false
@@ -45,7 +47,8 @@ function remember(tree: ArchiveTree, key: string, entry: { path: string; kind: K
   tree.met.set(key, entry)
   tree.characters += entry.path.length
   if (tree.met.size > tree.limits.entries) refuse(`The archive has more than ${tree.limits.entries} files and directories, the limit.`)
-  if (tree.characters > tree.limits.pathCharacters) refuse(`The paths in the archive have more than ${tree.limits.pathCharacters} characters together, the limit. Shorten them.`)
+  if (tree.characters > tree.limits.pathCharacters)
+    refuse(`The paths in the archive have more than ${tree.limits.pathCharacters} characters together, the limit. Shorten them.`)
 }
 
 function parentOf(path: string): string | null {

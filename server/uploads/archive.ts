@@ -14,7 +14,7 @@ import { tarFraming, watch, watchEnd, type TarFraming } from './tar-framing.ts'
 export type ArchiveLimits = typeof archiveLimits
 
 /** Source: pub's protocol, "What an archive must be". */
-export const archiveLimits = {
+const archiveLimits = {
   unpackedBytes: 256 * 1024 ** 2,
   entries: 65_536,
   pathCharacters: 8 * 1024 ** 2,
@@ -24,7 +24,12 @@ export const archiveLimits = {
 }
 
 /** What is kept of an archive. `examples` are candidates: `pickExample` chooses when the package's name is known. */
-export type ArchiveContents = Record<DocumentKind, Document | null> & { pubspecText: string; examples: Document[]; files: ArchiveFile[]; unpackedBytes: number }
+export type ArchiveContents = Record<DocumentKind, Document | null> & {
+  pubspecText: string
+  examples: Document[]
+  files: ArchiveFile[]
+  unpackedBytes: number
+}
 
 /**
  * Reads a .tar.gz package in one pass, in bounded memory, and destroys the source in every case.
@@ -36,7 +41,9 @@ export async function readArchive(source: Readable, limits: Partial<ArchiveLimit
   const framing = tarFraming(bounds)
   const [unwrap, inflate, verify] = gzipStages()
   try {
-    await pipeline(source, unwrap, inflate, verify, (chunks: AsyncIterable<Buffer>) => unpackTar(watched(framing, chunks), (entry) => visit(reading, entry)))
+    await pipeline(source, unwrap, inflate, verify, (chunks: AsyncIterable<Buffer>) =>
+      unpackTar(watched(framing, chunks), (entry) => visit(reading, entry)),
+    )
   } catch (error) {
     throw isBrokenDeflate(error) ? packageRejected('The archive is damaged or cut short. Upload it again.') : error
   } finally {
@@ -50,7 +57,15 @@ type Reading = ReturnType<typeof start>
 
 function start(limits: ArchiveLimits) {
   const documents = new Map<DocumentKind, Kept>()
-  return { limits, tree: archiveTree(limits), files: Array<ArchiveFile>(), manifest: Array<Buffer>(), documents, examples: Array<Kept>(), exampleBytes: 0 }
+  return {
+    limits,
+    tree: archiveTree(limits),
+    files: Array<ArchiveFile>(),
+    manifest: Array<Buffer>(),
+    documents,
+    examples: Array<Kept>(),
+    exampleBytes: 0,
+  }
 }
 
 async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer>) {
@@ -63,8 +78,10 @@ async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer>) {
 
 function visit(reading: Reading, { path: raw, type, size }: TarEntry) {
   const path = plainPath(raw)
-  if (type !== 'file' && type !== 'directory') refuse(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
-  if (type === 'file' && (path === '' || raw.endsWith('/'))) refuse(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
+  if (type !== 'file' && type !== 'directory')
+    refuse(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
+  if (type === 'file' && (path === '' || raw.endsWith('/')))
+    refuse(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
   addPath(reading.tree, path, type)
   if (type === 'directory') return undefined
   reading.files.push({ path, size })
@@ -109,5 +126,13 @@ function finish({ limits, files, manifest, documents, examples }: Reading, unpac
     const kept = documents.get(kind)
     return kept ? document(kept) : null
   }
-  return { pubspecText, readme: found('readme'), changelog: found('changelog'), license: found('license'), examples: examples.map(document), files, unpackedBytes }
+  return {
+    pubspecText,
+    readme: found('readme'),
+    changelog: found('changelog'),
+    license: found('license'),
+    examples: examples.map(document),
+    files,
+    unpackedBytes,
+  }
 }

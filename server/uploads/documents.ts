@@ -36,7 +36,15 @@ const possibleExample = /^example\/(?:example\.md|readme\.md|(?:lib\/)?\w{1,72}\
 const decoder = new TextDecoder()
 
 function exampleOrder(name: string): string[] {
-  const files = ['example.md', 'lib/main.dart', 'main.dart', `lib/${name}.dart`, `${name}.dart`, `lib/${name}_example.dart`, `${name}_example.dart`]
+  const files = [
+    'example.md',
+    'lib/main.dart',
+    'main.dart',
+    `lib/${name}.dart`,
+    `${name}.dart`,
+    `lib/${name}_example.dart`,
+    `${name}_example.dart`,
+  ]
   return [...files, 'lib/example.dart', 'example.dart', 'readme.md'].map((file) => `example/${file}`)
 }
 

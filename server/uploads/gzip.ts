@@ -29,8 +29,10 @@ export function gzipStages(): GzipStages {
       size += chunk.length
       yield chunk
     }
-    if (inflate.bytesWritten !== seen.deflated) refuse('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
-    if (seen.trailer.readUInt32LE(0) !== checksum || seen.trailer.readUInt32LE(4) !== size % 2 ** 32) refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
+    if (inflate.bytesWritten !== seen.deflated)
+      refuse('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
+    if (seen.trailer.readUInt32LE(0) !== checksum || seen.trailer.readUInt32LE(4) !== size % 2 ** 32)
+      refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
   }
 
   return [unwrap, inflate, verify]
@@ -78,7 +80,8 @@ async function* withoutTrailer(source: Chunks, tell: (trailer: Buffer) => void):
 /** Bytes of the gzip header, or null while more of it has to come. RFC 1952, section 2.3. */
 function headerLength(start: Buffer): number | null {
   const magic = [0x1f, 0x8b, 8]
-  if (magic.some((byte, index) => index < start.length && start[index] !== byte)) refuse('The uploaded file is not a gzip archive. Upload a .tar.gz file.')
+  if (magic.some((byte, index) => index < start.length && start[index] !== byte))
+    refuse('The uploaded file is not a gzip archive. Upload a .tar.gz file.')
   if (start.length < 10) return null
   const flags = start[3] ?? 0
   if (flags & 0xe0) refuse('The uploaded file is not a gzip archive: reserved header flags are set.')

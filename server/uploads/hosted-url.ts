@@ -1,7 +1,7 @@
 /** Where packages may come from: this server's URL, and what `ALLOWED_HOSTED_URLS` adds. */
 export type HostedRules = { serverUrl: string; allowedHostedUrls: readonly string[] }
 
-export const pubDev = 'https://pub.dev'
+const pubDev = 'https://pub.dev'
 
 /**
  * A registry URL in the form to compare by: lower-case host, no default port, no trailing slash; the old name of pub.dev becomes the new one.
@@ -17,7 +17,11 @@ export function normalHostedUrl(text: string): string | null {
 /** Whether a normal hosted URL is pub.dev, this server, or an allowed URL or below one. */
 export function isAllowedHost(url: string, { serverUrl, allowedHostedUrls }: HostedRules): boolean {
   const allowed = allowedHostedUrls.map(normalHostedUrl)
-  return url === pubDev || url === normalHostedUrl(serverUrl) || allowed.some((each) => each !== null && (url === each || url.startsWith(`${each}/`)))
+  return (
+    url === pubDev ||
+    url === normalHostedUrl(serverUrl) ||
+    allowed.some((each) => each !== null && (url === each || url.startsWith(`${each}/`)))
+  )
 }
 
 /** An absolute http(s) URL with a host, else null. */

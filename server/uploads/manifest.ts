@@ -19,6 +19,7 @@ function missing(files: readonly ArchiveFile[]): string {
   const misnamed = files.find(({ path }) => /^pubspec\.ya?ml$/i.test(path))
   if (misnamed) return `The manifest is called ${quoted(misnamed.path)}. Rename it to pubspec.yaml.`
   const elsewhere = files.find(({ path }) => path.endsWith(`/${manifestName}`))
-  if (elsewhere) return `pubspec.yaml is not at the root of the archive but at ${quoted(elsewhere.path)}. Pack the contents of the package directory, not the directory.`
+  if (elsewhere)
+    return `pubspec.yaml is not at the root of the archive but at ${quoted(elsewhere.path)}. Pack the contents of the package directory, not the directory.`
   return 'The archive has no pubspec.yaml at its root. Add one.'
 }

@@ -81,7 +81,8 @@ function firstFault(error: z.ZodError): string {
 function checkPublishTo(publishTo: string | null | undefined, { serverUrl }: HostedRules) {
   if (publishTo === null || publishTo === undefined) return
   if (publishTo === 'none') refuse(`pubspec.yaml: publish_to is none, which forbids publishing. Remove it or set it to ${serverUrl}.`)
-  if (normalHostedUrl(publishTo) !== normalHostedUrl(serverUrl)) refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
+  if (normalHostedUrl(publishTo) !== normalHostedUrl(serverUrl))
+    refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
 }
 
 function flutterUse({ flutter, environment }: Fields, dependencies: Dependency[]): Pubspec['flutter'] {

@@ -18,7 +18,8 @@ export function checkExtension(type: string, content: Buffer): void {
   const keys = paxKeys(content)
   if (keys === null) refuse('The archive has a malformed PAX header. Pack it with `dart pub publish`.')
   const forbidden = keys.find((key) => (type === 'g' ? key !== 'comment' : key === 'size' || key.startsWith('GNU.sparse')))
-  if (forbidden !== undefined) refuse(`The archive has a PAX header that sets ${forbidden}, which is not allowed. Pack it with \`dart pub publish\`.`)
+  if (forbidden !== undefined)
+    refuse(`The archive has a PAX header that sets ${forbidden}, which is not allowed. Pack it with \`dart pub publish\`.`)
 }
 
 /** The keys of `length key=value` records, or null where a length does not lead from one line end to the next. POSIX pax, "Extended Header". */
@@ -26,7 +27,7 @@ function paxKeys(content: Buffer): string[] | null {
   const text = content.toString('latin1')
   const record = /(\d{1,4}) ([^=\n]+)=/y
   const keys: string[] = []
-  for (let end = 0; end < text.length; ) {
+  for (let end = 0; end < text.length;) {
     record.lastIndex = end
     const [, length, key] = record.exec(text) ?? []
     end += Number(length)

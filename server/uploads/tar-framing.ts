@@ -9,7 +9,18 @@ export type TarFraming = ReturnType<typeof tarFraming>
 
 /** The state of a watch at the start of a tar. */
 export function tarFraming(limits: TarLimits) {
-  return { limits, block: Buffer.alloc(512), filled: 0, body: 0, padding: 0, total: 0, entries: 0, emptyBlocks: 0, extension: noExtension, announced: new Set<string>() }
+  return {
+    limits,
+    block: Buffer.alloc(512),
+    filled: 0,
+    body: 0,
+    padding: 0,
+    total: 0,
+    entries: 0,
+    emptyBlocks: 0,
+    extension: noExtension,
+    announced: new Set<string>(),
+  }
 }
 
 /**
@@ -18,7 +29,7 @@ export function tarFraming(limits: TarLimits) {
  * What passes, tar-stream and the client's own reader frame alike. Throws `PackageRejected`.
  */
 export function watch(tar: TarFraming, chunk: Buffer): void {
-  for (let offset = 0; offset < chunk.length; ) {
+  for (let offset = 0; offset < chunk.length;) {
     const taken = step(tar, chunk.subarray(offset))
     offset += taken
     tar.total += taken
@@ -39,7 +50,8 @@ const files = '0\0'
 /** Links and devices pass here; they are refused by name once tar-stream has read it. */
 const entryTypes = `${files}123456`
 
-const tooLarge = ({ unpackedBytes }: TarLimits) => `The archive unpacks to more than ${unpackedBytes} bytes, the limit. Leave out what the package's users do not need.`
+const tooLarge = ({ unpackedBytes }: TarLimits) =>
+  `The archive unpacks to more than ${unpackedBytes} bytes, the limit. Leave out what the package's users do not need.`
 
 /** Takes one piece of what has come and says how long it was. */
 function step(tar: TarFraming, rest: Buffer): number {
@@ -83,7 +95,8 @@ function takeEmptyBlock(tar: TarFraming) {
 }
 
 function takeExtension(tar: TarFraming, type: string) {
-  if (tar.body === 0 || tar.body > maxExtension) refuse(`The archive has an entry whose name or extended header is empty or longer than ${maxExtension} bytes. Shorten its path.`)
+  if (tar.body === 0 || tar.body > maxExtension)
+    refuse(`The archive has an entry whose name or extended header is empty or longer than ${maxExtension} bytes. Shorten its path.`)
   const rival = { x: 'L', L: 'x' }[type] ?? type
   if (tar.announced.has(type) || tar.announced.has(rival)) refuse('The archive names an entry twice. Pack it with `dart pub publish`.')
   tar.announced.add(type)
@@ -91,7 +104,8 @@ function takeExtension(tar: TarFraming, type: string) {
 }
 
 function takeEntry(tar: TarFraming, type: string) {
-  if (!entryTypes.includes(type)) refuse(`The archive has an entry of the unsupported type ${type}. Only files and directories are allowed.`)
+  if (!entryTypes.includes(type))
+    refuse(`The archive has an entry of the unsupported type ${type}. Only files and directories are allowed.`)
   if (!files.includes(type) && tar.body > 0) refuse('The archive has a directory or link with content. Pack it with `dart pub publish`.')
   tar.entries += 1
   if (tar.entries > tar.limits.entries) refuse(`The archive has more than ${tar.limits.entries} entries, the limit.`)

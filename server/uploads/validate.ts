@@ -26,6 +26,7 @@ function checkScreenshots({ screenshots }: Pubspec, { files }: Pick<ArchiveConte
   for (const { path } of screenshots) {
     const size = sizes.get(path.replace(/^(?:\.\/)+/, ''))
     if (size === undefined) refuse(`pubspec.yaml: the screenshot ${quoted(path)} is not in the archive. Add the file or remove the entry.`)
-    if (size > maxScreenshot) refuse(`pubspec.yaml: the screenshot ${quoted(path)} is larger than ${maxScreenshot} bytes, the limit. Make it smaller.`)
+    if (size > maxScreenshot)
+      refuse(`pubspec.yaml: the screenshot ${quoted(path)} is larger than ${maxScreenshot} bytes, the limit. Make it smaller.`)
   }
 }

@@ -48,8 +48,10 @@ function mapping(pairs: Pair[], depth: number, fail: Fail): JsonObject {
 }
 
 function scalar(content: unknown, fail: (fault: string) => never): Json {
-  if (typeof content === 'string') return storable(content) ? content : fail('the text has characters that cannot be stored (NUL or half of a surrogate pair).')
-  if (typeof content === 'number') return Number.isFinite(content) ? content : fail('numbers must be finite; put quotes around it if it is text.')
+  if (typeof content === 'string')
+    return storable(content) ? content : fail('the text has characters that cannot be stored (NUL or half of a surrogate pair).')
+  if (typeof content === 'number')
+    return Number.isFinite(content) ? content : fail('numbers must be finite; put quotes around it if it is text.')
   return typeof content === 'boolean' || content === null ? content : fail('use text, numbers, true, false or null only.')
 }
 

@@ -20,6 +20,8 @@ export const User = defineEntity({
     mustChangePassword: p.boolean().default(false),
     passwordHash: p.string().length(100).nullable().lazy(),
     lastLoginAt: p.datetime(3).nullable(),
+    /** Start of the picture's SHA-256, so that its address changes with it; null for no picture. */
+    avatarTag: p.string().length(16).nullable(),
   },
   uniques: [{ name: 'users_one_owner', properties: ['role'], where: "role = 'owner'" }],
 })

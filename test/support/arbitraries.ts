@@ -6,7 +6,8 @@ const identifier = fc.oneof(
   fc.bigInt({ min: 0n, max: 10n ** 20n }).map(String),
   fc.stringMatching(/^[0-9A-Za-z-]{1,8}$/),
 )
-const identifiers = (prefix: string) => fc.option(fc.array(identifier, { minLength: 1, maxLength: 3 }), { freq: 2 }).map((list) => (list ? prefix + list.join('.') : ''))
+const identifiers = (prefix: string) =>
+  fc.option(fc.array(identifier, { minLength: 1, maxLength: 3 }), { freq: 2 }).map((list) => (list ? prefix + list.join('.') : ''))
 const number = fc.oneof(fc.nat(2), fc.nat(11), fc.bigInt({ min: 0n, max: 2n ** 63n - 1n }))
 
 /** Canonical versions, with the same few numbers and identifiers often enough that close cases meet. */
@@ -16,4 +17,7 @@ export const version = fc
   .filter((text) => parseVersion(text) !== null)
 
 /** What a package may have published: distinct versions, some of them retracted. */
-export const published = fc.uniqueArray(fc.record({ version, retracted: fc.boolean() }), { maxLength: 12, selector: (entry) => entry.version })
+export const published = fc.uniqueArray(fc.record({ version, retracted: fc.boolean() }), {
+  maxLength: 12,
+  selector: (entry) => entry.version,
+})

@@ -17,7 +17,12 @@ export const withEntry = (header: TarHeader, content?: string | Buffer) => gzipp
 
 /** A PAX extended header (or global, type `g`) of these records. */
 export function pax(records: Record<string, string>, type = 'x'): Buffer {
-  return tarEntry({ name: 'PaxHeader', type, magic: 'ustar' }, Object.entries(records).map(([key, value]) => paxRecord(key, value)).join(''))
+  return tarEntry(
+    { name: 'PaxHeader', type, magic: 'ustar' },
+    Object.entries(records)
+      .map(([key, value]) => paxRecord(key, value))
+      .join(''),
+  )
 }
 
 /** A gzip stream that goes on without end mark: the first part once, then `part` until `bytes` of it have been unpacked. Costs next to nothing to make. */
@@ -54,7 +59,10 @@ export async function refusal(source: Readable, inspect: (source: Readable) => P
   throw new Error('The hostile archive was accepted.')
 }
 
-const told = (error: unknown) => (error instanceof Error ? { code: 'code' in error ? error.code : error.name, message: error.message } : { code: null, message: String(error) })
+const told = (error: unknown) =>
+  error instanceof Error
+    ? { code: 'code' in error ? error.code : error.name, message: error.message }
+    : { code: null, message: String(error) }
 
 setFlagsFromString('--expose-gc')
 const collectGarbage: () => void = runInNewContext('gc')

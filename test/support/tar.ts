@@ -1,5 +1,12 @@
 /** What a raw tar header says. `type` is the type flag: 0 file, 1 hard link, 2 symbolic link, 5 directory, L long name, x PAX, g global PAX … */
-export type TarHeader = { name: string | Buffer; type?: string; size?: number | string; link?: string; prefix?: string; magic?: 'gnu' | 'ustar' }
+export type TarHeader = {
+  name: string | Buffer
+  type?: string
+  size?: number | string
+  link?: string
+  prefix?: string
+  magic?: 'gnu' | 'ustar'
+}
 
 /** One 512-byte header with a right checksum, owner `pub`. A string size is written as it is, so that it can lie. */
 export function tarHeader({ name, type = '0', size = 0, link = '', prefix = '', magic = 'gnu' }: TarHeader): Buffer {
@@ -22,7 +29,9 @@ export function tarEntry(header: TarHeader, content: string | Buffer = ''): Buff
   const body = Buffer.from(content)
   const name = Buffer.from(header.name)
   const entry = padded([tarHeader({ size: body.length, ...header }), body])
-  return name.length > 100 ? Buffer.concat([tarEntry({ name: '././@LongLink', type: 'L' }, Buffer.concat([name, Buffer.alloc(1)])), entry]) : entry
+  return name.length > 100
+    ? Buffer.concat([tarEntry({ name: '././@LongLink', type: 'L' }, Buffer.concat([name, Buffer.alloc(1)])), entry])
+    : entry
 }
 
 /** The two empty blocks that end a tar. */

@@ -1,0 +1,32 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { Base } from '../db/base.ts'
+import { Session } from '../sessions/entity.ts'
+import { AccessToken } from '../tokens/entity.ts'
+import { User } from '../users/entity.ts'
+
+/**
+ * A command-line client's wish for a token: pending until its user approves or denies it, then with a code that works once.
+ * It belongs to the session that opened the consent page. Only the hash of the code is kept.
+ */
+export const OauthRequest = defineEntity({
+  name: 'OauthRequest',
+  tableName: 'oauth_requests',
+  extends: Base,
+  properties: {
+    user: () => p.manyToOne(User).deleteRule('cascade').index(),
+    session: () => p.manyToOne(Session).nullable().deleteRule('set null').index(),
+    clientId: p.string().length(32),
+    redirectUri: p.text(),
+    /** What was asked for, clamped to the user's role when it was asked; separated by commas. */
+    scopes: p.string().length(20),
+    state: p.text(),
+    codeChallenge: p.string().length(43),
+    expiresAt: p.datetime(3).index(),
+    codeHash: p.string().length(64).nullable().unique(),
+    codeExpiresAt: p.datetime(3).nullable(),
+    /** When the code was spent, well or badly. */
+    exchangedAt: p.datetime(3).nullable(),
+    token: () => p.manyToOne(AccessToken).nullable().deleteRule('set null'),
+  },
+})
+export type OauthRequest = InferEntity<typeof OauthRequest>

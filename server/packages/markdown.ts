@@ -1,0 +1,81 @@
+import MarkdownIt, { type MarkdownIt as Parser } from 'markdown-it'
+import sanitizeHtml from 'sanitize-html'
+import type { LinkResolver } from './repository-links.ts'
+import { taskLists } from './task-lists.ts'
+
+/** Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. */
+export function renderMarkdown(source: string, resolve: LinkResolver): string {
+  return sanitizeHtml(markdown.render(source), {
+    ...allowed,
+    transformTags: {
+      a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve) }),
+      img: (tagName, attributes) => ({ tagName, attribs: imageAttributes(attributes, resolve) }),
+      '*': (tagName, attributes) => ({ tagName, attribs: prefixedId(attributes) }),
+    },
+    exclusiveFilter: ({ tag, attribs }) => (tag === 'img' && !attribs.src) || (tag === 'input' && attribs.type !== 'checkbox'),
+  })
+}
+
+/** Text as HTML. */
+export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+
+const markdown = new MarkdownIt({ html: true, linkify: true }).use(taskLists).use(headingIds)
+markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
+
+const allowed: sanitizeHtml.IOptions = {
+  allowedTags: `h1 h2 h3 h4 h5 h6 p a img ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
+    caption dl dt dd details summary div span center picture abbr q cite small mark input`.split(/\s+/),
+  allowedAttributes: {
+    '*': ['id', 'title', 'align', 'lang', 'dir'],
+    a: ['href', 'rel'],
+    img: ['src', 'alt', 'width', 'height'],
+    ol: ['start', 'reversed', 'type'],
+    th: ['colspan', 'rowspan', 'scope', 'style'],
+    td: ['colspan', 'rowspan', 'style'],
+    details: ['open'],
+    input: ['type', 'checked', 'disabled'],
+  },
+  allowedClasses: { code: [/^language-[\w+#-]{1,40}$/], ul: ['task-list'], ol: ['task-list'], li: ['task'] },
+  allowedStyles: { '*': { 'text-align': [/^(left|right|center)$/] } },
+  allowedSchemes: ['https', 'http', 'mailto'],
+  allowedSchemesByTag: { img: ['https'] },
+  allowProtocolRelative: false,
+  disallowedTagsMode: 'discard',
+  nestingLimit: 100,
+}
+
+type Attributes = Record<string, string>
+
+/** Ids of a document must not be taken for ids of the page around it. */
+const idPrefix = 'doc-'
+
+function prefixedId({ id, name, ...attributes }: Attributes): Attributes {
+  const anchor = id ?? name
+  return anchor ? { ...attributes, id: `${idPrefix}${anchor}` } : attributes
+}
+
+function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver): Attributes {
+  if (href?.startsWith('#')) return { ...rest, href: `#${idPrefix}${href.slice(1)}` }
+  const target = href === undefined ? null : resolve(href, 'link')
+  return target === null ? rest : { ...rest, href: target, rel: 'nofollow ugc noopener' }
+}
+
+function imageAttributes({ src, ...rest }: Attributes, resolve: LinkResolver): Attributes {
+  const target = src === undefined ? null : resolve(src, 'image')
+  return target === null ? rest : { ...rest, src: target }
+}
+
+/** Headings get the ids that GitHub would give them, so that tables of contents work. */
+function headingIds(parser: Parser): void {
+  parser.core.ruler.push('heading-ids', ({ tokens }) => {
+    const used = new Map<string, number>()
+    for (const [index, token] of tokens.entries()) {
+      if (token.type !== 'heading_open') continue
+      const text = tokens[index + 1]?.children?.filter(({ type }) => type === 'text' || type === 'code_inline').map(({ content }) => content).join('') ?? ''
+      const slug = text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '').replace(/ /g, '-')
+      const count = used.get(slug) ?? 0
+      used.set(slug, count + 1)
+      if (slug) token.attrSet('id', count ? `${slug}-${count}` : slug)
+    }
+  })
+}

@@ -1,0 +1,22 @@
+import { type Data, route } from '../rest/route.ts'
+import { uploadBinaries } from './binary.ts'
+
+/** Publishing, as the package client does it (pub's protocol, "Publish"). */
+export const uploadRoutes = [
+  route('GET /api/packages/versions/new', 'mutation { createUpload { url fields { name value } } }', {
+    summary: 'Announces an archive to publish: where to send it, and with which form fields.',
+    pub: true,
+    answer: {
+      from: ({ createUpload }) => {
+        const { url, fields } = createUpload as { url: string; fields: { name: string; value: string }[] }
+        return { url, fields: Object.fromEntries(fields.map(({ name, value }) => [name, value])) }
+      },
+    },
+  }),
+  ...uploadBinaries,
+  route('GET /api/packages/versions/newUploadFinish', 'mutation ($upload_id: ID!) { finalizeUpload(input: { uploadId: $upload_id }) { message } }', {
+    summary: 'Checks the uploaded archive and publishes it. Doing it again gives the same answer.',
+    pub: true,
+    answer: { from: ({ finalizeUpload }) => ({ success: { message: (finalizeUpload as Data).message } }) },
+  }),
+]

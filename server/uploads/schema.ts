@@ -1,0 +1,60 @@
+import { builder } from '../builder.ts'
+import { PackageVersionRef } from '../packages/refs.ts'
+import { findVersionByArchive } from '../packages/service.ts'
+import { uploadUrl } from './addresses.ts'
+import type { Upload } from './entity.ts'
+import { type FinishedUpload, finalizeUpload } from './finalize.ts'
+import { createUpload } from './service.ts'
+
+const UploadField = builder.objectRef<{ name: string; value: string }>('UploadField').implement({
+  description: 'A field of the form that carries the archive.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Its name.' }),
+    value: t.exposeString('value', { description: 'Its value.' }),
+  }),
+})
+
+const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').implement({
+  description: 'Where to send an archive: a multipart form with these fields and then the archive as `file`, within ten minutes.',
+  fields: (t) => ({
+    uploadId: t.exposeID('id', { description: 'Names the upload when it is finished.' }),
+    url: t.field({ type: 'URL', description: 'Where to send the form.', resolve: (_upload, _args, { config }) => uploadUrl(config.SERVER_URL) }),
+    fields: t.field({ type: [UploadField], description: 'The fields that go before the file.', resolve: ({ id }) => [{ name: 'upload_id', value: id }] }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When it is too late.', resolve: ({ expiresAt }) => expiresAt }),
+  }),
+})
+
+builder.mutationField('createUpload', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: CreateUploadPayload,
+    description: 'Announces an archive to publish. Three may be under way per person.',
+    resolve: (_root, _args, context) => createUpload(context),
+  }),
+)
+
+const FinalizeUploadInput = builder.inputType('FinalizeUploadInput', {
+  description: 'The upload to finish.',
+  fields: (t) => ({ uploadId: t.id({ required: true, description: 'Which one, as `createUpload` named it.' }) }),
+})
+
+const FinalizeUploadPayload = builder.objectRef<FinishedUpload>('FinalizeUploadPayload').implement({
+  description: 'An upload that became a version.',
+  fields: (t) => ({
+    message: t.exposeString('message', { description: 'What was done, for people.' }),
+    version: t.field({
+      type: PackageVersionRef,
+      nullable: true,
+      description: 'The version; null when it was deleted since.',
+      resolve: ({ sha256 }, _args, { em }) => findVersionByArchive(em, sha256),
+    }),
+  }),
+})
+
+builder.mutationField('finalizeUpload', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: FinalizeUploadPayload,
+    description: 'Checks an uploaded archive and publishes it. Doing it again gives the same answer.',
+    args: { input: t.arg({ type: FinalizeUploadInput, required: true, description: 'Which upload.' }) },
+    resolve: (_root, { input }, context) => finalizeUpload(context, input.uploadId),
+  }),
+)

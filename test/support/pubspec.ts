@@ -1,0 +1,27 @@
+import { expect } from 'vitest'
+import { ApiError } from '../../server/errors.ts'
+import { readPubspec, type Pubspec } from '../../server/uploads/pubspec.ts'
+
+const rules = {
+  serverUrl: 'https://pub.example.com/registry/',
+  allowedHostedUrls: ['https://ok.example.org/pub', 'https://mirror.example.net'],
+}
+
+/** The shortest pubspec there is. More fields can be appended. */
+export const start = 'name: foo\nversion: 1.0.0\nenvironment:\n  sdk: ^3.0.0\n'
+
+export const read = (yaml: string): Pubspec => readPubspec(yaml, rules)
+export const extended = (yaml: string): Pubspec => read(start + yaml)
+
+/** The message with which a pubspec is refused, or 'accepted'. It is one line of printable ASCII, as the client can show it. */
+export function fault(yaml: string): string {
+  try {
+    read(yaml)
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    expect(error).toMatchObject({ code: 'PackageRejected', status: 400 })
+    expect(error.message).toMatch(/^[\x20-\x7e]{1,1024}$/)
+    return error.message
+  }
+  return 'accepted'
+}
