@@ -21,12 +21,14 @@ export const builder = new SchemaBuilder<{
     signedIn: boolean
     /** The request rides on a session. */
     session: boolean
+    /** May change their own account: any session, or a token that may write. */
+    ownAccount: boolean
     /** The credential holds this scope, and its owner's role allows it now. `admin` means: administers the server. */
     scope: Scope
     /** The server's owner, with an admin credential. */
     owner: boolean
   }
-  AuthContexts: { identity: SignedInContext; signedIn: SignedInContext; session: SignedInContext; scope: SignedInContext; owner: SignedInContext }
+  AuthContexts: { identity: SignedInContext; signedIn: SignedInContext; ownAccount: SignedInContext; session: SignedInContext; scope: SignedInContext; owner: SignedInContext }
   Scalars: {
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
@@ -49,6 +51,7 @@ export const builder = new SchemaBuilder<{
         identity: context.viewer !== null,
         signedIn: settled,
         session: context.credential?.kind === 'session',
+        ownAccount: settled && mayChangeOwnAccount(context),
         scope: (scope) => settled && context.scopes.has(scope),
         owner: settled && context.viewer?.role === 'owner' && context.scopes.has('admin'),
       }
@@ -95,6 +98,9 @@ export const builder = new SchemaBuilder<{
 
 /** Whether the viewer must choose a new password first; tokens keep working meanwhile (decisions §4). */
 export const passwordIsDue = ({ viewer, credential }: Context): boolean => credential?.kind === 'session' && viewer?.mustChangePassword === true
+
+/** A token changes its owner's account only when it may write; a session always may. */
+export const mayChangeOwnAccount = ({ credential, scopes }: Context): boolean => credential?.kind === 'session' || scopes.has('write')
 
 builder.queryType({ description: 'Everything that can be read.', authScopes: { signedIn: true } })
 builder.mutationType({ description: 'Everything that can be changed.', authScopes: { signedIn: true } })

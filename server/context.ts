@@ -5,6 +5,7 @@ import type { Services } from './services.ts'
 import { authenticate } from './sessions/authenticate.ts'
 import { keepLastUse } from './sessions/last-use.ts'
 import type { Scope } from './tokens/entity.ts'
+import { usersById, type UsersById } from './users/loader.ts'
 import { type Credential, effectiveScopes, type Viewer } from './users/policy.ts'
 
 /** What a resolver knows of its request. The door (REST, GraphQL or a binary route) makes one per request. */
@@ -12,6 +13,8 @@ export type Context = Services & {
   request: FastifyRequest
   reply: FastifyReply
   em: EntityManager
+  /** People by id, gathered over a request into one query. */
+  people: UsersById
   viewer: Viewer | null
   credential: Credential | null
   /** What the credential may do right now; empty for nobody. */
@@ -32,7 +35,8 @@ export async function createContext(services: Services, request: FastifyRequest,
   const identity = await authenticate(request, database.reads, keys, config.SERVER_URL, now)
   if (identity) keepLastUse(services, identity, now)
   let em: EntityManager | undefined
-  return {
+  let people: UsersById | undefined
+  const context: Context = {
     ...services,
     request,
     reply,
@@ -40,11 +44,15 @@ export async function createContext(services: Services, request: FastifyRequest,
     get em() {
       return (em ??= database.fork())
     },
+    get people() {
+      return (people ??= usersById(context.em))
+    },
     viewer: identity?.viewer ?? null,
     credential: identity?.credential ?? null,
     scopes: identity ? effectiveScopes(identity.viewer, identity.credential) : noScopes,
     ip: request.ip,
   }
+  return context
 }
 
 /** Refuses a change that rides on a cookie without its CSRF token. Every door calls this before it changes anything. */

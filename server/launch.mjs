@@ -11,6 +11,6 @@ const known = { start, ...commands }
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 const [name = 'start', ...args] = process.argv.slice(2)
 if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}". There are: ${Object.keys(known).join(', ')}.`, 64)
-ensureInstalled()
+await ensureInstalled()
 const code = await known[name](args)
 if (code) process.exitCode = code // the server may have set its own

@@ -13,7 +13,8 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
   if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
   if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
   if (lacking && credential.kind === 'token') {
-    return insufficientPermissions(`This access token lacks the scope "${lacking}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`)
+    const scope = lacking === 'ownAccount' ? 'write' : lacking
+    return insufficientPermissions(`This access token lacks the scope "${scope}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`)
   }
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
 }

@@ -71,6 +71,6 @@ export class Actor {
 
 function readAnswer(response: LightMyRequestResponse): Answer {
   const { statusCode, headers, rawPayload, cookies } = response
-  const isJson = /\bjson\b/.test(String(headers['content-type'] ?? ''))
+  const isJson = /\bjson\b/.test(String(headers['content-type'] ?? '')) && !headers['content-encoding']
   return { status: statusCode, headers, body: isJson && response.body ? response.json() : response.body, raw: rawPayload, cookies }
 }

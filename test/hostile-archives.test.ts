@@ -218,6 +218,14 @@ describe('a bomb is refused', () => {
   ])
 })
 
+it('refuses a file by the size that it claims, before reading it', async () => {
+  const source = bomb(Buffer.concat([manifest(), tarHeader({ name: 'a', size: 257 * MiB })]), Buffer.alloc(MiB), GiB)
+  let chunks = 0
+  source.on('data', () => (chunks += 1))
+  await expect(inspect(source)).rejects.toThrow('unpacks to more than 268435456 bytes')
+  expect(chunks).toBeLessThan(100)
+})
+
 describe('a file that is not one gzip member is refused', () => {
   const good = gzipSync(packageTar(foo))
   const flagged = (flags: number, ...more: Buffer[]) => bytes(Buffer.from([0x1f, 0x8b, 8, flags, 0, 0, 0, 0, 0, 3]), ...more)

@@ -32,10 +32,11 @@ describe('the YAML of a pubspec', () => {
   })
 
   it('is read by YAML 1.2: dates, yes and no are text', () => {
-    expect(extended("a: 2024-01-01\nb: yes\nc: 0x1F\nd: !!str 5\ne: '*x &y'\nf: |\n  &z\n").document).toMatchObject({
+    expect(extended("a: 2024-01-01\nb: yes\nc: 0x1F\nz: -0\nd: !!str 5\ne: '*x &y'\nf: |\n  &z\n").document).toMatchObject({
       a: '2024-01-01',
       b: 'yes',
       c: 31,
+      z: 0,
       d: '5',
       e: '*x &y',
       f: '&z\n',

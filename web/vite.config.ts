@@ -1,7 +1,8 @@
-import { resolve } from 'node:path'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import ui from '@nuxt/ui/vite'
 import vue from '@vitejs/plugin-vue'
-import { defineConfig } from 'vite'
+import { defineConfig, type Plugin } from 'vite'
 import { typedOperations } from './codegen.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
@@ -12,6 +13,7 @@ export default defineConfig({
   base: './',
   plugins: [
     typedOperations(),
+    themeScript(),
     vue(),
     ui({
       root: resolve(import.meta.dirname, '..'), // keeps its theme files in the one node_modules
@@ -33,3 +35,20 @@ export default defineConfig({
     ),
   },
 })
+
+/** Puts theme.js into the page as a script of its own, which runs before the first paint. */
+function themeScript(): Plugin {
+  let file: string | undefined
+  let source = '/theme.js'
+  return {
+    name: 'theme-script',
+    buildStart() {
+      if (this.environment.mode !== 'build') return
+      file = this.emitFile({ type: 'asset', name: 'theme.js', source: readFileSync(join(import.meta.dirname, 'theme.js')) })
+    },
+    generateBundle() {
+      if (file) source = `./${this.getFileName(file)}`
+    },
+    transformIndexHtml: { order: 'post', handler: () => [{ tag: 'script', attrs: { src: source }, injectTo: 'head' }] },
+  }
+}

@@ -1,4 +1,5 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Readable } from 'node:stream'
 
 /** Whether the client has this representation already (RFC 9110 §13.1.2): weak comparison, a list or `*`. */
 export function isFresh(request: FastifyRequest, etag: string): boolean {
@@ -13,6 +14,11 @@ export function acceptsGzip(request: FastifyRequest): boolean {
   if (typeof accepted !== 'string') return false
   const codings = new Map(accepted.toLowerCase().split(',').map(coding))
   return (codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? 0) > 0
+}
+
+/** Ends an answer after its headers: for HEAD and 304. Without a stream, a HEAD route would claim that the length is zero. */
+export function sendHeadersOnly(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return request.method === 'HEAD' ? reply.send(Readable.from([])) : reply.send()
 }
 
 const opaque = (etag: string) => etag.replace(/^W\//, '')

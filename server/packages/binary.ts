@@ -3,7 +3,7 @@ import { gunzip } from 'node:zlib'
 import type { Context } from '../context.ts'
 import { notFound, rangeNotSatisfiable } from '../errors.ts'
 import { requireScope } from '../guards.ts'
-import { acceptsGzip, isFresh } from '../http/conditional.ts'
+import { acceptsGzip, isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { requestedRange } from '../http/range.ts'
 import { binary } from '../rest/route.ts'
 import { findArchive, openArchive, splitArchiveName } from './archive.ts'
@@ -46,10 +46,9 @@ async function sendListing(context: Context): Promise<unknown> {
   const listing = await readListing(context, name)
   if (!listing) throw unknownPackage(name)
   reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
-  if (isFresh(request, listing.etag)) return reply.code(304).send()
+  if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
   reply.type(`${pubType}; charset=utf-8`)
   if (acceptsGzip(request)) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
-  if (request.method === 'HEAD') return reply.header('content-length', listing.plainBytes).send()
   return reply.send(await decompress(listing.gzipped))
 }
 
@@ -73,10 +72,10 @@ async function sendArchive(context: Context): Promise<unknown> {
   if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
   reply.header('etag', etag).header('accept-ranges', 'bytes').header('cache-control', 'private, immutable, max-age=31536000')
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
-  if (isFresh(request, etag)) return reply.code(304).send()
+  if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
   reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
-  return request.method === 'HEAD' ? reply.send() : reply.send(await openArchive(context, archive, range ?? undefined))
+  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(await openArchive(context, archive, range ?? undefined))
 }
 
 async function redirectToArchive(context: Context): Promise<unknown> {

@@ -6,7 +6,7 @@ import { byteCache, type ByteCache } from '../http/byte-cache.ts'
 import type { Services } from '../services.ts'
 
 /** A package's listing as it goes out. The ETag is weak: it stands for the plain and the compressed form. */
-export type Listing = { revision: number; etag: string; gzipped: Buffer; plainBytes: number }
+export type Listing = { revision: number; etag: string; gzipped: Buffer }
 
 type Reader = Pick<Services, 'database' | 'config'>
 
@@ -57,7 +57,7 @@ async function buildListing({ database }: Reader, packageId: string, name: strin
   if (!rows[0] || latest === undefined) return null
   const text = `{"name":${JSON.stringify(name)},"latest":${latest},"versions":[${entries.join(',')}]}`
   const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  return { revision: rows[0].revision, etag, gzipped: await compress(text), plainBytes: Buffer.byteLength(text) }
+  return { revision: rows[0].revision, etag, gzipped: await compress(text) }
 }
 
 /** The pubspec is JSON text already. Optional members are left out, never null: one wrong type breaks the listing for the client. */

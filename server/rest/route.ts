@@ -13,7 +13,7 @@ export type Answer =
   /** `{"status": "ok"}`. */
   | typeof ok
   /** A page: the connection at this root field, as `{<plural>, page, pageSize, totalCount, totalPages}`. */
-  | { page: string; of: string }
+  | { page: string; of: string; each?: (node: unknown) => unknown }
   /** Anything else; `schema` says what, for the reference. */
   | { from: (data: Data, context: Context) => unknown; schema?: object }
 

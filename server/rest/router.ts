@@ -57,14 +57,14 @@ function answerOf(answer: Answer | undefined, data: Data, context: Context): unk
   if (answer === ok) return { status: 'ok' }
   if (typeof answer === 'string') return answer.split('.').reduce<unknown>((value, key) => (value as Data | null)?.[key], data)
   if ('from' in answer) return answer.from(data, context)
-  return pageOf(data[answer.page] as Connection, answer.of, pageNumber((context.request.query as Data).page))
+  return pageOf(data[answer.page] as Connection, answer, pageNumber((context.request.query as Data).page))
 }
 
 type Connection = { nodes?: unknown[]; edges?: unknown[]; totalCount: number }
 
-function pageOf(connection: Connection, plural: string, page: number) {
-  const { nodes, edges, totalCount } = connection
-  return { [plural]: nodes ?? edges, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
+function pageOf({ nodes, edges, totalCount }: Connection, { of, each }: { of: string; each?: (node: unknown) => unknown }, page: number) {
+  const entries = nodes ?? edges ?? []
+  return { [of]: each ? entries.map(each) : entries, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
 }
 
 function methodsByPath(table: readonly (Route | BinaryRoute)[]): Map<string, string[]> {

@@ -6,5 +6,18 @@ export const sessionRoutes = [
     summary: 'Signs in with e-mail and password; sets the session cookies.',
     answer: { from: ({ login }) => restUser((login as Data).user) },
   }),
+  route('GET /api/auth/sessions', '{ me { sessions(first: 100) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } } } }', {
+    summary: 'Your sessions, newest first.',
+    answer: { from: ({ me }) => ({ sessions: (me as { sessions: { nodes: Data[] } }).sessions.nodes }) },
+  }),
+  route('DELETE /api/auth/sessions/:id', 'mutation ($input: RevokeSessionInput!) { revokeSession(input: $input) { session { id } } }', {
+    summary: 'Ends one of your sessions.',
+    ids: { id: 'Session' },
+    answer: ok,
+  }),
+  route('POST /api/auth/sessions/revoke-others', 'mutation { revokeOtherSessions { revokedCount } }', {
+    summary: 'Ends all your sessions but the one the request rides on.',
+    answer: ok,
+  }),
   route('POST /api/auth/logout', 'mutation { logout }', { summary: 'Ends the session the request rides on.', answer: ok }),
 ]

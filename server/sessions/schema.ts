@@ -1,9 +1,49 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
+import { pageByKey } from '../connections.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { type PublicUser, UserRef } from '../users/schema.ts'
 import { password } from '../users/input.ts'
-import { signIn, signOut } from './service.ts'
+import { Session } from './entity.ts'
+import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, signIn, signOut } from './service.ts'
+
+export const SessionRef = builder.objectRef<Session>('Session')
+builder.node(SessionRef, {
+  description: 'A browser that is signed in.',
+  id: { resolve: (session) => session.id },
+  loadOne: (id, { em, viewer, now }) => (viewer ? em.findOne(Session, { ...liveSessions(viewer.id, now()), id }) : null),
+  fields: (t) => ({
+    uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it began.', resolve: (session) => session.createdAt }),
+    lastUsedAt: t.field({ type: 'DateTime', description: 'When it was last used, to the minute.', resolve: (session) => session.lastUsedAt }),
+    expiresAt: t.field({ type: 'DateTime', description: 'When it ends at the latest; 7 days without use end it sooner.', resolve: (session) => session.expiresAt }),
+    clientIp: t.exposeString('clientIp', { description: 'The address that signed in.' }),
+    userAgent: t.exposeString('userAgent', { description: 'What the browser called itself then.' }),
+    current: t.boolean({ description: 'Whether this very request rides on it.', resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id }),
+  }),
+})
+
+builder.objectField(UserRef, 'sessions', (t) =>
+  t.connection(
+    {
+      type: SessionRef,
+      nullable: true,
+      authScopes: { signedIn: true },
+      description: 'The sessions that still work, newest first; null for anybody but their owner.',
+      resolve: (user, args, { em, viewer, now }) => {
+        if (viewer?.id !== user.id) return null
+        const moment = now()
+        return pageByKey(args, {
+          keyOf: (session: Session) => session.id,
+          load: (limit, before) => listSessions(em, user.id, { now: moment, limit, before }),
+          count: () => countSessions(em, user.id, moment),
+        })
+      },
+    },
+    { description: 'A page of sessions.' },
+    { description: 'A session in a page.' },
+  ),
+)
 
 const LoginInput = builder.inputType('LoginInput', {
   description: 'Who signs in.',
@@ -39,5 +79,37 @@ builder.mutationField('logout', (t) =>
       await signOut(context)
       return true
     },
+  }),
+)
+
+const RevokeSessionInput = builder.inputType('RevokeSessionInput', {
+  description: 'The session to end.',
+  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+})
+
+const RevokeSessionPayload = builder.objectRef<{ session: Session }>('RevokeSessionPayload').implement({
+  description: 'A session that works no more.',
+  fields: (t) => ({ session: t.expose('session', { type: SessionRef, description: 'The session that ended.' }) }),
+})
+
+builder.mutationField('revokeSession', (t) =>
+  t.withAuth({ ownAccount: true }).field({
+    type: RevokeSessionPayload,
+    description: 'Ends one of your sessions at once.',
+    args: { input: t.arg({ type: RevokeSessionInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => ({ session: await revokeSession(context, input.id.id) }),
+  }),
+)
+
+const RevokeOtherSessionsPayload = builder.objectRef<{ revokedCount: number }>('RevokeOtherSessionsPayload').implement({
+  description: 'Sessions that work no more.',
+  fields: (t) => ({ revokedCount: t.exposeInt('revokedCount', { description: 'How many ended.' }) }),
+})
+
+builder.mutationField('revokeOtherSessions', (t) =>
+  t.withAuth({ ownAccount: true }).field({
+    type: RevokeOtherSessionsPayload,
+    description: 'Ends all your sessions but the one that this request rides on; with a token, all of them.',
+    resolve: async (_root, _args, context) => ({ revokedCount: await revokeOtherSessions(context) }),
   }),
 )

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { Context } from '../context.ts'
-import { missingAuthentication } from '../errors.ts'
+import type { Context, SignedInContext } from '../context.ts'
+import { missingAuthentication, notFound } from '../errors.ts'
 import { clearSessionCookies, isSecure, setSessionCookies } from '../http/cookies.ts'
 import { csrfToken } from '../http/csrf.ts'
 import { hmac, randomText } from '../http/keys.ts'
@@ -10,6 +10,7 @@ import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
 import { hashPassword, needsRehash, verifyPassword } from '../users/password.ts'
 import type { Viewer } from '../users/policy.ts'
+import { sessionIdleMs } from './authenticate.ts'
 import { Session } from './entity.ts'
 
 /** A session lasts 30 days at most (decisions §4). */
@@ -50,6 +51,52 @@ export async function signOut(context: Context): Promise<void> {
     await em.flush()
   }
   clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
+}
+
+/** Somebody's sessions that still work at `now`, newest first; `before` is the id of the last one of the page before. */
+export function listSessions(em: EntityManager, userId: string, page: { now: Date; limit: number; before?: string | undefined }): Promise<Session[]> {
+  return em.find(Session, { ...liveSessions(userId, page.now), ...(page.before && { id: { $lt: page.before } }) }, { orderBy: { id: 'desc' }, limit: page.limit })
+}
+
+/** How many sessions of somebody still work at `now`. */
+export const countSessions = (em: EntityManager, userId: string, now: Date): Promise<number> => em.count(Session, liveSessions(userId, now))
+
+/** What tells somebody's live sessions from those that 30 days, or 7 days without use, have ended. */
+export const liveSessions = (userId: string, now: Date) => ({ user: userId, expiresAt: { $gt: now }, lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) } })
+
+/**
+ * Ends one of the caller's own sessions at once. Ending the one that the request rides on is signing out.
+ * @throws ApiError NotFound when it is not theirs, or has ended.
+ */
+export async function revokeSession(context: SignedInContext, id: string): Promise<Session> {
+  const { em, viewer, credential, ip, now } = context
+  const session = await em.findOne(Session, { ...liveSessions(viewer.id, now()), id })
+  const ended = session !== null && (await em.transactional(async (inner) => {
+    // Of two requests at once only one ends it, and only one tells of it.
+    const won = (await inner.nativeDelete(Session, { id, user: viewer.id })) > 0
+    if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
+    return won
+  }))
+  if (!ended) throw notFound('You have no session with this id.')
+  if (credential.id === id) clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
+  return session
+}
+
+/** Ends all of the caller's sessions but the one that the request rides on; a token rides on none. @returns how many ended. */
+export async function revokeOtherSessions({ em, viewer, credential, ip }: SignedInContext): Promise<number> {
+  return em.transactional(async (inner) => {
+    const ended = await revokeSessions(inner, viewer.id, credential.kind === 'session' ? credential.id : undefined)
+    if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended ${ended} other ${ended === 1 ? 'session' : 'sessions'}`, ip })
+    return ended
+  })
+}
+
+/**
+ * Ends every session of somebody, but for the one with the id `except`. It joins the transaction of `em`, if there is one.
+ * @returns how many ended.
+ */
+export function revokeSessions(em: EntityManager, userId: string, except?: string): Promise<number> {
+  return em.nativeDelete(Session, { user: userId, ...(except && { id: { $ne: except } }) })
 }
 
 type NewSession = { session: Session; secret: string }

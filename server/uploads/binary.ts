@@ -25,6 +25,7 @@ async function receive(context: Context): Promise<unknown> {
     const uploadId = request.isMultipart() ? await receiveForm(actor) : await receiveBody(actor)
     return await reply.redirect(finishUrl(config.SERVER_URL, uploadId), 302)
   } catch (error) {
+    if (request.raw.errored) throw invalidInput('The connection broke before all was sent. Send it again.')
     // What is left of the body is not read, so nothing else can come over this connection.
     if (!request.raw.readableEnded) reply.header('connection', 'close')
     throw error

@@ -47,11 +47,12 @@ function mapping(pairs: Pair[], depth: number, fail: Fail): JsonObject {
   return Object.fromEntries(entries)
 }
 
+/** JSON has no -0, so adding 0 makes it 0. */
 function scalar(content: unknown, fail: (fault: string) => never): Json {
   if (typeof content === 'string')
     return storable(content) ? content : fail('the text has characters that cannot be stored (NUL or half of a surrogate pair).')
   if (typeof content === 'number')
-    return Number.isFinite(content) ? content : fail('numbers must be finite; put quotes around it if it is text.')
+    return Number.isFinite(content) ? content + 0 : fail('numbers must be finite; put quotes around it if it is text.')
   return typeof content === 'boolean' || content === null ? content : fail('use text, numbers, true, false or null only.')
 }
 

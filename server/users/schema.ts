@@ -15,7 +15,7 @@ export const RoleEnum = builder.enumType('Role', {
   } satisfies Record<Uppercase<Role>, { value: Role; description: string }>,
 })
 
-const UserStatus = builder.enumType('UserStatus', {
+export const UserStatus = builder.enumType('UserStatus', {
   description: 'Where an account is in its life.',
   values: {
     INVITED: { value: 'invited', description: 'Has not accepted the invitation yet, so cannot sign in.' },

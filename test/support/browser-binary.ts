@@ -39,7 +39,7 @@ async function unpack(home: string) {
   await Promise.all([chromium.executablePath(), inflate(join(dirname(packageFile), 'bin/al2023.tar.br'))])
   if (TMPDIR === undefined) delete process.env.TMPDIR
   else process.env.TMPDIR = TMPDIR
-  const fonts = `<fontconfig><dir prefix="relative">fonts</dir><cachedir prefix="relative">fonts-cache</cachedir></fontconfig>`
+  const fonts = `<fontconfig><dir>${home}/fonts</dir><cachedir>${home}/fonts-cache</cachedir></fontconfig>`
   await writeFile(join(target, 'fonts.conf'), `<?xml version="1.0"?>\n<!DOCTYPE fontconfig SYSTEM "fonts.dtd">\n${fonts}\n`)
   await rename(target, home).catch(() => rm(target, { recursive: true })) // another process was first
 }

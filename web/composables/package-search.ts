@@ -26,7 +26,7 @@ export function usePackageSearch() {
     get: () => (chosen.value !== '' && names.value.includes(chosen.value) ? chosen.value : (names.value[0] ?? 'updated')),
     set: (name) => (chosen.value = name === names.value[0] ? '' : name),
   })
-  const pageParam = useQueryParam('page', '1')
+  const pageParam = useQueryParam<string>('page', '1')
   const page = computed(() => Math.max(1, Math.floor(Number(pageParam.value)) || 1))
   const { data, ...state } = useQuery(SearchPackagesDocument, () => ({
     query: words.value,

@@ -7,7 +7,7 @@ const dayMs = 86_400_000
 
 /** The viewer's tokens, a page of them; the page is in the address. Expired ones come last. */
 export function useTokens() {
-  const after = useQueryParam('after', '')
+  const after = useQueryParam<string>('after', '')
   const { data, ...state } = useQuery(TokensDocument, () => ({ after: after.value || null }))
   const connection = computed(() => data.value?.viewer?.tokens)
   return {

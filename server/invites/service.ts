@@ -1,0 +1,75 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { Context, SignedInContext } from '../context.ts'
+import { conflict, notFound } from '../errors.ts'
+import { randomText, sha256 } from '../http/keys.ts'
+import { addressKey } from '../http/limits.ts'
+import { User } from '../users/entity.ts'
+import { editable } from '../users/editable.ts'
+import { acceptPassword, hashPassword } from '../users/password.ts'
+import { Invite } from './entity.ts'
+
+const hourMs = 3_600_000
+
+type Issue = { actor: { id: string; displayName: string }; user: User; hours: number; serverUrl: string; ip: string; now: Date }
+
+/** Makes an invitation inside the caller's transaction and gives its address; an older one of the same person dies. */
+export async function issueInvite(em: EntityManager, { actor, user, hours, serverUrl, ip, now }: Issue): Promise<string> {
+  const token = randomText(32)
+  await em.nativeDelete(Invite, { user: user.id })
+  em.create(Invite, { user, hash: sha256(token), createdAt: now, expiresAt: new Date(now.getTime() + hours * hourMs) })
+  audit(em, { kind: 'user.invite_created', actor, user, summary: `${actor.displayName} invited ${user.displayName}`, ip })
+  await em.flush()
+  return `${serverUrl}/invite/${token}`
+}
+
+/**
+ * Invites somebody again who has not accepted yet.
+ * @throws ApiError NotFound, InsufficientPermissions for the owner, Conflict when the person has accepted or is disabled.
+ */
+export async function reinvite({ em, viewer, config, ip, now }: SignedInContext, id: string, hours: number): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
+  return em.transactional(async (inner) => {
+    const user = await editable(inner, id)
+    if (user.passwordHash || !user.isActive) throw conflict(`${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`)
+    const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl: config.SERVER_URL, ip, now: now() })
+    return { user, inviteUrl, inviteExpiresInHours: hours }
+  })
+}
+
+/**
+ * Whom an invitation is for.
+ * @throws ApiError NotFound, the same for unknown, expired and accepted ones; RateLimitExceeded.
+ */
+export async function inspectInvite(context: Context, token: string): Promise<{ email: string; displayName: string; expiresAt: Date }> {
+  await context.limits.use('invite', addressKey(context.ip))
+  const { user, expiresAt } = await liveInvite(context, token)
+  return { email: user.email, displayName: user.displayName, expiresAt }
+}
+
+/**
+ * Accepts an invitation with a password. No session begins; the person signs in afterwards (interface §4.2).
+ * @throws ApiError NotFound as for inspecting, InvalidInput for the password, RateLimitExceeded.
+ */
+export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
+  const { em, config, ip } = context
+  await context.limits.use('invite', addressKey(ip))
+  const invite = await liveInvite(context, token)
+  const { user } = invite
+  const passwordHash = await hashPassword(await acceptPassword(given, user, config.PASSWORD_MIN_LENGTH), config.BCRYPT_COST)
+  await em.transactional(async (inner) => {
+    // Whoever removes the row has accepted; of two at once, one removes nothing.
+    const taken = await inner.nativeDelete(Invite, { id: invite.id })
+    const made = taken && (await inner.nativeUpdate(User, { id: user.id, isActive: true, passwordHash: null }, { passwordHash }))
+    if (!made) throw deadInvite()
+    audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary: `${user.displayName} accepted the invitation`, ip })
+  })
+  return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
+}
+
+const deadInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
+
+async function liveInvite({ em, now }: Context, token: string) {
+  const invite = await em.findOne(Invite, { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } }, { populate: ['user'] })
+  if (!invite) throw deadInvite()
+  return invite
+}

@@ -1,0 +1,83 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict, insufficientPermissions } from '../errors.ts'
+import { Invite } from '../invites/entity.ts'
+import { issueInvite } from '../invites/service.ts'
+import { revokeSessions } from '../sessions/service.ts'
+import { changeUnlessOwner, editable } from './editable.ts'
+import { type Role, User } from './entity.ts'
+import { generatePassword } from './generate-password.ts'
+import { emailKey } from './input.ts'
+import { acceptPassword, hashPassword } from './password.ts'
+
+export type AssignableRole = Exclude<Role, 'owner'>
+export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
+export type CreatedUser = { user: User; mode: NewUser['mode']; generatedPassword: string | null; inviteUrl: string | null; inviteExpiresInHours: number | null }
+
+/**
+ * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows (interface §4.7).
+ * @throws ApiError Conflict when the e-mail address has an account.
+ */
+export async function createUser({ em, viewer, config, ip, now }: SignedInContext, input: NewUser): Promise<CreatedUser> {
+  const { email, displayName, role, mode, expiresInHours } = input
+  const generatedPassword = mode === 'password' ? generatePassword() : null
+  const passwordHash = generatedPassword && (await hashPassword(generatedPassword, config.BCRYPT_COST))
+  try {
+    return await em.transactional(async (inner) => {
+      const user = inner.create(User, { email, emailKey: emailKey(email), displayName, role, passwordHash, mustChangePassword: mode === 'password', createdAt: now() })
+      audit(inner, { kind: 'user.created', actor: viewer, user, summary: `${viewer.displayName} made an account for ${displayName} (${role})`, ip })
+      await inner.flush()
+      const inviteUrl = mode === 'invite' ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl: config.SERVER_URL, ip, now: now() }) : null
+      return { user, mode, generatedPassword, inviteUrl, inviteExpiresInHours: inviteUrl === null ? null : expiresInHours }
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw conflict('There is an account with this e-mail address already.')
+    throw error
+  }
+}
+
+export type UserChanges = { role?: AssignableRole | null | undefined; displayName?: string | null | undefined; isActive?: boolean | null | undefined }
+
+/**
+ * Changes somebody's role, name or whether they may sign in; what is left out stays. Disabling ends their sessions; tokens answer 401
+ * until the account is active again.
+ * @throws ApiError NotFound, InsufficientPermissions for the owner, and for one's own role and activity.
+ */
+export async function updateUser({ em, viewer, ip }: SignedInContext, id: string, changes: UserChanges): Promise<User> {
+  const { role, displayName, isActive } = changes
+  if (id === viewer.id && (role != null || isActive != null)) throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
+  await em.transactional(async (inner) => {
+    const user = await editable(inner, id)
+    const told = [role != null && role !== user.role && `role ${role}`, displayName != null && displayName !== user.displayName && `name ${displayName}`, isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled')].filter(Boolean)
+    if (told.length === 0) return
+    const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
+    await changeUnlessOwner(inner, id, columns)
+    if (isActive === false) await cutOff(inner, id)
+    audit(inner, { kind: 'user.updated', actor: viewer, user: { id }, summary: `${viewer.displayName} changed ${user.displayName}: ${told.join(', ')}`, ip })
+  })
+  return em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+}
+
+/**
+ * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another (interface §4.7).
+ * @throws ApiError NotFound, InsufficientPermissions for the owner, InvalidInput.
+ */
+export async function resetPassword({ em, viewer, config, ip }: SignedInContext, id: string, given?: string | null): Promise<{ user: User; generatedPassword: string | null }> {
+  const user = await editable(em, id)
+  const generatedPassword = given == null ? generatePassword() : null
+  const password = generatedPassword ?? (await acceptPassword(given ?? '', user, config.PASSWORD_MIN_LENGTH))
+  const passwordHash = await hashPassword(password, config.BCRYPT_COST)
+  await em.transactional(async (inner) => {
+    await changeUnlessOwner(inner, id, { passwordHash, mustChangePassword: true })
+    await cutOff(inner, id)
+    audit(inner, { kind: 'user.password_reset', actor: viewer, user, summary: `${viewer.displayName} reset the password of ${user.displayName}`, ip })
+  })
+  return { user: await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true }), generatedPassword }
+}
+
+async function cutOff(em: EntityManager, userId: string): Promise<void> {
+  await revokeSessions(em, userId)
+  await em.nativeDelete(Invite, { user: userId })
+}

@@ -1,0 +1,22 @@
+import type { Loaded } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { insufficientPermissions, notFound } from '../errors.ts'
+import { User } from './entity.ts'
+
+/**
+ * Somebody whom the admin API may edit.
+ * @throws ApiError NotFound, InsufficientPermissions for the owner (decisions §4).
+ */
+export async function editable(em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> {
+  const user = await em.findOne(User, id, { populate: ['passwordHash'], refresh: true })
+  if (!user) throw notFound('There is no user with this id.')
+  if (user.role === 'owner') throw untouchableOwner()
+  return user
+}
+
+const untouchableOwner = () => insufficientPermissions('The owner cannot be changed here. Transfer the ownership first.')
+
+/** Changes columns of somebody; the condition is in the statement, so that a transfer of ownership a moment ago is not overwritten. */
+export async function changeUnlessOwner(em: EntityManager, id: string, columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive' | 'passwordHash' | 'mustChangePassword'>>): Promise<void> {
+  if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) === 0) throw untouchableOwner()
+}

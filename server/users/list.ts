@@ -1,0 +1,56 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { pageByKey, pageSizeOf } from '../connections.ts'
+import { type Role, User } from './entity.ts'
+
+export type UserFilter = {
+  email?: string | null | undefined
+  role?: Role | null | undefined
+  status?: 'invited' | 'active' | 'inactive' | null | undefined
+  /** Not signed in since this moment, or never. */
+  idleSince?: Date | null | undefined
+}
+export type UserOrder = 'created' | 'email'
+type Page = { first?: number | null | undefined; after?: string | null | undefined; last?: number | null | undefined; before?: string | null | undefined; offset?: number | null | undefined }
+
+/**
+ * People as a connection, in an order that no two share: by when they came (UUIDv7 ids grow with time), newest first, or by e-mail.
+ * `offset` skips that many, for page numbers; cursors cost the same on every page.
+ */
+export function listUsers(em: EntityManager, filter: UserFilter, order: UserOrder, page: Page) {
+  const where = conditions(filter)
+  if (page.offset) return pageByOffset(em, where, order, page, page.offset)
+  return pageByKey(page, {
+    keyOf: (user: User) => keyOf(user, order),
+    load: (limit, after) => em.find(User, { $and: [where, afterKey(order, after)] }, { ...sorting(order), limit, populate: ['passwordHash'] }),
+    count: () => em.count(User, where),
+  })
+}
+
+async function pageByOffset(em: EntityManager, where: FilterQuery<User>, order: UserOrder, page: Page, offset: number) {
+  const size = pageSizeOf(page)
+  return pageByKey(page, {
+    keyOf: (user: User) => keyOf(user, order),
+    load: () => em.find(User, where, { ...sorting(order), limit: size + 1, offset, populate: ['passwordHash'] }),
+    count: () => em.count(User, where),
+  })
+}
+
+const keyOf = (user: User, order: UserOrder): string => (order === 'email' ? user.emailKey : user.id)
+const sorting = (order: UserOrder) => (order === 'email' ? ({ orderBy: { emailKey: 'asc' } } as const) : ({ orderBy: { id: 'desc' } } as const))
+
+function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User> {
+  if (after === undefined) return {}
+  return order === 'email' ? { emailKey: { $gt: after } } : { id: { $lt: after } }
+}
+
+function conditions({ email, role, status, idleSince }: UserFilter): FilterQuery<User> {
+  const all: FilterQuery<User>[] = []
+  if (email) all.push({ emailKey: { $like: `%${email.toLowerCase().replace(/[\\%_]/g, '\\$&')}%` } })
+  if (role) all.push({ role })
+  if (status === 'inactive') all.push({ isActive: false })
+  if (status === 'invited') all.push({ isActive: true, passwordHash: null })
+  if (status === 'active') all.push({ isActive: true, passwordHash: { $ne: null } })
+  if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
+  return all.length ? { $and: all } : {}
+}
