@@ -8,6 +8,7 @@ import { openDatabase } from '../server/db/orm.ts'
 import { openLog } from '../server/http/log.ts'
 import { openServices } from '../server/open-services.ts'
 import type { Services } from '../server/services.ts'
+import { forgetSetup } from '../server/setup/gate.ts'
 import type { Scope } from '../server/tokens/entity.ts'
 import type { Role } from '../server/users/entity.ts'
 import { Actor } from './actor.ts'
@@ -68,6 +69,9 @@ export class TestApp implements AsyncDisposable {
     const secret = await makeToken(this.services, actor.id, scopes)
     return new Actor(this.http, { user: actor.user, secret, ip: this.address() })
   }
+
+  /** Makes the server look again whether it has an owner. */
+  forgetSetup = (): void => forgetSetup(this.services.database)
 
   /** Starts to listen on a free port; gives the address. */
   listen = (): Promise<string> => this.http.listen({ host: '127.0.0.1', port: 0 })

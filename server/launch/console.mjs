@@ -7,22 +7,22 @@ const made = new Set(['web/dist', 'web/generated'])
 
 /** Builds the console when its sources differ from those of the last build. */
 export async function ensureConsole() {
-  if (!existsSync('web/index.html')) return
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint()) return
-  const started = Date.now()
-  console.log('Building the console…')
-  const code = await buildConsole('warn')
-  if (code !== 0) fail('The console could not be built: see the messages above.')
-  console.log(`Built the console in ${((Date.now() - started) / 1000).toFixed(1)} s.`)
+  const code = await buildConsole()
+  if (code !== 0) fail('The console could not be built: see the messages above.', code)
 }
 
 /** Builds the console whatever its state; gives vite's exit code. */
-export async function buildConsole(logLevel = 'info') {
+export async function buildConsole() {
+  const started = Date.now()
   const sources = fingerprint() // taken first: an edit during the build must lead to another one
+  console.log('Building the console…')
   rmSync(stamp, { force: true })
-  const code = await run('vite', ['build', 'web', '--logLevel', logLevel])
-  if (code === 0) writeFileSync(stamp, sources)
-  return code
+  const code = await run('vite', ['build', 'web', '--logLevel', 'warn'])
+  if (code !== 0) return code
+  writeFileSync(stamp, sources)
+  console.log(`Built the console in ${((Date.now() - started) / 1000).toFixed(1)} s.`)
+  return 0
 }
 
 /** A digest of everything the build reads. Contents, not times, since git and copies change times. A few milliseconds. */

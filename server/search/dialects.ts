@@ -22,9 +22,11 @@ export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (ba
 // bm25 is negative, the better the lower, and has no bound.
 const sqlite: Dialect = {
   match(words, scope) {
-    const expression = words
-      .map(({ exact, prefixes }) => `("${exact}"${prefixes.map((prefix) => ` OR "${prefix}" *`).join('')})`)
-      .join(' AND ')
+    const alternatives = ({ exact, prefixes }: QueryWord) => [
+      ...whole(exact, prefixes, scope).map((term) => `"${term}"`),
+      ...prefixes.map((prefix) => `"${prefix}" *`),
+    ]
+    const expression = words.map((word) => `(${alternatives(word).join(' OR ')})`).join(' AND ')
     return scope === 'name' ? `{words parts} : (${expression})` : expression
   },
   ranked: `select d.package_id as id, d.name, best.score / (1 + best.score) as score from (
@@ -40,26 +42,32 @@ const sqlite: Dialect = {
   similarTo: (name) => Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '),
 }
 
+// The planner knows no better than to read every vector when it sees a common word, or to walk a sorted list when it sees a limit: the
+// sub-select hides the word from it, and `offset 0` the limit, so that the inverted index always answers.
 // Labels: A words of the name, B parts of the name, C description, D topics; the weights of ts_rank go from D to A.
 const postgres: Dialect = {
   match(words, scope) {
     const labels = scope === 'name' ? 'AB' : ''
-    return words
-      .map(({ exact, prefixes }) => `(${[lexeme(exact, labels), ...prefixes.map((prefix) => lexeme(prefix, `*${labels}`))].join(' | ')})`)
-      .join(' & ')
+    const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)
+    const alternatives = ({ exact, prefixes }: QueryWord) => [
+      ...whole(exact, prefixes, scope).map((term) => lexeme(term, labels)),
+      ...prefixes.map((prefix) => lexeme(prefix, `*${labels}`)),
+    ]
+    return words.map((word) => `(${alternatives(word).join(' | ')})`).join(' & ')
   },
-  ranked: `select d.package_id as id, d.name, best.score from (
-      select b.id, ts_rank('{0.2, 0.3, 0.4, 1}', b.terms, wanted.terms, 1) as score from package_search_brief b, (select ?::tsquery as terms) wanted
-      where b.terms @@ wanted.terms order by 2 desc, 1 limit ?
+  ranked: `with wanted as materialized (select ?::tsquery as terms)
+    select d.package_id as id, d.name, best.score from (
+      select id, ts_rank('{0.2, 0.3, 0.4, 1}', terms, (select terms from wanted), 1) as score from package_search_brief
+      where terms @@ (select terms from wanted) order by 2 desc, 1 limit ?
     ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
   matching: {
-    name: 'select id from package_search_brief where terms @@ ?::tsquery offset 0',
-    // `offset 0` keeps the planner from walking a sorted index in the hope of an early match.
-    full: 'select id from package_search_full where terms @@ ?::tsquery offset 0',
+    name: 'select id from package_search_brief where terms @@ (select ?::tsquery) offset 0',
+    full: 'select id from package_search_full where terms @@ (select ?::tsquery) offset 0',
   },
   similar:
     'select name from (select ?::text as text) wanted, package_search_documents d where d.name % wanted.text order by similarity(d.name, wanted.text) desc limit ?',
   similarTo: (name) => name,
 }
 
-const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)
+/** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */
+const whole = (exact: string, prefixes: string[], scope: Scope) => (scope === 'full' && prefixes.length > 0 ? [] : [exact])

@@ -15,4 +15,7 @@ export async function requireSetup(services: Pick<Services, 'database' | 'config
   throw insufficientPermissions(`Finish the setup first: open ${services.config.SERVER_URL}/setup and enter the code from the server's log.`)
 }
 
+/** Forgets that there is an owner: for tests that begin again on one database. */
+export const forgetSetup = (database: Services['database']): void => void done.delete(database)
+
 const done = new WeakSet<Services['database']>()

@@ -25,18 +25,26 @@ export async function createToken({ em, viewer, credential, scopes: held, ip, no
   const createdAt = now()
   const wanted = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
   const limit = credential.kind === 'token' ? credential.expiresAt : null
+  const issued = issueToken(em, { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt: earlier(wanted, limit), ip })
+  await em.flush()
+  return issued
+}
+
+type TokenIssue = { owner: { id: string; displayName: string }; name: string; scopes: readonly Scope[]; createdAt: Date; expiresAt: Date | null; ip: string }
+
+/** Adds a token with exactly these scopes, and its audit entry, to the unit of work: the caller clamps first, and flushes. */
+export function issueToken(em: EntityManager, { owner, name, scopes: granted, createdAt, expiresAt, ip }: TokenIssue): IssuedToken {
   const secret = newSecret()
   const token = em.create(AccessToken, {
-    user: em.getReference(User, viewer.id),
-    name: input.name,
+    user: em.getReference(User, owner.id),
+    name,
     hash: sha256(secret),
     prefix: secret.slice(0, 12),
     scopes: granted.join(','),
     createdAt,
-    expiresAt: earlier(wanted, limit),
+    expiresAt,
   })
-  audit(em, { kind: 'token.created', actor: viewer, user: viewer, summary: `${viewer.displayName} made the token "${input.name}" (${granted.join(', ')})`, ip })
-  await em.flush()
+  audit(em, { kind: 'token.created', actor: owner, user: owner, summary: `${owner.displayName} made the token "${name}" (${granted.join(', ')})`, ip })
   return { token, secret }
 }
 
@@ -63,7 +71,7 @@ export function listTokens(em: EntityManager, userId: string, page: { limit: num
 export const countTokens = (em: EntityManager, userId: string): Promise<number> => em.count(AccessToken, { user: userId, revokedAt: null })
 
 /** What is left of the wanted scopes, in order of strength. */
-function clampScopes(wanted: readonly Scope[], ...bounds: (readonly Scope[])[]): Scope[] {
+export function clampScopes(wanted: readonly Scope[], ...bounds: (readonly Scope[])[]): Scope[] {
   return scopes.filter((scope) => wanted.includes(scope) && bounds.every((bound) => bound.includes(scope)))
 }
 

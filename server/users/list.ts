@@ -1,4 +1,4 @@
-import type { FilterQuery } from '@mikro-orm/core'
+import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { pageByKey, pageSizeOf } from '../connections.ts'
 import { type Role, User } from './entity.ts'
@@ -46,7 +46,7 @@ function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User
 
 function conditions({ email, role, status, idleSince }: UserFilter): FilterQuery<User> {
   const all: FilterQuery<User>[] = []
-  if (email) all.push({ emailKey: { $like: `%${email.toLowerCase().replace(/[\\%_]/g, '\\$&')}%` } })
+  if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [`%${email.toLowerCase().replace(/[!%_]/g, '!$&')}%`])]: [] })
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
   if (status === 'invited') all.push({ isActive: true, passwordHash: null })

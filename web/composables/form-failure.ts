@@ -1,23 +1,23 @@
 import { computed, nextTick, type Ref, watch } from 'vue'
 import type { Failure } from '../graphql.ts'
 
-/** Spreads a failed change over its form: what one field is to blame for stands at that field, which gets the focus. */
-export function useFormFailure(failure: Ref<Failure | undefined>, fields: readonly string[]) {
-  const blamed = computed(() => fields.find((field) => field === failure.value?.field))
+/**
+ * Spreads a failed change over its form: what one field is to blame for stands at that field, which gets the focus.
+ * `labels` names the fields as the form does.
+ */
+export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record<string, string>) {
+  const blamed = computed(() => (Object.hasOwn(labels, failure.value?.field ?? '') ? failure.value : undefined))
 
-  watch(blamed, async (field) => {
+  watch(blamed, async (current) => {
     await nextTick()
-    if (field) document.querySelector<HTMLElement>(`[name="${field}"]`)?.focus()
+    if (current) document.querySelector<HTMLElement>(`[name="${current.field}"]`)?.focus()
   })
   return {
-    errorOf: (field: string) => (field === blamed.value ? sentence(failure.value?.message ?? '', field) : undefined),
+    errorOf: (field: string) => (blamed.value?.field === field ? sentence(blamed.value.message, field, labels[field] ?? field) : undefined),
     /** What no field of the form is to blame for. */
     general: computed(() => (blamed.value ? undefined : failure.value)),
   }
 }
 
-/** "email: must be an address" beside the field itself: "Must be an address". */
-function sentence(message: string, field: string) {
-  const text = message.startsWith(`${field}: `) ? message.slice(field.length + 2) : message
-  return text.charAt(0).toUpperCase() + text.slice(1)
-}
+/** "password: must not be empty" → "Password must not be empty". */
+const sentence = (message: string, field: string, label: string) => (message.startsWith(`${field}: `) ? `${label} ${message.slice(field.length + 2)}` : message)
