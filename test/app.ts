@@ -73,6 +73,13 @@ export class TestApp implements AsyncDisposable {
   /** Makes the server look again whether it has an owner. */
   forgetSetup = (): void => forgetSetup(this.services.database)
 
+  /** How many statements run while this happens. */
+  async countQueries(work: () => Promise<unknown>): Promise<number> {
+    const before = this.queries.length
+    await work()
+    return this.queries.length - before
+  }
+
   /** Starts to listen on a free port; gives the address. */
   listen = (): Promise<string> => this.http.listen({ host: '127.0.0.1', port: 0 })
 

@@ -235,9 +235,8 @@ describe('a damaged archive', () => {
       fc.asyncProperty(fc.integer({ min: 10, max: archive.length - 1 }), fc.integer({ min: 1, max: 255 }), async (index, change) => {
         const damaged = Buffer.from(archive)
         damaged.writeUInt8((damaged[index] ?? 0) ^ change, index)
-        // The bits between the end of the deflate stream and the next byte mean nothing.
-        if (index === archive.length - 9 && (await outcome(damaged)) === 'accepted')
-          expect(await readArchive(source(damaged))).toEqual(whole)
+        // Deflate can say the same in two ways: a distance within a run of equal bytes, the bits behind the end.
+        if ((await outcome(damaged)) === 'accepted') expect(await readArchive(source(damaged))).toEqual(whole)
         else expect(await outcome(damaged)).toBe('PackageRejected')
       }),
       { numRuns: 200 },

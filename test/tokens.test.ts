@@ -137,3 +137,18 @@ it('pages through many by cursor', async () => {
   expect(two.pageInfo.hasNextPage).toBe(false)
   for (const after of ['nonsense', '']) expect((await alice.graphql(query, { after })).body.errors[0].extensions.code).toBe('InvalidInput')
 })
+
+it('shows the tokens of everybody to administrators, without secrets and with few queries', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  await alice.post('/api/auth/keys', { name: 'forever' })
+  await alice.post('/api/auth/keys', { name: 'short', expiresInDays: 3 })
+  const query = '{ accessTokens(first: 50, neverExpires: true) { totalCount nodes { name expiresAt owner { email } } } }'
+  const { body } = await admin.graphql(query)
+  expect(body.data.accessTokens.nodes).toContainEqual({ name: 'forever', expiresAt: null, owner: { email: alice.email } })
+  expect(body.data.accessTokens.nodes.map(({ name }: { name: string }) => name)).not.toContain('short')
+  const few = await app.countQueries(() => admin.graphql(query))
+  for (let count = 0; count < 10; count++) await (await app.member()).post('/api/auth/keys', { name: 'more' })
+  expect(await app.countQueries(() => admin.graphql(query))).toBe(few)
+  for (const actor of [alice, await app.withScopes(admin, ['write'])]) expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+})

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { batched } from '../db/batched.ts'
 import { isServerAdmin, type Viewer } from '../users/policy.ts'
 import { PackageUploader } from './entity.ts'
 
@@ -16,5 +17,12 @@ export async function canAdminister(em: EntityManager, viewer: Viewer, pkg: Pack
 
 /** Whether the person is named as an uploader. */
 export async function isUploader(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
-  return (await em.findOne(PackageUploader, { package: pkg.id, user: viewer.id })) !== null
+  return (await loadNaming({ em }, `${pkg.id} ${viewer.id}`)) ?? false
 }
+
+/** By package and person, for lists ask it of each of their packages. */
+const loadNaming = batched(async (em, keys) => {
+  const pairs = keys.map((key) => key.split(' ')).map(([pkg = '', user = '']) => ({ package: pkg, user }))
+  const rows = await em.find(PackageUploader, { $or: pairs })
+  return new Map(rows.map((row) => [`${row.package.id} ${row.user.id}`, true]))
+})

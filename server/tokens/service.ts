@@ -62,14 +62,6 @@ export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: 
   return token
 }
 
-/** The caller's tokens that are not revoked, newest first; `before` is the id of the last one of the page before. */
-export function listTokens(em: EntityManager, userId: string, page: { limit: number; before?: string | undefined }): Promise<AccessToken[]> {
-  return em.find(AccessToken, { user: userId, revokedAt: null, ...(page.before && { id: { $lt: page.before } }) }, { orderBy: { id: 'desc' }, limit: page.limit })
-}
-
-/** How many tokens of the caller are not revoked. */
-export const countTokens = (em: EntityManager, userId: string): Promise<number> => em.count(AccessToken, { user: userId, revokedAt: null })
-
 /** What is left of the wanted scopes, in order of strength. */
 export function clampScopes(wanted: readonly Scope[], ...bounds: (readonly Scope[])[]): Scope[] {
   return scopes.filter((scope) => wanted.includes(scope) && bounds.every((bound) => bound.includes(scope)))
