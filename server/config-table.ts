@@ -6,7 +6,7 @@ export function configTable(): string {
   return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows, ''].join('\n')
 }
 
-function defaultOf(variable: { default?: string; shownDefault?: string; required?: boolean }): string {
+function defaultOf(variable: { about: string; default?: string; shownDefault?: string; required?: boolean }): string {
   if (variable.required) return '*required*'
   if (variable.shownDefault) return variable.shownDefault
   return variable.default ? `\`${variable.default}\`` : ''

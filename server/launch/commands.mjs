@@ -68,3 +68,8 @@ export function bench(args) {
 export function schema(args) {
   return run(nodePath(), ['server/print-schema.ts', ...args])
 }
+
+/** Writes the table of variables into the README. */
+export function configTable() {
+  return run(nodePath(), ['server/print-config.ts'])
+}

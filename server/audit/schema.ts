@@ -1,0 +1,73 @@
+import { builder } from '../builder.ts'
+import { pageByKey } from '../connections.ts'
+import { UserRef } from '../users/schema.ts'
+import { AuditEntry } from './entity.ts'
+import { auditCondition, countAuditEntries, listAuditEntries } from './list.ts'
+import { deletedUser } from './people.ts'
+
+export const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry')
+builder.node(AuditEntryRef, {
+  description: 'Something that happened. Entries are never changed.',
+  id: { resolve: (entry) => entry.id },
+  loadOne: (id, { em, scopes }) => (scopes.has('admin') ? em.findOne(AuditEntry, { id }) : null),
+  fields: (t) => ({
+    uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
+    kind: t.exposeString('kind', { description: 'What kind of event, such as `package.version_published`.' }),
+    summary: t.exposeString('summary', { description: 'One sentence for people.' }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it happened.', resolve: (entry) => entry.createdAt }),
+    actorId: t.id({ nullable: true, description: 'Plain identifier of who did it, even when the account is gone.', resolve: ({ actorId }) => actorId ?? null }),
+    actor: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'Who did it; null when the account is gone, or when nobody signed in did it.',
+      resolve: ({ actorId }, _args, { people }) => (actorId ? people.load(actorId) : null),
+    }),
+    actorName: t.string({
+      nullable: true,
+      description: 'Name of who did it, `deleted user` when the account is gone; null when nobody signed in did it.',
+      resolve: async ({ actorId }, _args, { people }) => (actorId ? ((await people.load(actorId))?.displayName ?? deletedUser) : null),
+    }),
+    userId: t.id({ nullable: true, description: 'Plain identifier of the account acted upon, even when it is gone.', resolve: ({ userId }) => userId ?? null }),
+    user: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'The account acted upon; null when it is gone, or when it was something else.',
+      resolve: ({ userId }, _args, { people }) => (userId ? people.load(userId) : null),
+    }),
+    package: t.string({ nullable: true, description: 'Name of the package acted upon.', resolve: (entry) => entry.package ?? null }),
+    version: t.string({ nullable: true, description: 'Its version, when it was about one.', resolve: ({ version }) => version ?? null }),
+    clientIp: t.string({
+      nullable: true,
+      description: 'Address that the request came from, for administrators of the server.',
+      resolve: ({ clientIp }, _args, { scopes }) => (scopes.has('admin') ? (clientIp ?? null) : null),
+    }),
+  }),
+})
+
+builder.queryField('auditEntries', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: AuditEntryRef,
+      description: 'Everything that happened on this server, newest first, for administrators.',
+      args: {
+        kind: t.arg.string({ description: 'A kind such as `user.login`, or the beginning of kinds, such as `user.`.' }),
+        actor: t.arg.string({ description: 'Who did it: e-mail address or plain identifier.' }),
+        user: t.arg.string({ description: 'To whom it was done: e-mail address or plain identifier.' }),
+        package: t.arg.string({ description: 'Name of the package acted upon.' }),
+        from: t.arg({ type: 'DateTime', description: 'Not before this moment.' }),
+        to: t.arg({ type: 'DateTime', description: 'Before this moment.' }),
+        olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
+      },
+      resolve: async (_root, args, { em }) => {
+        const where = await auditCondition(em, args)
+        return pageByKey(args, {
+          keyOf: (entry: AuditEntry) => entry.id,
+          load: (limit, after) => listAuditEntries(em, where, { limit, after }),
+          count: () => countAuditEntries(em, where),
+        })
+      },
+    },
+    { description: 'A page of the audit log.' },
+    { description: 'An entry in a page.' },
+  ),
+)
