@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import { checkSearch } from '../search/health.ts'
 import { type Check, checkHealth, type Health } from './service.ts'
 
 const HealthStatus = builder.enumType('HealthStatus', {
@@ -45,6 +46,6 @@ builder.queryField('health', (t) =>
     description: 'Whether the server and its components work.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
-    resolve: (_root, _args, context) => checkHealth(context, async ({ database }) => void (await database.reads.get('select package_id from package_search_documents limit 1'))),
+    resolve: (_root, _args, context) => checkHealth(context, ({ database }) => checkSearch(database)),
   }),
 )

@@ -1,6 +1,7 @@
 import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
+import { searchRoutes } from '../search/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
 import { setupRoutes } from '../setup/rest.ts'
 import { tokenRoutes } from '../tokens/rest.ts'
@@ -9,4 +10,4 @@ import { userRoutes } from '../users/rest.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
 /** The whole REST contract, in one list. */
-export const routes: readonly (Route | BinaryRoute)[] = [...healthRoutes, ...setupRoutes, ...sessionRoutes, ...userRoutes, ...inviteRoutes, ...tokenRoutes, ...packageRoutes, ...uploadRoutes]
+export const routes: readonly (Route | BinaryRoute)[] = [...healthRoutes, ...setupRoutes, ...sessionRoutes, ...userRoutes, ...inviteRoutes, ...tokenRoutes, ...packageRoutes, ...searchRoutes, ...uploadRoutes]

@@ -1,0 +1,61 @@
+import { z } from 'zod'
+import { builder } from '../builder.ts'
+import { pageSizeOf } from '../connections.ts'
+import { Package } from '../packages/entity.ts'
+import { PackageRef } from '../packages/refs.ts'
+import { completeNames, searchPackages, type SearchSort } from './service.ts'
+
+export const PackageSort = builder.enumType('PackageSort', {
+  description: 'How to sort packages.',
+  values: {
+    RELEVANCE: { value: 'relevance', description: 'The best match first.' },
+    UPDATED: { value: 'updated', description: 'What changed last first.' },
+    CREATED: { value: 'created', description: 'The newest package first.' },
+    NAME: { value: 'name', description: 'By name.' },
+  } satisfies Record<string, { value: SearchSort; description: string }>,
+})
+
+/** What was typed into a search box; longer texts are no search. */
+const searchText = z.string().max(1000, 'must be at most 1000 characters long').nullish()
+
+builder.queryField('searchPackages', (t) =>
+  t.withAuth({ scope: 'read' }).connection(
+    {
+      type: PackageRef,
+      description: 'Packages whose name, description, topics or readme fit; all packages for a blank query.',
+      args: {
+        query: t.arg.string({ description: 'What to look for, as typed.', validate: searchText }),
+        sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a blank query.' }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: z.int().min(0, 'must not be negative').max(1_000_000, 'must be at most 1000000').nullish() }),
+      },
+      resolve: async (_root, { query, sort, first, last, before, after, offset }, { database, em }) => {
+        const limit = pageSizeOf({ first, last, before })
+        const { matches, hasNextPage, totalCount } = await searchPackages(database, { query, sort, limit, offset, after })
+        const packages = new Map((await em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
+        // A package that was deleted between the two reads is left out.
+        const edges = matches.flatMap(({ id, cursor, score }) => {
+          const node = packages.get(id)
+          return node ? [{ cursor, node, score }] : []
+        })
+        const hasPreviousPage = Boolean(after) || (offset ?? 0) > 0
+        return { edges, totalCount, pageInfo: { hasNextPage, hasPreviousPage, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null } }
+      },
+    },
+    { description: 'A page of packages that fit.' },
+    {
+      description: 'A package that fits.',
+      fields: (edge) => ({ score: edge.float({ description: 'How well it fits: from 0, when nothing was ranked, to 1 for the very name.', resolve: ({ score }) => score }) }),
+    },
+  ),
+)
+
+builder.queryField('completePackageNames', (t) =>
+  t.withAuth({ scope: 'read' }).stringList({
+    description: 'The first package names that begin so, in order.',
+    args: {
+      prefix: t.arg.string({ required: true, description: 'The beginning of a name.', validate: z.string().max(64, 'must be at most 64 characters long') }),
+      first: t.arg.int({ required: true, description: 'How many at most, 1 to 100.', validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100') }),
+    },
+    resolve: (_root, { prefix, first }, { database }) => completeNames(database.reads, prefix.toLowerCase(), first),
+  }),
+)
