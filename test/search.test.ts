@@ -14,10 +14,11 @@ const shelf = [
 async function stocked(app: TestApp) {
   const alice = await app.member()
   for (const [name, description, readme] of shelf) {
-    await publish(alice, { name, version: '1.0.0', pubspec: `description: ${description}\n`, files: { 'README.md': `# ${name}\n\n${readme}\n` } })
+    await publish(alice, { name, version: '1.0.0', manifest: manifest(name, '1.0.0', description), files: { 'README.md': `# ${name}\n\n${readme}\n` } })
   }
   return alice
 }
+const manifest = (name: string, version: string, description: string) => `name: ${name}\nversion: ${version}\ndescription: ${description}\nenvironment:\n  sdk: ^3.0.0\n`
 type Found = { packages: { package: string; score: number }[] }
 const names = ({ body }: { body: Found }) => body.packages.map((found) => found.package)
 
@@ -56,7 +57,7 @@ it('sorts, pages and refuses what it does not know', async () => {
 it('follows the latest version and completes names', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
-  await publish(alice, { name: 'dio', version: '2.0.0', pubspec: 'description: Something else altogether\n', files: { 'README.md': 'Submarines.' } })
+  await publish(alice, { name: 'dio', version: '2.0.0', manifest: manifest('dio', '2.0.0', 'Something else altogether'), files: { 'README.md': 'Submarines.' } })
   expect(names(await alice.get('/api/search?q=submarines'))).toEqual(['dio'])
   expect(names(await alice.get('/api/search?q=interceptors'))).toEqual([])
   const { body } = await alice.graphql('{ completePackageNames(prefix: "http", first: 2) }')
