@@ -28,7 +28,14 @@ export const builder = new SchemaBuilder<{
     /** The server's owner, with an admin credential. */
     owner: boolean
   }
-  AuthContexts: { identity: SignedInContext; signedIn: SignedInContext; ownAccount: SignedInContext; session: SignedInContext; scope: SignedInContext; owner: SignedInContext }
+  AuthContexts: {
+    identity: SignedInContext
+    signedIn: SignedInContext
+    ownAccount: SignedInContext
+    session: SignedInContext
+    scope: SignedInContext
+    owner: SignedInContext
+  }
   Scalars: {
     ID: { Input: string; Output: string }
     DateTime: { Input: Date; Output: Date }
@@ -97,7 +104,8 @@ export const builder = new SchemaBuilder<{
 })
 
 /** Whether the viewer must choose a new password first; tokens keep working meanwhile (decisions §4). */
-export const passwordIsDue = ({ viewer, credential }: Context): boolean => credential?.kind === 'session' && viewer?.mustChangePassword === true
+export const passwordIsDue = ({ viewer, credential }: Context): boolean =>
+  credential?.kind === 'session' && viewer?.mustChangePassword === true
 
 /** A token changes its owner's account only when it may write; a session always may. */
 export const mayChangeOwnAccount = ({ credential, scopes }: Context): boolean => credential?.kind === 'session' || scopes.has('write')

@@ -2,8 +2,17 @@ import { z } from 'zod'
 
 const bool = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'write true or false' })
 const integer = (min: number, max: number) =>
-  z.string().regex(/^\d+$/, 'write a whole number').transform(Number).pipe(z.number().min(min, `at least ${min}`).max(max, `at most ${max}`))
-const list = z.string().transform((text) => text.split(',').map((part) => part.trim()).filter(Boolean))
+  z
+    .string()
+    .regex(/^\d+$/, 'write a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `at least ${min}`).max(max, `at most ${max}`))
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+)
 const oneOf = <const T extends string[]>(...values: T) => z.enum(values, { error: `write one of ${values.join(', ')}` })
 const text = z.string().trim().min(1, 'must not be empty')
 
@@ -17,7 +26,9 @@ const serverUrl = text.transform((value, context) => {
 })
 
 const hostedUrls = list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'write http(s) addresses, separated by commas' })))
-const dnsServers = list.pipe(z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')))
+const dnsServers = list.pipe(
+  z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')),
+)
 
 const proxyTrust = z.string().transform((value, context): boolean | string[] => {
   const flag = bool.safeParse(value)
@@ -36,20 +47,36 @@ type Variable = { schema: z.ZodType; default?: string; about: string; secret?: b
  */
 export const variables = {
   SERVER_URL: { schema: serverUrl, required: true, about: 'Public address, exactly as clients write it; may end in a path.' },
-  JWT_SECRET: { schema: z.string().min(32, 'must be at least 32 characters long'), required: true, secret: true, about: 'Key for sessions, at least 32 characters. A new one signs everybody out.' },
+  JWT_SECRET: {
+    schema: z.string().min(32, 'must be at least 32 characters long'),
+    required: true,
+    secret: true,
+    about: 'Key for sessions, at least 32 characters. A new one signs everybody out.',
+  },
   HOST: { schema: text, default: '0.0.0.0', about: 'Address to listen on.' },
   LISTEN_PORT: { schema: integer(0, 65535), default: '8080', about: 'Port to listen on.' },
-  TRUST_PROXY: { schema: proxyTrust, default: 'false', about: 'Trust X-Forwarded-* from a proxy: true (loopback and private peers) or a list of address ranges.' },
+  TRUST_PROXY: {
+    schema: proxyTrust,
+    default: 'false',
+    about: 'Trust X-Forwarded-* from a proxy: true (loopback and private peers) or a list of address ranges.',
+  },
   LOG_LEVEL: { schema: oneOf('error', 'warning', 'info', 'debug'), default: 'info', about: 'Least severe level that is logged.' },
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },
   SQLITE_PATH: { schema: text, shownDefault: 'DATA_DIR/registry.sqlite', about: 'The SQLite database file.' },
-  POSTGRES_URL: { schema: z.url({ protocol: /^postgres(ql)?$/, error: 'write postgres://user:password@host:5432/database' }), secret: true, about: 'Connection string; required with DB_BACKEND=postgres.' },
+  POSTGRES_URL: {
+    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'write postgres://user:password@host:5432/database' }),
+    secret: true,
+    about: 'Connection string; required with DB_BACKEND=postgres.',
+  },
   BLOB_BACKEND: { schema: oneOf('filesystem', 's3'), default: 'filesystem', about: 'Where archives are kept: `filesystem` or `s3`.' },
   BLOB_PATH: { schema: text, shownDefault: 'DATA_DIR/blobs', about: 'Folder of the archives, with BLOB_BACKEND=filesystem.' },
   S3_BUCKET: { schema: text, about: 'Bucket; required with BLOB_BACKEND=s3.' },
   S3_REGION: { schema: text, default: 'us-east-1', about: 'Region of the bucket.' },
-  S3_ENDPOINT: { schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }), about: 'Address of an S3-compatible service other than AWS.' },
+  S3_ENDPOINT: {
+    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    about: 'Address of an S3-compatible service other than AWS.',
+  },
   S3_ACCESS_KEY_ID: { schema: text, about: 'Access key; without it the usual AWS sources are asked.' },
   S3_SECRET_ACCESS_KEY: { schema: text, secret: true, about: 'Secret of the access key.' },
   S3_FORCE_PATH_STYLE: { schema: bool, default: 'false', about: 'Put the bucket into the path; most S3-compatible services want it.' },
@@ -62,8 +89,12 @@ export const variables = {
   ALLOWED_HOSTED_URLS: { schema: hostedUrls, default: '', about: 'Further hosts that dependencies may name, separated by commas.' },
   PASSWORD_MIN_LENGTH: { schema: integer(8, 72), default: '8', about: 'Shortest password that is accepted.' },
   BCRYPT_COST: { schema: integer(4, 15), default: '12', about: 'Cost of password hashing, 10 to 15.' },
-  DNS_SERVERS: { schema: dnsServers, default: '', about: 'Resolvers for domain verification; the system\'s when empty.' },
-  SDK_ARCHIVE_URL: { schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }), default: 'https://storage.googleapis.com/dart-archive', about: 'Mirror of the Dart SDK archive, for closed networks.' },
+  DNS_SERVERS: { schema: dnsServers, default: '', about: "Resolvers for domain verification; the system's when empty." },
+  SDK_ARCHIVE_URL: {
+    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    default: 'https://storage.googleapis.com/dart-archive',
+    about: 'Mirror of the Dart SDK archive, for closed networks.',
+  },
 } satisfies Record<string, Variable>
 
 export type VariableName = keyof typeof variables

@@ -72,7 +72,8 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
   const problems: string[] = []
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
   if (values.BLOB_BACKEND === 's3') problems.push('BLOB_BACKEND: s3 is not available in this version; use filesystem')
-  if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test') problems.push('BCRYPT_COST: at least 10')
+  if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
+    problems.push('BCRYPT_COST: at least 10')
   return problems
 }
 

@@ -1,6 +1,11 @@
 import { invalidInput } from './errors.ts'
 
-type PageArguments = { first?: number | null | undefined; last?: number | null | undefined; after?: string | null | undefined; before?: string | null | undefined }
+type PageArguments = {
+  first?: number | null | undefined
+  last?: number | null | undefined
+  after?: string | null | undefined
+  before?: string | null | undefined
+}
 
 type Source<Node> = {
   /** What the order is by; it must be unique. */
@@ -25,13 +30,19 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, load, count 
   return {
     edges,
     totalCount: count,
-    pageInfo: { hasNextPage: rows.length > size, hasPreviousPage: args.after != null, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null },
+    pageInfo: {
+      hasNextPage: rows.length > size,
+      hasPreviousPage: args.after != null,
+      startCursor: edges[0]?.cursor ?? null,
+      endCursor: edges.at(-1)?.cursor ?? null,
+    },
   }
 }
 
 /** The page size that was asked for: `first` from 1 to 100. */
 export function pageSizeOf({ first, last, before }: PageArguments): number {
-  if (last != null || before != null) throw invalidInput('Page forward with `first` and `after`; `last` and `before` are not supported here.', 'first')
+  if (last != null || before != null)
+    throw invalidInput('Page forward with `first` and `after`; `last` and `before` are not supported here.', 'first')
   if (first == null) throw invalidInput(`first: is required, from 1 to ${most}.`, 'first')
   if (first < 1 || first > most) throw invalidInput(`first: must be from 1 to ${most}.`, 'first')
   return first

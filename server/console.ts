@@ -5,16 +5,31 @@ import { join } from 'node:path'
 import { notFound } from './errors.ts'
 import type { Services } from './services.ts'
 
-const policy = "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: https:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+const policy =
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: https:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
 /** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
 export async function mountConsole(app: FastifyInstance, { config }: Services): Promise<void> {
   const root = join(import.meta.dirname, '../web/dist')
   const base = `${new URL(config.SERVER_URL).pathname.replace(/\/$/, '')}/`
-  const page = existsSync(join(root, 'index.html')) ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`) : notBuilt
+  const page = existsSync(join(root, 'index.html'))
+    ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
+    : notBuilt
   if (existsSync(root)) {
-    await app.register(fastifyStatic, { root: join(root, 'assets'), prefix: '/assets/', decorateReply: false, index: false, immutable: true, maxAge: '1y' })
-    app.get('/favicon.svg', async (_request, reply) => reply.type('image/svg+xml').header('cache-control', 'public, max-age=86400').send(readFileSync(join(root, 'favicon.svg'))))
+    await app.register(fastifyStatic, {
+      root: join(root, 'assets'),
+      prefix: '/assets/',
+      decorateReply: false,
+      index: false,
+      immutable: true,
+      maxAge: '1y',
+    })
+    app.get('/favicon.svg', async (_request, reply) =>
+      reply
+        .type('image/svg+xml')
+        .header('cache-control', 'public, max-age=86400')
+        .send(readFileSync(join(root, 'favicon.svg'))),
+    )
   }
   app.get('/robots.txt', async (_request, reply) => reply.type('text/plain; charset=utf-8').send('User-agent: *\nDisallow: /\n'))
   app.get('/*', async (request, reply) => {
@@ -24,4 +39,5 @@ export async function mountConsole(app: FastifyInstance, { config }: Services): 
   })
 }
 
-const notBuilt = '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'
+const notBuilt =
+  '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'

@@ -10,4 +10,18 @@ import { Avatar } from './users/avatar-entity.ts'
 import { User } from './users/entity.ts'
 
 /** Every entity of the service. */
-export const entities = [User, Session, AccessToken, SetupCode, AuditEntry, Package, PackageVersion, VersionDocument, PackageUploader, Upload, Invite, OauthRequest, Avatar]
+export const entities = [
+  User,
+  Session,
+  AccessToken,
+  SetupCode,
+  AuditEntry,
+  Package,
+  PackageVersion,
+  VersionDocument,
+  PackageUploader,
+  Upload,
+  Invite,
+  OauthRequest,
+  Avatar,
+]

@@ -48,8 +48,9 @@ export const missingAuthentication = (message = 'Sign in, or send a valid access
 export const insufficientPermissions = (message: string) => new ApiError('InsufficientPermissions', message)
 
 /** 403: a state-changing request rides on a cookie without proof that our own page sent it. */
-export const csrfMismatch = (message = 'The X-CSRF-Token header is missing or does not belong to this session. Reload the page and try again.') =>
-  new ApiError('CsrfMismatch', message)
+export const csrfMismatch = (
+  message = 'The X-CSRF-Token header is missing or does not belong to this session. Reload the page and try again.',
+) => new ApiError('CsrfMismatch', message)
 
 /** 404. */
 export const notFound = (message: string) => new ApiError('NotFound', message)
@@ -61,20 +62,24 @@ export const invalidInput = (message: string, field?: string) => new ApiError('I
 export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path answers ${allowed} only.`, { status: 405 })
 
 /** 413: the body is larger than the endpoint takes. */
-export const bodyTooLarge = (limit: number) => new ApiError('InvalidInput', `The request body is larger than ${limit} bytes.`, { status: 413 })
+export const bodyTooLarge = (limit: number) =>
+  new ApiError('InvalidInput', `The request body is larger than ${limit} bytes.`, { status: 413 })
 
 /** 415: the body is not of a type that the endpoint reads. */
 export const unsupportedMediaType = (wanted: string) => new ApiError('InvalidInput', `Send the body as ${wanted}.`, { status: 415 })
 
 /** 416: the representation of so many bytes has no such part. */
-export const rangeNotSatisfiable = (size: number) => new ApiError('InvalidInput', `There is no such range: the archive has ${size} bytes.`, { status: 416 })
+export const rangeNotSatisfiable = (size: number) =>
+  new ApiError('InvalidInput', `There is no such range: the archive has ${size} bytes.`, { status: 416 })
 
 /** 400: the uploaded archive breaks a rule of the registry. */
 export const packageRejected = (message: string) => new ApiError('PackageRejected', message)
 
 /** 413 with the package code: the archive is larger than MAX_UPLOAD_BYTES. */
 export const archiveTooLarge = (limit: number) =>
-  new ApiError('PackageRejected', `The archive is larger than ${limit} bytes, the limit of this server (MAX_UPLOAD_BYTES).`, { status: 413 })
+  new ApiError('PackageRejected', `The archive is larger than ${limit} bytes, the limit of this server (MAX_UPLOAD_BYTES).`, {
+    status: 413,
+  })
 
 /** 409: the request contradicts what is there. */
 export const conflict = (message: string) => new ApiError('Conflict', message)
@@ -84,4 +89,5 @@ export const rateLimited = (retryAfter: number) =>
   new ApiError('RateLimitExceeded', `Too many requests. Try again in ${retryAfter} seconds.`, { retryAfter })
 
 /** 500 without a word about why: the cause is in the log, under the request id. */
-export const internalError = (requestId: string) => new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)
+export const internalError = (requestId: string) =>
+  new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)

@@ -48,8 +48,10 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       url: '/graphql',
       handler: async (request, reply) => {
         const caller = await createContext(services, request, reply)
-        if (request.method === 'POST' && Number(request.headers['content-length'] ?? 0) > limits.bytes) throw new ApiError('InvalidInput', `A query may be at most ${limits.bytes} bytes.`, { status: 413 })
-        if (request.method === 'POST' && !request.headers['content-type']?.startsWith('application/json')) throw unsupportedMediaType('application/json')
+        if (request.method === 'POST' && Number(request.headers['content-length'] ?? 0) > limits.bytes)
+          throw new ApiError('InvalidInput', `A query may be at most ${limits.bytes} bytes.`, { status: 413 })
+        if (request.method === 'POST' && !request.headers['content-type']?.startsWith('application/json'))
+          throw unsupportedMediaType('application/json')
         await services.limits.use('graphql', caller.credential?.id ?? addressKey(caller.ip))
         const response = await yoga.handleNodeRequestAndResponse(request.raw, reply.raw, { request, reply, caller })
         for (const [name, value] of response.headers) reply.header(name, value)
@@ -61,7 +63,8 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
 }
 
 // GraphiQL's own page carries one inline script and styles; it may talk to this server and to nobody else.
-const graphiqlPolicy = "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const graphiqlPolicy =
+  "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 const welcome = `# Send a token in the Headers pane: { "Authorization": "Bearer svc_pat_…" },
 # or sign in to the console first.
@@ -74,15 +77,22 @@ const welcome = `# Send a token in the Headers pane: { "Authorization": "Bearer 
 /** A mutation that rides on a cookie needs the CSRF token, here as on REST; and nobody browses the schema without signing in. */
 const guardExecution: Plugin<Door & Context> = {
   onExecute({ args }) {
-    const { document, operationName, contextValue } = args as { document: DocumentNode; operationName?: string | null; contextValue: Context }
-    const chosen = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName))
+    const { document, operationName, contextValue } = args as {
+      document: DocumentNode
+      operationName?: string | null
+      contextValue: Context
+    }
+    const chosen = document.definitions.find(
+      (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
+    )
     if (chosen?.kind === Kind.OPERATION_DEFINITION && chosen.operation === 'mutation') guardChange(contextValue)
     if (!contextValue.viewer) visit(document, { Field: refuseIntrospection })
   },
 }
 
 function refuseIntrospection({ name }: FieldNode): void {
-  if (name.value === '__schema' || name.value === '__type') throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
+  if (name.value === '__schema' || name.value === '__type')
+    throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
 }
 
 /** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too. */
@@ -112,4 +122,6 @@ function masked({ log }: Services, error: unknown): Error {
 }
 
 const at = (failure: ApiError, error: unknown): GraphQLError =>
-  error instanceof GraphQLError ? new GraphQLError(failure.message, { nodes: error.nodes ?? null, path: error.path ?? null, extensions: failure.extensions }) : failure
+  error instanceof GraphQLError
+    ? new GraphQLError(failure.message, { nodes: error.nodes ?? null, path: error.path ?? null, extensions: failure.extensions })
+    : failure

@@ -7,7 +7,11 @@ import type { Log } from './http/log.ts'
 import type { Services } from './services.ts'
 
 /** Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement. */
-export async function openServices(config: Config, log: Log, options: { now?: () => Date; onQuery?: (sql: string) => void } = {}): Promise<Services> {
+export async function openServices(
+  config: Config,
+  log: Log,
+  options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
+): Promise<Services> {
   const database = await openDatabase(config, options.onQuery)
   return {
     config,

@@ -14,7 +14,9 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
   if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
   if (lacking && credential.kind === 'token') {
     const scope = lacking === 'ownAccount' ? 'write' : lacking
-    return insufficientPermissions(`This access token lacks the scope "${scope}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`)
+    return insufficientPermissions(
+      `This access token lacks the scope "${scope}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`,
+    )
   }
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
 }
@@ -22,7 +24,11 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
 /** The 401: whether a credential was missing or useless shows only in the advice. */
 export function nobody({ request, config }: Context): ApiError {
   const advice = `Create a token at ${config.SERVER_URL}/settings/tokens and add it with: dart pub token add ${config.SERVER_URL}`
-  return missingAuthentication(request.headers.authorization === undefined ? `Authentication is required. ${advice}` : `The token is invalid, expired or revoked. ${advice}`)
+  return missingAuthentication(
+    request.headers.authorization === undefined
+      ? `Authentication is required. ${advice}`
+      : `The token is invalid, expired or revoked. ${advice}`,
+  )
 }
 
 function lackingScope(failure: AuthFailure): string | null {

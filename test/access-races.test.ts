@@ -10,9 +10,13 @@ it('never makes two owners of two completions of the setup', async () => {
   for (let round = 0; round < rounds; round++) {
     const ip = app.address()
     await announceSetupCode(app.services)
-    const code = app.lines.findLast((line) => line.startsWith('Setup code: '))?.slice(12).trim()
+    const code = app.lines
+      .findLast((line) => line.startsWith('Setup code: '))
+      ?.slice(12)
+      .trim()
     await app.anonymous.post('/api/setup/verify', { code }, { ip })
-    const complete = (name: string) => app.anonymous.post('/api/setup/complete', { email: `${name}@example.com`, displayName: name, password: 'a fine password' }, { ip })
+    const complete = (name: string) =>
+      app.anonymous.post('/api/setup/complete', { email: `${name}@example.com`, displayName: name, password: 'a fine password' }, { ip })
     const answers = await Promise.all([complete('ann'), complete('ben')])
     expect(answers.map(({ status }) => status).sort()).toEqual([201, 404])
     expect(await reads.all('select id from users')).toHaveLength(1)

@@ -17,22 +17,41 @@ it('lets people sign up where it is allowed, as members, and says the same to ev
 
 it('lets nobody sign up where it is not', async () => {
   await using app = await testApp()
-  expect(await app.anonymous.post('/api/auth/signup', account)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
+  expect(await app.anonymous.post('/api/auth/signup', account)).toMatchObject({
+    status: 403,
+    body: { error: { code: 'InsufficientPermissions' } },
+  })
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ body: { signupEnabled: false } })
 })
 
 it('allows ten signups in a quarter of an hour from one address', async () => {
   await using app = await testApp(signupOn)
   for (let round = 0; round < 10; round++) await app.anonymous.post('/api/auth/signup', { ...account, email: `p${round}@example.com` })
-  expect(await app.anonymous.post('/api/auth/signup', account)).toMatchObject({ status: 429, headers: { 'retry-after': expect.any(String) } })
+  expect(await app.anonymous.post('/api/auth/signup', account)).toMatchObject({
+    status: 429,
+    headers: { 'retry-after': expect.any(String) },
+  })
 })
 
 it('refuses a signup from another site, and one that does not do', async () => {
   await using app = await testApp(signupOn)
-  expect(await app.anonymous.post('/api/auth/signup', account, { headers: { origin: 'https://evil.example' } })).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } } })
-  for (const [field, value] of [['email', 'x'], ['email', `${'x'.repeat(250)}@example.com`], ['displayName', ''], ['displayName', 'a\u202eb'], ['password', 'short'], ['password', account.email]]) {
+  expect(await app.anonymous.post('/api/auth/signup', account, { headers: { origin: 'https://evil.example' } })).toMatchObject({
+    status: 403,
+    body: { error: { code: 'CsrfMismatch' } },
+  })
+  for (const [field, value] of [
+    ['email', 'x'],
+    ['email', `${'x'.repeat(250)}@example.com`],
+    ['displayName', ''],
+    ['displayName', 'a\u202eb'],
+    ['password', 'short'],
+    ['password', account.email],
+  ]) {
     const answer = await app.anonymous.post('/api/auth/signup', { ...account, [field as string]: value }, { ip: app.address() })
-    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: `)) } } })
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: `)) } },
+    })
   }
   expect(await app.services.database.reads.all('select id from users')).toHaveLength(1)
 })
@@ -52,10 +71,21 @@ it('changes a password, ends every session, and leaves the tokens', async () => 
 it('wants the current password, five times at most', async () => {
   await using app = await testApp()
   const browser = await (await app.member()).session()
-  const attempt = (currentPassword: string, newPassword = 'battery staple') => browser.post('/api/auth/change-password', { currentPassword, newPassword })
-  expect(await attempt('correct horse', 'correct horse')).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^newPassword: /) } } })
-  expect(await attempt('correct horse', 'short')).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^newPassword: /) } } })
-  for (let round = 0; round < 5; round++) expect(await attempt('wrong')).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^currentPassword: /) } } })
+  const attempt = (currentPassword: string, newPassword = 'battery staple') =>
+    browser.post('/api/auth/change-password', { currentPassword, newPassword })
+  expect(await attempt('correct horse', 'correct horse')).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringMatching(/^newPassword: /) } },
+  })
+  expect(await attempt('correct horse', 'short')).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringMatching(/^newPassword: /) } },
+  })
+  for (let round = 0; round < 5; round++)
+    expect(await attempt('wrong')).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^currentPassword: /) } },
+    })
   expect(await attempt('correct horse')).toMatchObject({ status: 429 })
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
@@ -65,23 +95,39 @@ it('opens everything again once a due password is changed', async () => {
   const alice = await app.member({ mustChangePassword: true })
   const browser = await alice.session()
   expect(await browser.patch('/api/auth/profile', { displayName: 'X' })).toMatchObject({ status: 403 })
-  expect(await browser.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' })).toMatchObject({ status: 200 })
+  expect(
+    await browser.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' }),
+  ).toMatchObject({ status: 200 })
   const again = await alice.session('battery staple')
-  expect(await again.patch('/api/auth/profile', { displayName: 'Al' })).toMatchObject({ status: 200, body: { displayName: 'Al', mustChangePassword: false } })
+  expect(await again.patch('/api/auth/profile', { displayName: 'Al' })).toMatchObject({
+    status: 200,
+    body: { displayName: 'Al', mustChangePassword: false },
+  })
 })
 
 it('changes the name of whoever asks, and nothing else of them', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  expect(await alice.patch('/api/auth/profile', { displayName: ' Alice ', role: 'owner', email: 'other@example.com', isActive: false })).toMatchObject({ status: 200, body: { displayName: 'Alice', role: 'member', email: alice.email, isActive: true } })
-  for (const displayName of ['', 5, null, 'x'.repeat(101), 'a\u0007b']) expect(await alice.patch('/api/auth/profile', { displayName })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^displayName: /) } } })
+  expect(
+    await alice.patch('/api/auth/profile', { displayName: ' Alice ', role: 'owner', email: 'other@example.com', isActive: false }),
+  ).toMatchObject({ status: 200, body: { displayName: 'Alice', role: 'member', email: alice.email, isActive: true } })
+  for (const displayName of ['', 5, null, 'x'.repeat(101), 'a\u0007b'])
+    expect(await alice.patch('/api/auth/profile', { displayName })).toMatchObject({
+      status: 400,
+      body: { error: { message: expect.stringMatching(/^displayName: /) } },
+    })
 })
 
 it('lets a token change the account only when it may write', async () => {
   await using app = await testApp()
   const reader = await app.withScopes(await app.member(), ['read'])
-  expect(await reader.patch('/api/auth/profile', { displayName: 'X' })).toMatchObject({ status: 403, body: { error: { message: expect.stringContaining('"write"') } } })
-  expect(await reader.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' })).toMatchObject({ status: 403 })
+  expect(await reader.patch('/api/auth/profile', { displayName: 'X' })).toMatchObject({
+    status: 403,
+    body: { error: { message: expect.stringContaining('"write"') } },
+  })
+  expect(await reader.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' })).toMatchObject(
+    { status: 403 },
+  )
   const viewer = await (await app.viewer()).session()
   expect(await viewer.patch('/api/auth/profile', { displayName: 'V' })).toMatchObject({ status: 200 })
 })

@@ -5,7 +5,13 @@ type Identity = { user?: Person; secret?: string; cookies?: Record<string, strin
 type Options = { headers?: Record<string, string>; ip?: string }
 
 /** What a test reads of an answer. `body` is the parsed JSON, or the text. */
-export type Answer = { status: number; headers: LightMyRequestResponse['headers']; body: any; raw: Buffer; cookies: LightMyRequestResponse['cookies'] } // oxlint-disable-line typescript/no-explicit-any -- tests compare it with what they expect
+export type Answer = {
+  status: number
+  headers: LightMyRequestResponse['headers']
+  body: any
+  raw: Buffer
+  cookies: LightMyRequestResponse['cookies']
+} // oxlint-disable-line typescript/no-explicit-any -- tests compare it with what they expect
 
 /** Somebody who sends requests: with a token, with a session's cookies, or with nothing. */
 export class Actor {
@@ -49,10 +55,16 @@ export class Actor {
   put = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('PUT', url, body, options)
   patch = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('PATCH', url, body, options)
   delete = (url: string, options?: Options): Promise<Answer> => this.send('DELETE', url, undefined, options)
-  graphql = (query: string, variables: object = {}, options?: Options): Promise<Answer> => this.send('POST', '/graphql', { query, variables }, options)
+  graphql = (query: string, variables: object = {}, options?: Options): Promise<Answer> =>
+    this.send('POST', '/graphql', { query, variables }, options)
 
   /** Any request; an object is sent as JSON, text and bytes as they are. */
-  async send(method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS', url: string, body?: unknown, options: Options = {}): Promise<Answer> {
+  async send(
+    method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS',
+    url: string,
+    body?: unknown,
+    options: Options = {},
+  ): Promise<Answer> {
     const { secret, cookies } = this.identity
     const request: InjectOptions = {
       method,
@@ -60,7 +72,12 @@ export class Actor {
       remoteAddress: options.ip ?? this.ip,
       headers: {
         ...(secret && { authorization: `Bearer ${secret}` }),
-        ...(cookies && { cookie: Object.entries(cookies).map(([name, value]) => `${name}=${value}`).join('; '), 'x-csrf-token': cookies.svc_csrf ?? '' }),
+        ...(cookies && {
+          cookie: Object.entries(cookies)
+            .map(([name, value]) => `${name}=${value}`)
+            .join('; '),
+          'x-csrf-token': cookies.svc_csrf ?? '',
+        }),
         ...options.headers,
       },
       ...(body !== undefined && { payload: body as InjectOptions['payload'] & object }),

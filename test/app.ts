@@ -95,7 +95,11 @@ export class TestApp implements AsyncDisposable {
   private async signInOwner(): Promise<Actor> {
     const row = await this.services.database.reads.get<{ id: string; email: string }>("select id, email from users where role = 'owner'")
     if (!row) return this.person('owner')
-    return new Actor(this.http, { user: { id: row.id, email: row.email, displayName: 'Olive Owner' }, secret: await makeToken(this.services, row.id), ip: this.address() })
+    return new Actor(this.http, {
+      user: { id: row.id, email: row.email, displayName: 'Olive Owner' },
+      secret: await makeToken(this.services, row.id),
+      ip: this.address(),
+    })
   }
 }
 
@@ -103,7 +107,9 @@ export class TestApp implements AsyncDisposable {
 export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
   const database = options.beside ? null : await emptyDatabase(folder)
-  const config = options.beside ? { ...options.beside.config } : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...options.env })
+  const config = options.beside
+    ? { ...options.beside.config }
+    : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...options.env })
   const lines: string[] = []
   const queries: string[] = []
   const clock = options.beside?.clock ?? { now: options.now ?? null }

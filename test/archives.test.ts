@@ -18,7 +18,14 @@ describe.each(sizes)('a %s archive', (_size, files) => {
     const alice = await app.member()
     const archive = await publish(alice, { name: 'acme', version, files })
     const sha256 = createHash('sha256').update(archive).digest('hex')
-    return { app, alice, archive, etag: `"${sha256}"`, path: `/api/archives/acme-${version}.tar.gz`, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+    return {
+      app,
+      alice,
+      archive,
+      etag: `"${sha256}"`,
+      path: `/api/archives/acme-${version}.tar.gz`,
+      [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+    }
   }
 
   it('comes whole, labelled for clients and caches', async () => {
@@ -56,11 +63,18 @@ describe.each(sizes)('a %s archive', (_size, files) => {
     ]
     for (const [range, start, end] of parts) {
       const answer = await alice.get(path, { headers: { range } })
-      expect(answer).toMatchObject({ status: 206, headers: { 'content-range': `bytes ${start}-${end}/${size}`, 'content-length': String(end - start + 1) } })
+      expect(answer).toMatchObject({
+        status: 206,
+        headers: { 'content-range': `bytes ${start}-${end}/${size}`, 'content-length': String(end - start + 1) },
+      })
       expect(answer.raw.equals(archive.subarray(start, end + 1))).toBe(true)
     }
     for (const range of [`bytes=${size}-`, 'bytes=-0', `bytes=${size + 5}-${size + 6}`]) {
-      expect(await alice.get(path, { headers: { range } })).toMatchObject({ status: 416, headers: { 'content-range': `bytes */${size}` }, body: { error: { code: 'InvalidInput' } } })
+      expect(await alice.get(path, { headers: { range } })).toMatchObject({
+        status: 416,
+        headers: { 'content-range': `bytes */${size}` },
+        body: { error: { code: 'InvalidInput' } },
+      })
     }
     for (const range of ['bytes=0-1,5-6', 'bytes=9-3', 'lines=1-2', 'bytes=a-b', 'bytes=-', 'bytes=1']) {
       expect(await alice.get(path, { headers: { range } })).toMatchObject({ status: 200, headers: { 'content-length': String(size) } })
@@ -100,10 +114,24 @@ it('what is no archive is not found', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
-  for (const file of ['acme-1.0.1.tar.gz', 'other-1.0.0.tar.gz', 'acme-1.0.0.zip', 'acme.tar.gz', 'acme-.tar.gz', '-1.0.0.tar.gz', '..%2f..%2fetc%2fpasswd', 'acme-1.0.0.tar.gz%00', '%2e%2e-1.0.0.tar.gz', 'acme-1.0.0.tar.gz.tar.gz']) {
+  for (const file of [
+    'acme-1.0.1.tar.gz',
+    'other-1.0.0.tar.gz',
+    'acme-1.0.0.zip',
+    'acme.tar.gz',
+    'acme-.tar.gz',
+    '-1.0.0.tar.gz',
+    '..%2f..%2fetc%2fpasswd',
+    'acme-1.0.0.tar.gz%00',
+    '%2e%2e-1.0.0.tar.gz',
+    'acme-1.0.0.tar.gz.tar.gz',
+  ]) {
     expect(await alice.get(`/api/archives/${file}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
   }
-  expect(await alice.get('/packages/acme/versions/1.0.0')).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+  expect(await alice.get('/packages/acme/versions/1.0.0')).toMatchObject({
+    status: 200,
+    headers: { 'content-type': 'text/html; charset=utf-8' },
+  })
   expect(await alice.get('/packages/acme/versions/nonsense.tar.gz')).toMatchObject({ status: 400 })
 })
 
@@ -114,10 +142,14 @@ it('a reader who leaves closes the file', async () => {
   const address = await app.listen()
   for (let times = 0; times < 20; times++) {
     await new Promise<void>((resolve) => {
-      const request = get(`${address}/api/archives/acme-1.0.0.tar.gz`, { headers: { authorization: `Bearer ${alice.secret}` } }, (response) => {
-        response.once('data', () => request.destroy())
-        response.on('error', () => {})
-      })
+      const request = get(
+        `${address}/api/archives/acme-1.0.0.tar.gz`,
+        { headers: { authorization: `Bearer ${alice.secret}` } },
+        (response) => {
+          response.once('data', () => request.destroy())
+          response.on('error', () => {})
+        },
+      )
       request.on('error', () => {})
       request.on('close', () => resolve())
     })

@@ -13,7 +13,11 @@ it('speaks GraphQL over HTTP as the specification wants', async () => {
   await using app = await testApp()
   const url = `${await app.listen()}/graphql`
   const token = (await app.member()).secret
-  const audits = serverAudits({ url, fetchFn: (input: string, init: RequestInit = {}) => fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } }) })
+  const audits = serverAudits({
+    url,
+    fetchFn: (input: string, init: RequestInit = {}) =>
+      fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } }),
+  })
   const results = await Promise.all(audits.map((audit) => audit.fn()))
   expect(results.length).toBeGreaterThan(50)
   expect(results.flatMap((result) => (result.status === 'error' ? `${result.name}: ${result.reason}` : []))).toEqual([])
@@ -25,7 +29,10 @@ it('prints the schema that is checked in', () => {
 
 it('describes every type, field, argument and value', () => {
   const lines = printedSchema().split('\n')
-  const bare = lines.filter((line, index) => /^(type|input|enum|scalar|interface) |^ {2}\w+[(:]|^ {4}\w+:|^ {2}[A-Z_]+$/.test(line) && !/"""$/.test(lines[index - 1] ?? ''))
+  const bare = lines.filter(
+    (line, index) =>
+      /^(type|input|enum|scalar|interface) |^ {2}\w+[(:]|^ {4}\w+:|^ {2}[A-Z_]+$/.test(line) && !/"""$/.test(lines[index - 1] ?? ''),
+  )
   expect(bare).toEqual([])
 })
 
@@ -33,9 +40,16 @@ it('answers unknown paths, wrong methods and broken addresses in the envelope', 
   await using app = await testApp()
   const alice = await app.member()
   for (const path of ['/api/nothing', '/api', '/oauth/nothing', '/graphql/x', '/api/%zz', `/api/auth/keys/${'x'.repeat(600)}`]) {
-    expect({ path, ...(await alice.get(path)) }).toMatchObject({ status: 404, body: { error: { code: 'NotFound', message: expect.any(String) } } })
+    expect({ path, ...(await alice.get(path)) }).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NotFound', message: expect.any(String) } },
+    })
   }
-  expect(await alice.put('/api/auth/keys', {})).toMatchObject({ status: 405, headers: { allow: 'POST, GET, HEAD' }, body: { error: { code: 'InvalidInput' } } })
+  expect(await alice.put('/api/auth/keys', {})).toMatchObject({
+    status: 405,
+    headers: { allow: 'POST, GET, HEAD' },
+    body: { error: { code: 'InvalidInput' } },
+  })
   expect(await alice.head('/api/auth/keys')).toMatchObject({ status: 200 })
 })
 
@@ -56,7 +70,10 @@ it('hides what went wrong inside, and logs it', async () => {
   const alice = await app.member()
   await app.services.database.orm.em.getConnection().execute('alter table access_tokens rename to lost')
   const { status, body } = await alice.get('/api/auth/keys')
-  expect({ status, body }).toMatchObject({ status: 500, body: { error: { code: 'InternalError', message: expect.stringMatching(/^Something went wrong on the server \(request [\w-]+\)\.$/) } } })
+  expect({ status, body }).toMatchObject({
+    status: 500,
+    body: { error: { code: 'InternalError', message: expect.stringMatching(/^Something went wrong on the server \(request [\w-]+\)\.$/) } },
+  })
   const answer = await alice.graphql('{ viewer { tokens(first: 1) { nodes { name } } } }')
   expect(answer).toMatchObject({ status: 500, body: { error: { code: 'InternalError' } } })
   expect(JSON.stringify([body, answer.body])).not.toMatch(/access_tokens|select/)
@@ -92,7 +109,9 @@ it('sends no CORS headers, and no one else may frame or sniff it', async () => {
 
 it('stops the start when a route does not fit the schema', async () => {
   await using app = await testApp()
-  expect(() => mountRoutes(app.http, app.services, schema, [route('GET /api/wrong', '{ nonsense }')])).toThrow(/GET \/api\/wrong does not fit the schema/)
+  expect(() => mountRoutes(app.http, app.services, schema, [route('GET /api/wrong', '{ nonsense }')])).toThrow(
+    /GET \/api\/wrong does not fit the schema/,
+  )
 })
 
 it('shows GraphiQL and the REST reference from its own files only', async () => {
@@ -101,14 +120,16 @@ it('shows GraphiQL and the REST reference from its own files only', async () => 
   expect(graphiql).toMatchObject({ status: 200, headers: { 'content-type': expect.stringContaining('text/html') } })
   expect(graphiql.body).not.toMatch(/(src|href)="(https?:)?\/\//)
   const page = await app.anonymous.get('/api/docs')
-  for (const [, path = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g)) expect(await app.anonymous.get(path)).toMatchObject({ status: 200 })
+  for (const [, path = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g))
+    expect(await app.anonymous.get(path)).toMatchObject({ status: 200 })
 })
 
 it('describes every route in a valid OpenAPI document', async () => {
   await using app = await testApp()
   const { body } = await app.anonymous.get('/api/docs/openapi.json')
   expect(body.openapi).toBe('3.1.0')
-  for (const { method, path } of routes) expect(body.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]?.summary, `${method} ${path}`).toMatch(/./)
+  for (const { method, path } of routes)
+    expect(body.paths[path.replace(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()]?.summary, `${method} ${path}`).toMatch(/./)
   expect(await new Validator().validate(body)).toMatchObject({ valid: true })
 })
 

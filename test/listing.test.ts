@@ -51,7 +51,9 @@ describe('the listing', () => {
 
   it('builds its addresses from SERVER_URL, whatever the request says', async () => {
     await using server = await withVersions(['1.0.0'], { env: { SERVER_URL: 'https://pub.example.com' } })
-    const { body } = await server.alice.get('/api/packages/acme', { headers: { host: 'evil.example.com', 'x-forwarded-host': 'evil.example.com' } })
+    const { body } = await server.alice.get('/api/packages/acme', {
+      headers: { host: 'evil.example.com', 'x-forwarded-host': 'evil.example.com' },
+    })
     expect(body.latest.archive_url).toBe('https://pub.example.com/api/archives/acme-1.0.0.tar.gz')
   })
 
@@ -62,7 +64,10 @@ describe('the listing', () => {
     expect(small.headers['content-encoding']).toBe('gzip')
     expect(large.headers['content-encoding']).toBeUndefined()
     expect(gunzipSync(small.raw).equals(large.raw)).toBe(true)
-    for (const [answer, how] of [[small, zipped], [large, plain]] as const) {
+    for (const [answer, how] of [
+      [small, zipped],
+      [large, plain],
+    ] as const) {
       expect(answer.headers.vary).toContain('accept-encoding')
       expect(answer.headers['cache-control']).toBe('private, no-cache')
       const head = await server.alice.head('/api/packages/acme', how)
@@ -103,15 +108,39 @@ describe('the listing', () => {
     await using server = await withVersions(['1.0.0'])
     const { app, alice } = server
     const reader = await app.viewer()
-    for (const path of ['/api/packages/acme', '/api/packages/acme/versions/1.0.0', '/api/archives/acme-1.0.0.tar.gz', '/api/packages/nothing', '/api/packages/acme/versions/1.0.0/archive.tar.gz', '/packages/acme/versions/1.0.0.tar.gz', '/api/package-names', '/api/packages']) {
-      expect(await app.anonymous.get(path)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } }, headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm="pub", message="/) } })
+    for (const path of [
+      '/api/packages/acme',
+      '/api/packages/acme/versions/1.0.0',
+      '/api/archives/acme-1.0.0.tar.gz',
+      '/api/packages/nothing',
+      '/api/packages/acme/versions/1.0.0/archive.tar.gz',
+      '/packages/acme/versions/1.0.0.tar.gz',
+      '/api/package-names',
+      '/api/packages',
+    ]) {
+      expect(await app.anonymous.get(path)).toMatchObject({
+        status: 401,
+        body: { error: { code: 'MissingAuthentication' } },
+        headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm="pub", message="/) },
+      })
       expect(await app.withToken('svc_pat_0').get(path)).toMatchObject({ status: 401 })
       expect((await reader.get(path)).status).toBeOneOf([200, 303, 404])
     }
     for (const path of ['/api/packages/nothing', '/api/packages/acme/versions/9.9.9', '/api/packages/nothing/versions/1.0.0']) {
       expect(await alice.get(path)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
     }
-    for (const path of ['/api/packages/Acme', '/api/packages/9acme', `/api/packages/${'a'.repeat(65)}`, '/api/packages/a%2Fb', '/api/packages/a%00', '/api/packages/..%2f..', "/api/packages/a'--", '/api/packages/acme/versions/1.0', '/api/packages/acme/versions/v1.0.0', '/api/packages/acme/versions/01.0.0']) {
+    for (const path of [
+      '/api/packages/Acme',
+      '/api/packages/9acme',
+      `/api/packages/${'a'.repeat(65)}`,
+      '/api/packages/a%2Fb',
+      '/api/packages/a%00',
+      '/api/packages/..%2f..',
+      "/api/packages/a'--",
+      '/api/packages/acme/versions/1.0',
+      '/api/packages/acme/versions/v1.0.0',
+      '/api/packages/acme/versions/01.0.0',
+    ]) {
       expect(await alice.get(path)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
     }
     expect(await alice.get('/api/packages/%zz')).toMatchObject({ body: { error: { code: 'NotFound' } } })
@@ -124,7 +153,11 @@ it('one version is an entry of the listing', async () => {
   const { versions } = (await server.alice.get('/api/packages/acme')).body
   for (const entry of versions) {
     for (const version of [entry.version, encodeURIComponent(entry.version)]) {
-      expect(await server.alice.get(`/api/packages/acme/versions/${version}`)).toMatchObject({ status: 200, body: entry, headers: { 'content-type': 'application/vnd.pub.v2+json; charset=utf-8' } })
+      expect(await server.alice.get(`/api/packages/acme/versions/${version}`)).toMatchObject({
+        status: 200,
+        body: entry,
+        headers: { 'content-type': 'application/vnd.pub.v2+json; charset=utf-8' },
+      })
     }
   }
 })
@@ -139,7 +172,12 @@ it('the names and the pages of packages', async () => {
   expect((await alice.get('/api/package-names')).body).toEqual(names)
   expect((await alice.get('/api/package-name-completion-data')).body).toEqual(names)
   const { body } = await alice.get('/api/packages?page=1')
-  expect(body).toMatchObject({ page: 1, totalCount: 3, totalPages: 1, packages: names.packages.map((name) => ({ name, latest: { version: '1.0.0' } })) })
+  expect(body).toMatchObject({
+    page: 1,
+    totalCount: 3,
+    totalPages: 1,
+    packages: names.packages.map((name) => ({ name, latest: { version: '1.0.0' } })),
+  })
   expect((await alice.get('/api/packages?page=2')).body).toMatchObject({ packages: [], page: 2, totalCount: 3 })
   expect(await alice.get('/api/packages?page=0')).toMatchObject({ status: 400 })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { testApp } from './app.ts'
+import { packageArchive } from './support/archive.ts'
 import { publish } from './support/publish.ts'
 
 const pubspec = `repository: https://github.com/acme/tools/tree/main/packages/acme
@@ -25,7 +26,7 @@ dev_dependencies:
 
 const files = {
   'README.md': '# Acme\n\n[guide](doc/guide.md) <script>alert(1)</script>\n',
-  'LICENSE': 'MIT <b>License</b>',
+  LICENSE: 'MIT <b>License</b>',
   'example/main.dart': 'void main() => print(1 < 2);\n',
 }
 
@@ -46,7 +47,12 @@ it('shows a package with everything its pubspec says', async () => {
     }
   }`)
   const { latest, ...pkg } = body.data.package
-  expect(pkg).toEqual({ name: 'acme', url: 'http://localhost:8080/packages/acme', description: 'The package acme, made for a test of the registry.', latestPrerelease: null })
+  expect(pkg).toEqual({
+    name: 'acme',
+    url: 'http://localhost:8080/packages/acme',
+    description: 'The package acme, made for a test of the registry.',
+    latestPrerelease: null,
+  })
   expect(JSON.parse(latest.pubspec)).toMatchObject({ name: 'acme', topics: ['tools', 'testing'] })
   expect(latest).toMatchObject({
     version: '1.2.0',
@@ -88,7 +94,9 @@ it('shows the texts of a version, safe and with links into the repository', asyn
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0', pubspec, files })
   const fields = 'path source html'
-  const { body } = await alice.graphql(`{ package(name: "acme") { latest { readme { ${fields} } changelog { ${fields} } license { ${fields} } example { ${fields} } } } }`)
+  const { body } = await alice.graphql(
+    `{ package(name: "acme") { latest { readme { ${fields} } changelog { ${fields} } license { ${fields} } example { ${fields} } } } }`,
+  )
   const { readme, changelog, license, example } = body.data.package.latest
   expect(readme).toMatchObject({ path: 'README.md', source: files['README.md'] })
   expect(readme.html).toContain('<h1 id="doc-acme">Acme</h1>')
@@ -96,7 +104,10 @@ it('shows the texts of a version, safe and with links into the repository', asyn
   expect(readme.html).not.toContain('alert')
   expect(changelog.html).toContain('<li>First.</li>')
   expect(license.html).toBe('<pre><code>MIT &#60;b&#62;License&#60;/b&#62;</code></pre>')
-  expect(example).toMatchObject({ path: 'example/main.dart', html: expect.stringContaining('<code class="language-dart">void main() =&#62; print(1 &#60; 2);') })
+  expect(example).toMatchObject({
+    path: 'example/main.dart',
+    html: expect.stringContaining('<code class="language-dart">void main() =&#62; print(1 &#60; 2);'),
+  })
 })
 
 describe('versions', () => {
@@ -105,13 +116,18 @@ describe('versions', () => {
     const alice = await app.member()
     for (const version of ['1.0.0', '1.10.0', '1.9.0', '2.0.0-dev', '0.1.0']) await publish(alice, { name: 'acme', version })
     const page = async (after: string | null) =>
-      (await alice.graphql('query ($after: String) { package(name: "acme") { versions(first: 2, after: $after) { totalCount nodes { version } pageInfo { hasNextPage endCursor } } } }', { after })).body.data.package.versions
+      (
+        await alice.graphql(
+          'query ($after: String) { package(name: "acme") { versions(first: 2, after: $after) { totalCount nodes { version } pageInfo { hasNextPage endCursor } } } }',
+          { after },
+        )
+      ).body.data.package.versions
     const seen: string[] = []
-    for (let cursor: string | null = null, more = true; more; ) {
+    for (let cursor: string | null = null, more = true; more;) {
       const { totalCount, nodes, pageInfo } = await page(cursor)
       expect(totalCount).toBe(5)
-      seen.push(...nodes.map(({ version }: { version: string }) => version));
-      [cursor, more] = [pageInfo.endCursor, pageInfo.hasNextPage]
+      seen.push(...nodes.map(({ version }: { version: string }) => version))
+      ;[cursor, more] = [pageInfo.endCursor, pageInfo.hasNextPage]
     }
     expect(seen).toEqual(['2.0.0-dev', '1.10.0', '1.9.0', '1.0.0', '0.1.0'])
   })
@@ -120,7 +136,12 @@ describe('versions', () => {
     await using app = await testApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
-    const version = async (text: string) => (await alice.graphql('query ($version: SemVer!) { package(name: "acme") { version(version: $version) { version } } }', { version: text })).body
+    const version = async (text: string) =>
+      (
+        await alice.graphql('query ($version: SemVer!) { package(name: "acme") { version(version: $version) { version } } }', {
+          version: text,
+        })
+      ).body
     expect((await version('1.0.0')).data.package.version).toEqual({ version: '1.0.0' })
     expect((await version('1.0.1')).data.package.version).toBeNull()
     expect((await version('v1')).errors[0].extensions.code).toBe('InvalidInput')
@@ -133,13 +154,23 @@ it('the GraphQL door publishes as the client does', async () => {
   const alice = await app.member()
   const { body: announced } = await alice.graphql('mutation { createUpload { uploadId url fields { name value } expiresAt } }')
   const { uploadId, url, fields } = announced.data.createUpload
-  expect({ url, fields }).toEqual({ url: 'http://localhost:8080/api/packages/versions/upload', fields: [{ name: 'upload_id', value: uploadId }] })
-  const { packageArchive } = await import('./support/archive.ts')
+  expect({ url, fields }).toEqual({
+    url: 'http://localhost:8080/api/packages/versions/upload',
+    fields: [{ name: 'upload_id', value: uploadId }],
+  })
   const archive = await packageArchive({ name: 'acme', version: '1.0.0' })
-  await alice.post(`/api/packages/versions/upload?upload_id=${uploadId}`, archive, { headers: { 'content-type': 'application/octet-stream' } })
-  const finish = () => alice.graphql('mutation ($id: ID!) { finalizeUpload(input: { uploadId: $id }) { message version { version package { name } } } }', { id: uploadId })
+  await alice.post(`/api/packages/versions/upload?upload_id=${uploadId}`, archive, {
+    headers: { 'content-type': 'application/octet-stream' },
+  })
+  const finish = () =>
+    alice.graphql('mutation ($id: ID!) { finalizeUpload(input: { uploadId: $id }) { message version { version package { name } } } }', {
+      id: uploadId,
+    })
   for (let times = 0; times < 2; times++) {
-    expect((await finish()).body.data.finalizeUpload).toEqual({ message: expect.stringContaining('acme 1.0.0'), version: { version: '1.0.0', package: { name: 'acme' } } })
+    expect((await finish()).body.data.finalizeUpload).toEqual({
+      message: expect.stringContaining('acme 1.0.0'),
+      version: { version: '1.0.0', package: { name: 'acme' } },
+    })
   }
 })
 
@@ -148,9 +179,53 @@ it('nobody reads packages by GraphQL without signing in', async () => {
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const id = (await alice.graphql('{ package(name: "acme") { id latest { id } } }')).body.data.package
-  for (const query of ['{ package(name: "acme") { name } }', '{ packages(first: 1) { nodes { name } } }', '{ packageNames }', `{ node(id: "${id.id}") { id } }`, `{ node(id: "${id.latest.id}") { id } }`, 'mutation { createUpload { uploadId } }']) {
+  for (const query of [
+    '{ package(name: "acme") { name } }',
+    '{ packages(first: 1) { nodes { name } } }',
+    '{ packageNames }',
+    `{ node(id: "${id.id}") { id } }`,
+    `{ node(id: "${id.latest.id}") { id } }`,
+    'mutation { createUpload { uploadId } }',
+  ]) {
     const { body } = await app.anonymous.graphql(query)
     expect(body.errors[0].extensions.code).toBe('MissingAuthentication')
   }
-  expect((await alice.graphql(`{ node(id: "${id.latest.id}") { ... on PackageVersion { version } } }`)).body.data.node).toEqual({ version: '1.0.0' })
+  expect((await alice.graphql(`{ node(id: "${id.latest.id}") { ... on PackageVersion { version } } }`)).body.data.node).toEqual({
+    version: '1.0.0',
+  })
+})
+
+describe('REST', () => {
+  it('gives uploaders, advisories and texts', async () => {
+    await using app = await testApp()
+    const alice = await app.member({ displayName: 'Alice' })
+    await publish(alice, { name: 'acme', version: '1.0.0-dev+1', pubspec, files })
+    expect((await alice.get('/api/packages/acme/uploaders')).body).toEqual({
+      uploaders: [{ userId: alice.id, email: alice.email, displayName: 'Alice' }],
+    })
+    expect((await alice.get('/api/packages/acme/advisories')).body).toEqual({
+      advisories: [],
+      advisoriesUpdated: expect.stringMatching(/Z$/),
+    })
+    for (const version of ['1.0.0-dev+1', '1.0.0-dev%2B1']) {
+      const { body } = await alice.get(`/api/packages/acme/versions/${version}/content`)
+      expect(body).toMatchObject({
+        readme: { path: 'README.md', source: files['README.md'] },
+        changelog: {},
+        license: { path: 'LICENSE' },
+        example: { path: 'example/main.dart' },
+      })
+    }
+  })
+
+  it.each(['uploaders', 'advisories', 'versions/1.0.0/content'])('of %s: 400, 401, 404', async (path) => {
+    await using app = await testApp()
+    const alice = await app.member()
+    expect(await alice.get(`/api/packages/nothing/${path}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+    expect(await alice.get(`/api/packages/No-Name/${path}`)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+    expect(await app.anonymous.get(`/api/packages/nothing/${path}`)).toMatchObject({ status: 401 })
+    await publish(alice, { name: 'acme', version: '2.0.0' })
+    expect((await alice.get('/api/packages/acme/versions/1.0.0/content')).status).toBe(404)
+    expect((await alice.get('/api/packages/acme/versions/1/content')).status).toBe(400)
+  })
 })

@@ -14,11 +14,17 @@ const shelf = [
 async function stocked(app: TestApp) {
   const alice = await app.member()
   for (const [name, description, readme] of shelf) {
-    await publish(alice, { name, version: '1.0.0', manifest: manifest(name, '1.0.0', description), files: { 'README.md': `# ${name}\n\n${readme}\n` } })
+    await publish(alice, {
+      name,
+      version: '1.0.0',
+      manifest: manifest(name, '1.0.0', description),
+      files: { 'README.md': `# ${name}\n\n${readme}\n` },
+    })
   }
   return alice
 }
-const manifest = (name: string, version: string, description: string) => `name: ${name}\nversion: ${version}\ndescription: ${description}\nenvironment:\n  sdk: ^3.0.0\n`
+const manifest = (name: string, version: string, description: string) =>
+  `name: ${name}\nversion: ${version}\ndescription: ${description}\nenvironment:\n  sdk: ^3.0.0\n`
 type Found = { packages: { package: string; score: number }[] }
 const names = ({ body }: { body: Found }) => body.packages.map((found) => found.package)
 
@@ -40,12 +46,17 @@ it('sorts, pages and refuses what it does not know', async () => {
   expect(names(await alice.get('/api/search?sort=name'))).toEqual(['colours', 'dio', 'http', 'http2', 'http_parser'])
   expect(names(await alice.get('/api/search?sort=created'))).toEqual(['http2', 'colours', 'dio', 'http_parser', 'http'])
   expect((await alice.get('/api/search?page=2')).body).toMatchObject({ packages: [], page: 2, totalCount: 5 })
-  for (const query of ['page=0', 'page=x', 'sort=beauty', `q=${'x'.repeat(1001)}`]) expect(await alice.get(`/api/search?${query}`)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+  for (const query of ['page=0', 'page=x', 'sort=beauty', `q=${'x'.repeat(1001)}`])
+    expect(await alice.get(`/api/search?${query}`)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
   expect(await app.anonymous.get('/api/search?q=http')).toMatchObject({ status: 401 })
-  const walk = 'query ($after: String) { searchPackages(query: "http", first: 2, after: $after) { nodes { name } edges { score } pageInfo { hasNextPage endCursor } } }'
+  const walk =
+    'query ($after: String) { searchPackages(query: "http", first: 2, after: $after) { nodes { name } edges { score } pageInfo { hasNextPage endCursor } } }'
   const seen: string[] = []
-  for (let after: string | null = null; ; ) {
-    const page = (await alice.graphql(walk, { after })).body.data.searchPackages as { nodes: { name: string }[]; pageInfo: { hasNextPage: boolean; endCursor: string } }
+  for (let after: string | null = null; ;) {
+    const page = (await alice.graphql(walk, { after })).body.data.searchPackages as {
+      nodes: { name: string }[]
+      pageInfo: { hasNextPage: boolean; endCursor: string }
+    }
     seen.push(...page.nodes.map(({ name }) => name))
     if (!page.pageInfo.hasNextPage) break
     after = page.pageInfo.endCursor
@@ -57,7 +68,12 @@ it('sorts, pages and refuses what it does not know', async () => {
 it('follows the latest version and completes names', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
-  await publish(alice, { name: 'dio', version: '2.0.0', manifest: manifest('dio', '2.0.0', 'Something else altogether'), files: { 'README.md': 'Submarines.' } })
+  await publish(alice, {
+    name: 'dio',
+    version: '2.0.0',
+    manifest: manifest('dio', '2.0.0', 'Something else altogether'),
+    files: { 'README.md': 'Submarines.' },
+  })
   expect(names(await alice.get('/api/search?q=submarines'))).toEqual(['dio'])
   expect(names(await alice.get('/api/search?q=interceptors'))).toEqual([])
   const { body } = await alice.graphql('{ completePackageNames(prefix: "http", first: 2) }')
@@ -67,9 +83,38 @@ it('follows the latest version and completes names', async () => {
 it('never takes what is typed for its own language', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
-  const nasty = ['"', "'", '*', '-http', 'http:', 'NEAR(a b)', 'a AND', '^http', 'http*', '(((', '\\', '%', '🦄', '包', 'a\u0000b', '!', '&|', '<->', 'x'.repeat(900)]
-  for (const query of nasty) expect({ query, ...(await alice.get(`/api/search?q=${encodeURIComponent(query)}`)) }).toMatchObject({ status: 200 })
-  await fc.assert(fc.asyncProperty(fc.string({ unit: 'binary', maxLength: 40 }), async (query) => (await alice.graphql('query ($query: String) { searchPackages(query: $query, first: 5) { totalCount nodes { name } } }', { query })).body.errors === undefined), { numRuns: 60 })
+  const nasty = [
+    '"',
+    "'",
+    '*',
+    '-http',
+    'http:',
+    'NEAR(a b)',
+    'a AND',
+    '^http',
+    'http*',
+    '(((',
+    '\\',
+    '%',
+    '🦄',
+    '包',
+    'a\u0000b',
+    '!',
+    '&|',
+    '<->',
+    'x'.repeat(900),
+  ]
+  for (const query of nasty)
+    expect({ query, ...(await alice.get(`/api/search?q=${encodeURIComponent(query)}`)) }).toMatchObject({ status: 200 })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'binary', maxLength: 40 }),
+      async (query) =>
+        (await alice.graphql('query ($query: String) { searchPackages(query: $query, first: 5) { totalCount nodes { name } } }', { query }))
+          .body.errors === undefined,
+    ),
+    { numRuns: 60 },
+  )
 })
 
 it('runs as many statements for many packages as for few', async () => {

@@ -9,7 +9,11 @@ async function freshServer(now?: Date) {
   await announceSetupCode(app.services)
   return app
 }
-const codeOf = (app: TestApp) => app.lines.findLast((line) => line.startsWith('Setup code: '))?.slice(12).trim() ?? ''
+const codeOf = (app: TestApp) =>
+  app.lines
+    .findLast((line) => line.startsWith('Setup code: '))
+    ?.slice(12)
+    .trim() ?? ''
 
 it('prints a code and nothing else exactly so', async () => {
   await using app = await freshServer()
@@ -19,11 +23,23 @@ it('prints a code and nothing else exactly so', async () => {
 
 it('makes the owner, who can sign in', async () => {
   await using app = await freshServer()
-  expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ status: 200, body: { needsSetup: true, signupEnabled: false, publicBrowsing: false } })
-  expect(await app.anonymous.post('/api/setup/verify', { code: codeOf(app).toLowerCase().replaceAll('-', ' ') })).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await app.anonymous.get('/api/setup/status')).toMatchObject({
+    status: 200,
+    body: { needsSetup: true, signupEnabled: false, publicBrowsing: false },
+  })
+  expect(await app.anonymous.post('/api/setup/verify', { code: codeOf(app).toLowerCase().replaceAll('-', ' ') })).toMatchObject({
+    status: 200,
+    body: { status: 'ok' },
+  })
   const made = await app.anonymous.post('/api/setup/complete', account)
-  expect(made).toMatchObject({ status: 201, body: { email: 'Ada@Example.com', displayName: 'Ada', role: 'owner', isActive: true, mustChangePassword: false, status: 'active' } })
-  expect(await app.anonymous.post('/api/auth/login', { email: ' ada@example.COM ', password: account.password })).toMatchObject({ status: 200, body: { userId: made.body.userId } })
+  expect(made).toMatchObject({
+    status: 201,
+    body: { email: 'Ada@Example.com', displayName: 'Ada', role: 'owner', isActive: true, mustChangePassword: false, status: 'active' },
+  })
+  expect(await app.anonymous.post('/api/auth/login', { email: ' ada@example.COM ', password: account.password })).toMatchObject({
+    status: 200,
+    body: { userId: made.body.userId },
+  })
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ body: { needsSetup: false } })
 })
 
@@ -36,7 +52,10 @@ it('is over once there is an owner', async () => {
 it('keeps everything else shut until then, on both doors', async () => {
   await using app = await freshServer()
   for (const path of ['/api/auth/keys', '/api/auth/me']) {
-    expect(await app.anonymous.get(path)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('Finish the setup') } } })
+    expect(await app.anonymous.get(path)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('Finish the setup') } },
+    })
   }
   expect(await app.anonymous.post('/api/auth/login', { email: 'a@b.c', password: 'x' })).toMatchObject({ status: 403 })
   const { body } = await app.anonymous.graphql('{ viewer { email } }')
@@ -46,7 +65,10 @@ it('keeps everything else shut until then, on both doors', async () => {
 
 it('refuses a wrong code, and no code at all', async () => {
   await using app = await freshServer()
-  expect(await app.anonymous.post('/api/setup/verify', { code: 'AAAA-BBBB-CCCC' })).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+  expect(await app.anonymous.post('/api/setup/verify', { code: 'AAAA-BBBB-CCCC' })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'InvalidInput' } },
+  })
   expect(await app.anonymous.post('/api/setup/complete', account)).toMatchObject({ status: 403 })
 })
 
@@ -81,7 +103,8 @@ it('prints a new code after twenty wrong ones', async () => {
 
 it('allows five tries in a quarter of an hour', async () => {
   await using app = await freshServer()
-  for (let round = 0; round < 5; round++) expect(await app.anonymous.post('/api/setup/verify', { code: 'wrong' })).toMatchObject({ status: 400 })
+  for (let round = 0; round < 5; round++)
+    expect(await app.anonymous.post('/api/setup/verify', { code: 'wrong' })).toMatchObject({ status: 400 })
   const refused = await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
   expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RateLimitExceeded' } } })
   expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
@@ -101,14 +124,21 @@ it.each([
   await using app = await freshServer()
   await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
   const { status, body } = await app.anonymous.post('/api/setup/complete', input)
-  expect({ status, ...body.error }).toMatchObject({ status: 400, code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: `)) })
+  expect({ status, ...body.error }).toMatchObject({
+    status: 400,
+    code: 'InvalidInput',
+    message: expect.stringMatching(new RegExp(`^${field}: `)),
+  })
   expect(await app.anonymous.get('/api/setup/status')).toMatchObject({ body: { needsSetup: true } })
 })
 
 it('never makes two owners of two completions at once', async () => {
   await using app = await freshServer()
   await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
-  const both = await Promise.all([app.anonymous.post('/api/setup/complete', account), app.anonymous.post('/api/setup/complete', { ...account, email: 'bob@example.com' })])
+  const both = await Promise.all([
+    app.anonymous.post('/api/setup/complete', account),
+    app.anonymous.post('/api/setup/complete', { ...account, email: 'bob@example.com' }),
+  ])
   expect(both.map(({ status }) => status).sort()).toEqual([201, 404])
   expect(await app.services.database.reads.all('select id from users')).toHaveLength(1)
 })

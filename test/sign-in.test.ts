@@ -7,14 +7,21 @@ it('signs in with e-mail and password, and out again', async () => {
   await using app = await testApp()
   const alice = await app.member({ displayName: 'Alice' })
   const answer = await app.anonymous.post('/api/auth/login', login(alice.email.toUpperCase()))
-  expect(answer).toMatchObject({ status: 200, body: { userId: alice.id, displayName: 'Alice', role: 'member', lastLoginAt: expect.any(String) } })
+  expect(answer).toMatchObject({
+    status: 200,
+    body: { userId: alice.id, displayName: 'Alice', role: 'member', lastLoginAt: expect.any(String) },
+  })
   expect(answer.cookies).toMatchObject([
     { name: 'svc_session', httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 2_592_000 },
     { name: 'svc_csrf', sameSite: 'Lax', path: '/' },
   ])
   const browser = await alice.session()
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200, body: { userId: alice.id } })
-  expect(await browser.post('/api/auth/logout')).toMatchObject({ status: 200, body: { status: 'ok' }, cookies: [{ value: '' }, { value: '' }] })
+  expect(await browser.post('/api/auth/logout')).toMatchObject({
+    status: 200,
+    body: { status: 'ok' },
+    cookies: [{ value: '' }, { value: '' }],
+  })
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
 })
 
@@ -31,8 +38,13 @@ it('answers a wrong e-mail, a wrong password and a disabled account with the sam
   await using app = await testApp()
   const alice = await app.member()
   const gone = await app.member({ isActive: false })
-  const answers = await Promise.all([login('nobody@example.com'), login(alice.email, 'wrong'), login(gone.email)].map((body) => app.anonymous.post('/api/auth/login', body)))
-  for (const answer of answers) expect(answer).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } }, cookies: [] })
+  const answers = await Promise.all(
+    [login('nobody@example.com'), login(alice.email, 'wrong'), login(gone.email)].map((body) =>
+      app.anonymous.post('/api/auth/login', body),
+    ),
+  )
+  for (const answer of answers)
+    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } }, cookies: [] })
   expect(new Set(answers.map(({ raw }) => raw.toString())).size).toBe(1)
 })
 
@@ -43,7 +55,11 @@ it('sends one well-formed challenge with every 401 and 403', async () => {
   expect(nobody.headers['www-authenticate']).toMatch(/^Bearer realm="pub", message="[\x20-\x7e]*\/settings\/tokens[\x20-\x7e]*"$/)
   const browser = await alice.session()
   const forged = await browser.post('/api/auth/keys', { name: 'x' }, { headers: { 'x-csrf-token': 'no' } })
-  expect(forged).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } }, headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm="pub", message="/) } })
+  expect(forged).toMatchObject({
+    status: 403,
+    body: { error: { code: 'CsrfMismatch' } },
+    headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm="pub", message="/) },
+  })
 })
 
 it('wants the CSRF token of this very session for every change, on both doors', async () => {
@@ -51,11 +67,17 @@ it('wants the CSRF token of this very session for every change, on both doors', 
   const alice = await app.member()
   const [one, other] = [await alice.session(), await alice.session()]
   for (const token of ['', 'x', other.csrf]) {
-    expect(await one.post('/api/auth/keys', { name: 'x' }, { headers: { 'x-csrf-token': token } })).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } } })
+    expect(await one.post('/api/auth/keys', { name: 'x' }, { headers: { 'x-csrf-token': token } })).toMatchObject({
+      status: 403,
+      body: { error: { code: 'CsrfMismatch' } },
+    })
     const { body } = await one.graphql('mutation { logout }', {}, { headers: { 'x-csrf-token': token } })
     expect(body.errors[0].extensions.code).toBe('CsrfMismatch')
   }
-  expect(await one.graphql('{ me { email } }', {}, { headers: { 'x-csrf-token': '' } })).toMatchObject({ status: 200, body: { data: { me: { email: alice.email } } } })
+  expect(await one.graphql('{ me { email } }', {}, { headers: { 'x-csrf-token': '' } })).toMatchObject({
+    status: 200,
+    body: { data: { me: { email: alice.email } } },
+  })
   expect(await one.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
@@ -64,7 +86,10 @@ it('refuses a login that another site sent', async () => {
   const alice = await app.member()
   const foreign: Record<string, string>[] = [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }, { origin: 'null' }]
   for (const headers of foreign) {
-    expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers })).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } } })
+    expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers })).toMatchObject({
+      status: 403,
+      body: { error: { code: 'CsrfMismatch' } },
+    })
   }
   const own = { origin: 'http://localhost:8080', 'sec-fetch-site': 'same-origin' }
   expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers: own })).toMatchObject({ status: 200 })
@@ -77,7 +102,11 @@ it('allows ten logins in a quarter of an hour from one address, on both doors to
   const field = (n: number) => `a${n}: login(input: { email: "${alice.email}", password: "correct horse" }) { user { email } }`
   await app.anonymous.graphql(`mutation { ${[1, 2, 3, 4, 5, 6].map(field).join(' ')} }`)
   const refused = await app.anonymous.post('/api/auth/login', login(alice.email))
-  expect(refused).toMatchObject({ status: 429, body: { error: { code: 'RateLimitExceeded' } }, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } })
+  expect(refused).toMatchObject({
+    status: 429,
+    body: { error: { code: 'RateLimitExceeded' } },
+    headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+  })
   expect(await app.anonymous.post('/api/auth/login', login(alice.email), { ip: app.address() })).toMatchObject({ status: 200 })
 })
 
@@ -103,7 +132,13 @@ it('lets a session go stale after 7 days without use, and die after 30', async (
     app.clock.now = days(day)
     expect(await busy.get('/api/auth/me')).toMatchObject({ status: 200 })
     // Its use is written beside the request; wait for the row.
-    await expect.poll(async () => Number(new Date((await app.services.database.reads.get<{ at: number | Date }>('select max(last_used_at) as at from sessions'))?.at ?? 0))).toBe(days(day).getTime())
+    await expect
+      .poll(async () =>
+        Number(
+          new Date((await app.services.database.reads.get<{ at: number | Date }>('select max(last_used_at) as at from sessions'))?.at ?? 0),
+        ),
+      )
+      .toBe(days(day).getTime())
   }
   app.clock.now = days(45)
   expect(await busy.get('/api/auth/me')).toMatchObject({ status: 401 })
@@ -114,7 +149,10 @@ it('lets a session whose password is due do nothing but read itself and leave', 
   const alice = await app.member({ mustChangePassword: true })
   const browser = await alice.session()
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200, body: { mustChangePassword: true } })
-  expect(await browser.post('/api/auth/keys', { name: 'x' })).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('password') } } })
+  expect(await browser.post('/api/auth/keys', { name: 'x' })).toMatchObject({
+    status: 403,
+    body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('password') } },
+  })
   expect(await browser.get('/api/package-names')).toMatchObject({ status: 403 })
   expect(await alice.get('/api/auth/keys')).toMatchObject({ status: 200 })
   expect(await browser.post('/api/auth/logout')).toMatchObject({ status: 200 })
@@ -122,12 +160,25 @@ it('lets a session whose password is due do nothing but read itself and leave', 
 
 it('names the wrong field, and changes nothing', async () => {
   await using app = await testApp()
-  const bad = async (body: unknown, headers?: Record<string, string>) => app.anonymous.post('/api/auth/login', body, { ip: app.address(), ...(headers && { headers }) })
-  expect(await bad({ email: 5, password: 'x' })).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput', message: 'email: must be a string.' } } })
+  const bad = async (body: unknown, headers?: Record<string, string>) =>
+    app.anonymous.post('/api/auth/login', body, { ip: app.address(), ...(headers && { headers }) })
+  expect(await bad({ email: 5, password: 'x' })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'InvalidInput', message: 'email: must be a string.' } },
+  })
   expect(await bad({ email: 'a@b.cc' })).toMatchObject({ status: 400, body: { error: { message: 'password: is required.' } } })
-  expect(await bad({ email: 'a@b.cc', password: 'x'.repeat(2000) })).toMatchObject({ status: 400, body: { error: { message: expect.stringMatching(/^password: /) } } })
-  expect(await bad('{"email": ', { 'content-type': 'application/json' })).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+  expect(await bad({ email: 'a@b.cc', password: 'x'.repeat(2000) })).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringMatching(/^password: /) } },
+  })
+  expect(await bad('{"email": ', { 'content-type': 'application/json' })).toMatchObject({
+    status: 400,
+    body: { error: { code: 'InvalidInput' } },
+  })
   expect(await bad('[]', { 'content-type': 'application/json' })).toMatchObject({ status: 400 })
   expect(await bad('email=a', { 'content-type': 'text/plain' })).toMatchObject({ status: 415, body: { error: { code: 'InvalidInput' } } })
-  expect(await bad({ email: 'a@b.cc', password: 'x'.repeat(1_100_000) })).toMatchObject({ status: 413, body: { error: { code: 'InvalidInput' } } })
+  expect(await bad({ email: 'a@b.cc', password: 'x'.repeat(1_100_000) })).toMatchObject({
+    status: 413,
+    body: { error: { code: 'InvalidInput' } },
+  })
 })

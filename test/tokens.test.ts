@@ -27,7 +27,15 @@ it('shows the secret once, in the answer that made it', async () => {
   expect(made.body.secret.startsWith(made.body.prefix)).toBe(true)
   expect(made.body.prefix).toHaveLength(12)
   const listed = await alice.get('/api/auth/keys')
-  expect(listed.body.keys[0]).toEqual({ id: made.body.id, name: 'laptop', prefix: made.body.prefix, scopes: ['read', 'write'], createdAt: made.body.createdAt, expiresAt: made.body.expiresAt, lastUsedAt: null })
+  expect(listed.body.keys[0]).toEqual({
+    id: made.body.id,
+    name: 'laptop',
+    prefix: made.body.prefix,
+    scopes: ['read', 'write'],
+    createdAt: made.body.createdAt,
+    expiresAt: made.body.expiresAt,
+    lastUsedAt: null,
+  })
   expect(JSON.stringify(listed.body)).not.toContain(made.body.secret)
 })
 
@@ -57,8 +65,10 @@ it('can be revoked by nobody else', async () => {
   await using app = await testApp()
   const [alice, bob, owner] = [await app.member(), await app.member(), await app.owner()]
   const { body } = await alice.post('/api/auth/keys', { name: 'mine' })
-  for (const other of [bob, owner]) expect(await other.delete(`/api/auth/keys/${body.id}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
-  for (const id of ['x', '..%2f', '00000000-0000-7000-8000-000000000000']) expect(await alice.delete(`/api/auth/keys/${id}`)).toMatchObject({ status: 404 })
+  for (const other of [bob, owner])
+    expect(await other.delete(`/api/auth/keys/${body.id}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+  for (const id of ['x', '..%2f', '00000000-0000-7000-8000-000000000000'])
+    expect(await alice.delete(`/api/auth/keys/${id}`)).toMatchObject({ status: 404 })
   expect(await app.withToken(body.secret).get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
@@ -76,7 +86,10 @@ it('refuses scopes that are unknown, or of which nothing is left', async () => {
   await using app = await testApp()
   const browser = await (await app.viewer()).session()
   for (const scopes of [['fly'], ['read', 'fly'], ['write'], [], 'read', [1]]) {
-    expect(await browser.post('/api/auth/keys', { name: 'x', scopes })).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+    expect(await browser.post('/api/auth/keys', { name: 'x', scopes })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput' } },
+    })
   }
 })
 
@@ -91,7 +104,8 @@ it('made by a token has neither more scopes nor a longer life', async () => {
 it('loses what its owner loses, at the next request', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  const change = (columns: string) => app.services.database.orm.em.getConnection().execute(`update users set ${columns} where id = ?`, [alice.id])
+  const change = (columns: string) =>
+    app.services.database.orm.em.getConnection().execute(`update users set ${columns} where id = ?`, [alice.id])
   await change("role = 'viewer'")
   expect(await alice.post('/api/auth/keys', { name: 'x' })).toMatchObject({ status: 403 })
   await change('is_active = false')
@@ -121,7 +135,10 @@ it.each([
   await using app = await testApp()
   const alice = await app.member()
   const before = (await alice.get('/api/auth/keys')).body.keys.length
-  expect(await alice.post('/api/auth/keys', input)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: `)) } } })
+  expect(await alice.post('/api/auth/keys', input)).toMatchObject({
+    status: 400,
+    body: { error: { code: 'InvalidInput', message: expect.stringMatching(new RegExp(`^${field}: `)) } },
+  })
   expect((await alice.get('/api/auth/keys')).body.keys).toHaveLength(before)
 })
 
@@ -129,7 +146,8 @@ it('pages through many by cursor', async () => {
   await using app = await testApp()
   const alice = await app.member()
   for (let count = 0; count < 5; count++) await alice.post('/api/auth/keys', { name: `token ${count}` })
-  const query = 'query ($after: String) { viewer { tokens(first: 4, after: $after) { totalCount nodes { name } pageInfo { hasNextPage endCursor } } } }'
+  const query =
+    'query ($after: String) { viewer { tokens(first: 4, after: $after) { totalCount nodes { name } pageInfo { hasNextPage endCursor } } } }'
   const one = (await alice.graphql(query)).body.data.viewer.tokens
   expect(one).toMatchObject({ totalCount: 6, pageInfo: { hasNextPage: true } })
   const two = (await alice.graphql(query, { after: one.pageInfo.endCursor })).body.data.viewer.tokens
@@ -150,5 +168,6 @@ it('shows the tokens of everybody to administrators, without secrets and with fe
   const few = await app.countQueries(() => admin.graphql(query))
   for (let count = 0; count < 10; count++) await (await app.member()).post('/api/auth/keys', { name: 'more' })
   expect(await app.countQueries(() => admin.graphql(query))).toBe(few)
-  for (const actor of [alice, await app.withScopes(admin, ['write'])]) expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+  for (const actor of [alice, await app.withScopes(admin, ['write'])])
+    expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })

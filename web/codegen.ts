@@ -29,7 +29,12 @@ async function generate() {
       const rawSDL = readFileSync(file, 'utf8')
       return { location: file, rawSDL, document: parse(rawSDL) }
     }),
-    config: { documentMode: 'string', useTypeImports: true, enumType: 'string-literal', scalars: { DateTime: 'string', BigInt: 'number', SemVer: 'string', URL: 'string' } },
+    config: {
+      documentMode: 'string',
+      useTypeImports: true,
+      enumType: 'string-literal',
+      scalars: { DateTime: 'string', BigInt: 'number', SemVer: 'string', URL: 'string' },
+    },
     presetConfig: { fragmentMasking: false },
     plugins: [],
     pluginMap: {},

@@ -31,7 +31,10 @@ export default defineConfig({
     port: 5173,
     strictPort: true,
     proxy: Object.fromEntries(
-      ['^/(api|graphql|oauth|documentation)(/|\\?|$)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [path, { target: api }]),
+      ['^/(api|graphql|oauth|documentation)(/|\\?|$)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
+        path,
+        { target: api },
+      ]),
     ),
   },
 })

@@ -44,15 +44,24 @@ export async function auditCondition(em: EntityManager, filter: AuditFilter): Pr
 }
 
 /** Up to `limit` entries, newest first; ids grow with time. `after` is the id of the last one of the page before. */
-export function listAuditEntries(em: EntityManager, where: AuditCondition, page: { limit: number; after?: string | undefined }): Promise<AuditEntry[]> {
-  return em.find(AuditEntry, { $and: [where, page.after ? { id: { $lt: page.after } } : {}] }, { orderBy: { id: 'desc' }, limit: page.limit })
+export function listAuditEntries(
+  em: EntityManager,
+  where: AuditCondition,
+  page: { limit: number; after?: string | undefined },
+): Promise<AuditEntry[]> {
+  return em.find(
+    AuditEntry,
+    { $and: [where, page.after ? { id: { $lt: page.after } } : {}] },
+    { orderBy: { id: 'desc' }, limit: page.limit },
+  )
 }
 
 /** How many entries there are. */
 export const countAuditEntries = (em: EntityManager, where: AuditCondition): Promise<number> => em.count(AuditEntry, where)
 
 function ofKind(kind: string) {
-  if (!/^[a-z]+\.[a-z_]*$/.test(kind)) throw invalidInput('kind: must be a kind such as user.login, or the beginning of some, such as user.', 'kind')
+  if (!/^[a-z]+\.[a-z_]*$/.test(kind))
+    throw invalidInput('kind: must be a kind such as user.login, or the beginning of some, such as user.', 'kind')
   return kind.endsWith('.') ? { $like: `${kind}%` } : kind
 }
 

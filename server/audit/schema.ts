@@ -15,7 +15,11 @@ builder.node(AuditEntryRef, {
     kind: t.exposeString('kind', { description: 'What kind of event, such as `package.version_published`.' }),
     summary: t.exposeString('summary', { description: 'One sentence for people.' }),
     createdAt: t.field({ type: 'DateTime', description: 'When it happened.', resolve: (entry) => entry.createdAt }),
-    actorId: t.id({ nullable: true, description: 'Plain identifier of who did it, even when the account is gone.', resolve: ({ actorId }) => actorId ?? null }),
+    actorId: t.id({
+      nullable: true,
+      description: 'Plain identifier of who did it, even when the account is gone.',
+      resolve: ({ actorId }) => actorId ?? null,
+    }),
     actor: t.field({
       type: UserRef,
       nullable: true,
@@ -27,7 +31,11 @@ builder.node(AuditEntryRef, {
       description: 'Name of who did it, `deleted user` when the account is gone; null when nobody signed in did it.',
       resolve: async ({ actorId }, _args, { people }) => (actorId ? ((await people.load(actorId))?.displayName ?? deletedUser) : null),
     }),
-    userId: t.id({ nullable: true, description: 'Plain identifier of the account acted upon, even when it is gone.', resolve: ({ userId }) => userId ?? null }),
+    userId: t.id({
+      nullable: true,
+      description: 'Plain identifier of the account acted upon, even when it is gone.',
+      resolve: ({ userId }) => userId ?? null,
+    }),
     user: t.field({
       type: UserRef,
       nullable: true,

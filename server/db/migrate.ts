@@ -43,7 +43,9 @@ async function applied(orm: MikroORM): Promise<string[]> {
 function isCurrent(known: string[], applied: string[]): boolean {
   const unknown = applied.filter((name) => !known.includes(name))
   if (unknown.length) {
-    throw new Error(`The database was written by a newer version (it knows ${unknown.join(', ')}). Start that version, or restore a backup.`)
+    throw new Error(
+      `The database was written by a newer version (it knows ${unknown.join(', ')}). Start that version, or restore a backup.`,
+    )
   }
   return known.length === applied.length
 }

@@ -25,7 +25,8 @@ export type Database = {
  */
 export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Database> {
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
-  const orm = config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH, onQuery) : await openPostgres(config.POSTGRES_URL ?? '', onQuery)
+  const orm =
+    config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH, onQuery) : await openPostgres(config.POSTGRES_URL ?? '', onQuery)
   try {
     await migrate(orm, config)
     const reads = openReads(config, onQuery)

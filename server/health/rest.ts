@@ -7,16 +7,25 @@ const component = (value: unknown) => {
 }
 
 export const healthRoutes = [
-  route('GET /api/v1/health', `{ health { status metadata_store: metadataStore ${check} blob_store: blobStore ${check} search_index: searchIndex ${check} version timestamp } }`, {
-    summary: 'Whether the server works: 200, or 503 when a component fails.',
-    beforeSetup: true,
-    answer: {
-      from: ({ health }, { reply }) => {
-        const { status, version, timestamp, ...checks } = health as Data & { status: string }
-        if (status === 'DEGRADED') reply.code(503)
-        return { status: status.toLowerCase(), checks: Object.fromEntries(Object.entries(checks).map(([name, value]) => [name, component(value)])), version, timestamp }
+  route(
+    'GET /api/v1/health',
+    `{ health { status metadata_store: metadataStore ${check} blob_store: blobStore ${check} search_index: searchIndex ${check} version timestamp } }`,
+    {
+      summary: 'Whether the server works: 200, or 503 when a component fails.',
+      beforeSetup: true,
+      answer: {
+        from: ({ health }, { reply }) => {
+          const { status, version, timestamp, ...checks } = health as Data & { status: string }
+          if (status === 'DEGRADED') reply.code(503)
+          return {
+            status: status.toLowerCase(),
+            checks: Object.fromEntries(Object.entries(checks).map(([name, value]) => [name, component(value)])),
+            version,
+            timestamp,
+          }
+        },
       },
     },
-  }),
+  ),
   route('GET /api/v1/version', '{ server { version } }', { summary: 'The version of the server.', answer: 'server', beforeSetup: true }),
 ]

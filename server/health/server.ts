@@ -5,7 +5,11 @@ const Server = builder.objectRef<object>('Server').implement({
   description: 'This server.',
   fields: (t) => ({
     version: t.string({ description: 'Its version.', resolve: () => version }),
-    url: t.field({ type: 'URL', description: 'Its public address, as package clients write it.', resolve: (_server, _args, { config }) => config.SERVER_URL }),
+    url: t.field({
+      type: 'URL',
+      description: 'Its public address, as package clients write it.',
+      resolve: (_server, _args, { config }) => config.SERVER_URL,
+    }),
   }),
 })
 

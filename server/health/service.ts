@@ -2,7 +2,12 @@ import type { Services } from '../services.ts'
 import { version } from '../version.ts'
 
 export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
-export type Health = { status: 'ok' | 'degraded'; checks: Record<'metadata_store' | 'blob_store' | 'search_index', Check>; version: string; timestamp: Date }
+export type Health = {
+  status: 'ok' | 'degraded'
+  checks: Record<'metadata_store' | 'blob_store' | 'search_index', Check>
+  version: string
+  timestamp: Date
+}
 
 /** Asks each component whether it works (interface §4.6). Never throws; what failed is named without its inner details. */
 export async function checkHealth(services: Services, checkSearch: (services: Services) => Promise<void>): Promise<Health> {
@@ -25,11 +30,14 @@ async function timed(name: string, log: Services['log'], check: () => Promise<un
   const latency = () => Math.round((performance.now() - started) * 10) / 10
   let timer: NodeJS.Timeout | undefined
   try {
-    await Promise.race([check(), new Promise((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs)))])
+    await Promise.race([
+      check(),
+      new Promise((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs))),
+    ])
     return { status: 'ok', latencyMs: latency() }
   } catch (error) {
     log.error(`health: ${name}: ${String(error)}`)
-    return { status: 'error', latencyMs: latency(), message: 'The component does not work; the server\'s log says why.' }
+    return { status: 'error', latencyMs: latency(), message: "The component does not work; the server's log says why." }
   } finally {
     clearTimeout(timer)
   }

@@ -34,7 +34,9 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
         ? ['408 Request Timeout', 'The request did not arrive in time.']
         : ['400 Bad Request', 'The request is not well-formed HTTP.']
   const body = JSON.stringify({ error: { code: 'InvalidInput', message } })
-  socket.end(`HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`)
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  )
 }
 
 function known(error: unknown): ApiError | null {
@@ -44,7 +46,8 @@ function known(error: unknown): ApiError | null {
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType('application/json')
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return invalidInput('The body is empty; send a JSON object.')
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return notFound('There is nothing at this address.')
-  if (error instanceof SyntaxError || code === 'FST_ERR_CTP_INVALID_JSON_BODY') return invalidInput(`The body is not valid JSON: ${message}`)
+  if (error instanceof SyntaxError || code === 'FST_ERR_CTP_INVALID_JSON_BODY')
+    return invalidInput(`The body is not valid JSON: ${message}`)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return invalidInput(message ?? 'The request is not valid.')
   return null
 }

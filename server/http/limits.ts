@@ -30,7 +30,10 @@ export type Limits = {
 
 /** Opens the buckets: in memory, or in the database when several instances share one PostgreSQL. */
 export function openLimits(pool?: Pool): Limits {
-  const limiters = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limiter(name, limit, pool)])) as Record<LimitName, RateLimiterAbstract>
+  const limiters = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limiter(name, limit, pool)])) as Record<
+    LimitName,
+    RateLimiterAbstract
+  >
   return {
     use: (name, key) => limiters[name].consume(key).then(() => {}, refuse),
     async check(name, key) {
@@ -48,7 +51,10 @@ export function addressKey(ip: string): string {
   const [head = '', tail] = ip.split('::')
   const groups = head.split(':').filter(Boolean)
   const missing = 8 - groups.length - (tail?.split(':').filter(Boolean).length ?? 0)
-  return [...groups, ...Array<string>(tail === undefined ? 0 : missing).fill('0'), ...(tail?.split(':').filter(Boolean) ?? [])].slice(0, 4).map((group) => Number.parseInt(group, 16).toString(16)).join(':')
+  return [...groups, ...Array<string>(tail === undefined ? 0 : missing).fill('0'), ...(tail?.split(':').filter(Boolean) ?? [])]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(':')
 }
 
 function limiter(keyPrefix: string, limit: { points: number; duration: number }, pool?: Pool): RateLimiterAbstract {

@@ -16,7 +16,10 @@ export function openLog(level: LogLevel, write?: (line: string) => void): Log {
   const emit = write ?? ((line: string) => out?.write(line))
   const least = levels.indexOf(level)
   const log = Object.fromEntries(
-    levels.map((name, rank) => [name, rank > least ? () => {} : (text: string) => emit(`${new Date().toISOString()} ${name.toUpperCase()} ${printable(text)}\n`)]),
+    levels.map((name, rank) => [
+      name,
+      rank > least ? () => {} : (text: string) => emit(`${new Date().toISOString()} ${name.toUpperCase()} ${printable(text)}\n`),
+    ]),
   ) as Record<LogLevel, (text: string) => void>
   return { ...log, announce: (text) => emit(`${printable(text)}\n`), flush: () => out?.flushSync() }
 }

@@ -5,7 +5,9 @@ import type { Log } from './log.ts'
 export function logRequests(app: FastifyInstance, log: Log): void {
   app.addHook('onResponse', (request, reply, done) => {
     const path = request.raw.url?.split('?', 1)[0] ?? ''
-    log.info(`${request.method} ${path.replace(/\/invites?\/[^/]+/, (match) => match.replace(/[^/]+$/, '***'))} ${reply.statusCode} ${Math.round(reply.elapsedTime)}ms`)
+    log.info(
+      `${request.method} ${path.replace(/\/invites?\/[^/]+/, (match) => match.replace(/[^/]+$/, '***'))} ${reply.statusCode} ${Math.round(reply.elapsedTime)}ms`,
+    )
     done()
   })
 }

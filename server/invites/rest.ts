@@ -2,9 +2,16 @@ import { type Data, route } from '../rest/route.ts'
 import { restUser, userFields } from '../users/schema.ts'
 
 export const inviteRoutes = [
-  route('GET /api/invites/:token', 'query ($token: String!) { invite(token: $token) { email displayName expiresAt } }', { summary: 'Whom an invitation is for.', answer: 'invite' }),
-  route('POST /api/invites/:token/accept', `mutation ($input: AcceptInviteInput!) { acceptInvite(input: $input) { user { ${userFields} } } }`, {
-    summary: 'Accepts an invitation by choosing a password.',
-    answer: { from: ({ acceptInvite }) => restUser((acceptInvite as Data).user) },
+  route('GET /api/invites/:token', 'query ($token: String!) { invite(token: $token) { email displayName expiresAt } }', {
+    summary: 'Whom an invitation is for.',
+    answer: 'invite',
   }),
+  route(
+    'POST /api/invites/:token/accept',
+    `mutation ($input: AcceptInviteInput!) { acceptInvite(input: $input) { user { ${userFields} } } }`,
+    {
+      summary: 'Accepts an invitation by choosing a password.',
+      answer: { from: ({ acceptInvite }) => restUser((acceptInvite as Data).user) },
+    },
+  ),
 ]

@@ -23,7 +23,7 @@ builder.queryField('invite', (t) =>
     type: InviteRef,
     description: 'The invitation behind a token.',
     skipTypeScopes: true,
-    args: { token: t.arg.string({ required: true, description: 'The token in the invitation\'s address.', validate: inviteToken }) },
+    args: { token: t.arg.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }) },
     resolve: (_root, { token }, context) => {
       refuseForeignOrigin(context.request, context.config.SERVER_URL)
       return inspectInvite(context, token)
@@ -34,7 +34,7 @@ builder.queryField('invite', (t) =>
 const AcceptInviteInput = builder.inputType('AcceptInviteInput', {
   description: 'The invitation and the password to choose.',
   fields: (t) => ({
-    token: t.string({ required: true, description: 'The token in the invitation\'s address.', validate: inviteToken }),
+    token: t.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }),
     password: t.string({ required: true, description: 'Password to sign in with.', validate: password }),
   }),
 })
@@ -65,14 +65,16 @@ const CreateInviteInput = builder.inputType('CreateInviteInput', {
   }),
 })
 
-const CreateInvitePayload = builder.objectRef<{ user: PublicUser; inviteUrl: string; inviteExpiresInHours: number }>('CreateInvitePayload').implement({
-  description: 'A new invitation; the one before it is dead.',
-  fields: (t) => ({
-    user: t.expose('user', { type: UserRef, description: 'Whom it is for.' }),
-    inviteUrl: t.exposeString('inviteUrl', { description: 'Its address, shown this once.' }),
-    inviteExpiresInHours: t.exposeInt('inviteExpiresInHours', { description: 'Its life in hours.' }),
-  }),
-})
+const CreateInvitePayload = builder
+  .objectRef<{ user: PublicUser; inviteUrl: string; inviteExpiresInHours: number }>('CreateInvitePayload')
+  .implement({
+    description: 'A new invitation; the one before it is dead.',
+    fields: (t) => ({
+      user: t.expose('user', { type: UserRef, description: 'Whom it is for.' }),
+      inviteUrl: t.exposeString('inviteUrl', { description: 'Its address, shown this once.' }),
+      inviteExpiresInHours: t.exposeInt('inviteExpiresInHours', { description: 'Its life in hours.' }),
+    }),
+  })
 
 builder.mutationField('createInvite', (t) =>
   t.withAuth({ scope: 'admin' }).field({

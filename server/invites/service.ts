@@ -27,10 +27,17 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
  * Invites somebody again who has not accepted yet.
  * @throws ApiError NotFound, InsufficientPermissions for the owner, Conflict when the person has accepted or is disabled.
  */
-export async function reinvite({ em, viewer, config, ip, now }: SignedInContext, id: string, hours: number): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
+export async function reinvite(
+  { em, viewer, config, ip, now }: SignedInContext,
+  id: string,
+  hours: number,
+): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
   return em.transactional(async (inner) => {
     const user = await editable(inner, id)
-    if (user.passwordHash || !user.isActive) throw conflict(`${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`)
+    if (user.passwordHash || !user.isActive)
+      throw conflict(
+        `${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`,
+      )
     const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl: config.SERVER_URL, ip, now: now() })
     return { user, inviteUrl, inviteExpiresInHours: hours }
   })
@@ -69,7 +76,11 @@ export async function acceptInvite(context: Context, token: string, given: strin
 const deadInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
 async function liveInvite({ em, now }: Context, token: string) {
-  const invite = await em.findOne(Invite, { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } }, { populate: ['user'] })
+  const invite = await em.findOne(
+    Invite,
+    { hash: sha256(token), expiresAt: { $gt: now() }, user: { isActive: true } },
+    { populate: ['user'] },
+  )
   if (!invite) throw deadInvite()
   return invite
 }

@@ -25,7 +25,11 @@ export function splitArchiveName(file: string): { name: string; version: string 
 }
 
 /** The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream. */
-export async function openArchive({ blobs }: Pick<Services, 'blobs'>, { sha256, bytes }: ArchiveFacts, range?: { start: number; end: number }): Promise<Buffer | Readable> {
+export async function openArchive(
+  { blobs }: Pick<Services, 'blobs'>,
+  { sha256, bytes }: ArchiveFacts,
+  range?: { start: number; end: number },
+): Promise<Buffer | Readable> {
   if (bytes > largestKept) return blobs.open(sha256, range)
   const cache = cacheOf(blobs)
   let content = cache.get(sha256)

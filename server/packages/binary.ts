@@ -35,8 +35,16 @@ export const packageBinaries = [
       416: { description: 'There is no such part.' },
     },
   }),
-  binary('GET /packages/:pkg/versions/:version.tar.gz', { summary: 'The archive at its old address.', handler: redirectToArchive, produces: found }),
-  binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', { summary: 'The archive at another old address.', handler: redirectToArchive, produces: found }),
+  binary('GET /packages/:pkg/versions/:version.tar.gz', {
+    summary: 'The archive at its old address.',
+    handler: redirectToArchive,
+    produces: found,
+  }),
+  binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
+    summary: 'The archive at another old address.',
+    handler: redirectToArchive,
+    produces: found,
+  }),
 ]
 
 async function sendListing(context: Context): Promise<unknown> {

@@ -1,5 +1,9 @@
+import { builder } from '../builder.ts'
+import type { Context } from '../context.ts'
 import { renderDocument } from './documents.ts'
-import { DocumentRef } from './refs.ts'
+import type { DocumentKind, PackageVersion } from './entity.ts'
+import { DocumentRef, PackageVersionRef } from './refs.ts'
+import { findDocument } from './service.ts'
 
 DocumentRef.implement({
   description: 'A text that came with a version, up to 256 KiB of it.',
@@ -8,8 +12,23 @@ DocumentRef.implement({
     path: t.string({ description: 'Where it is in the archive.', resolve: ({ document }) => document.path }),
     source: t.string({ description: 'The text as it was written.', resolve: ({ document }) => document.content }),
     html: t.string({
-      description: 'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`. Relative links lead to the repository, or nowhere.',
+      description:
+        'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`. Relative links lead to the repository, or nowhere.',
       resolve: ({ document, version }) => renderDocument(version, document),
     }),
   }),
 })
+
+builder.objectFields(PackageVersionRef, (t) => ({
+  readme: t.field({ type: DocumentRef, nullable: true, description: 'The README.', resolve: document('readme') }),
+  changelog: t.field({ type: DocumentRef, nullable: true, description: 'The changelog.', resolve: document('changelog') }),
+  license: t.field({ type: DocumentRef, nullable: true, description: 'The license.', resolve: document('license') }),
+  example: t.field({ type: DocumentRef, nullable: true, description: 'An example of its use.', resolve: document('example') }),
+}))
+
+function document(kind: DocumentKind) {
+  return async (version: PackageVersion, _args: object, { em }: Context) => {
+    const found = await findDocument(em, version, kind)
+    return found ? { document: found, version } : null
+  }
+}

@@ -1,5 +1,11 @@
 /** What somebody types or pastes to use a version. */
-export type Installation = { tokenCommand: string; addCommand: string; pubspecYaml: string; importStatement: string; activateCommand: string | null }
+export type Installation = {
+  tokenCommand: string
+  addCommand: string
+  pubspecYaml: string
+  importStatement: string
+  activateCommand: string | null
+}
 
 type Wanted = { name: string; version: string; needsFlutter: boolean; executables: readonly string[] }
 

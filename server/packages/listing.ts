@@ -33,12 +33,17 @@ export async function readListing(reader: Reader, name: string): Promise<Listing
 
 /** One version's entry of the listing as JSON text, or null. */
 export async function readEntry({ database, config }: Reader, name: string, version: string): Promise<string | null> {
-  const row = await database.reads.get<EntryRow>(`select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`, name, version)
+  const row = await database.reads.get<EntryRow>(
+    `select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`,
+    name,
+    version,
+  )
   return row ? entryOf(row, name, config.SERVER_URL) : null
 }
 
 /** Where the archive of a version is. `+` needs no escaping in a path (RFC 3986 §3.3). */
-export const archiveUrl = (serverUrl: string, name: string, version: string): string => `${serverUrl}/api/archives/${name}-${version}.tar.gz`
+export const archiveUrl = (serverUrl: string, name: string, version: string): string =>
+  `${serverUrl}/api/archives/${name}-${version}.tar.gz`
 
 type EntryRow = { version: string; retracted_at: number | Date | null; archive_sha256: string; pubspec: string; created_at: number | Date }
 type ListingRow = EntryRow & { revision: number; latest_version: string }

@@ -23,7 +23,8 @@ const markdown = new MarkdownIt({ html: true, linkify: true }).use(taskLists).us
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
 
 const allowed: sanitizeHtml.IOptions = {
-  allowedTags: `h1 h2 h3 h4 h5 h6 p a img ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
+  allowedTags:
+    `h1 h2 h3 h4 h5 h6 p a img ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
     caption dl dt dd details summary div span center picture abbr q cite small mark input`.split(/\s+/),
   allowedAttributes: {
     '*': ['id', 'title', 'align', 'lang', 'dir'],
@@ -71,8 +72,16 @@ function headingIds(parser: Parser): void {
     const used = new Map<string, number>()
     for (const [index, token] of tokens.entries()) {
       if (token.type !== 'heading_open') continue
-      const text = tokens[index + 1]?.children?.filter(({ type }) => type === 'text' || type === 'code_inline').map(({ content }) => content).join('') ?? ''
-      const slug = text.trim().toLowerCase().replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '').replace(/ /g, '-')
+      const text =
+        tokens[index + 1]?.children
+          ?.filter(({ type }) => type === 'text' || type === 'code_inline')
+          .map(({ content }) => content)
+          .join('') ?? ''
+      const slug = text
+        .trim()
+        .toLowerCase()
+        .replace(/[^\p{L}\p{N}\p{M}_ -]/gu, '')
+        .replace(/ /g, '-')
       const count = used.get(slug) ?? 0
       used.set(slug, count + 1)
       if (slug) token.attrSet('id', count ? `${slug}-${count}` : slug)

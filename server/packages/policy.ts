@@ -16,7 +16,7 @@ export async function canAdminister(em: EntityManager, viewer: Viewer, pkg: Pack
 }
 
 /** Whether the person is named as an uploader. */
-export async function isUploader(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
+async function isUploader(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
   return (await loadNaming({ em }, `${pkg.id} ${viewer.id}`)) ?? false
 }
 

@@ -51,12 +51,18 @@ export async function publish(context: SignedInContext, submission: Submission, 
   }
 }
 
-async function publishWithin(em: EntityManager, context: SignedInContext, submission: Submission, { isNewName, alongWith }: Circumstances): Promise<void> {
+async function publishWithin(
+  em: EntityManager,
+  context: SignedInContext,
+  submission: Submission,
+  { isNewName, alongWith }: Circumstances,
+): Promise<void> {
   const { viewer, ip } = context
   const { name, version } = submission.pubspec
   const publishedAt = context.now()
   const existing = await em.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if (existing && !(await canPublish(em, viewer, existing))) throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(name)
+  if (existing && !(await canPublish(em, viewer, existing)))
+    throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(name)
   await alongWith(em)
   if (existing && (await publishedAlready(em, existing, submission))) return
   const pkg = existing ?? createPackage(em, context, submission, publishedAt)
@@ -64,13 +70,28 @@ async function publishWithin(em: EntityManager, context: SignedInContext, submis
   if (existing) await advance(em, existing, submission, publishedAt)
   await em.flush()
   await refreshIndex(em, pkg, submission)
-  audit(em, { kind: 'package.version_published', actor: viewer, summary: `${viewer.displayName} published ${name} ${version}`, package: name, version, ip })
+  audit(em, {
+    kind: 'package.version_published',
+    actor: viewer,
+    summary: `${viewer.displayName} published ${name} ${version}`,
+    package: name,
+    version,
+    ip,
+  })
 }
 
 function createPackage(em: EntityManager, { viewer, ip }: SignedInContext, { pubspec }: Submission, createdAt: Date): Package {
   const { name, version, description } = pubspec
   const latestPrerelease = isPrerelease(version) ? version : null
-  const pkg = em.create(Package, { name, description, latestVersion: version, latestPrerelease, revision: 1, createdAt, updatedAt: createdAt })
+  const pkg = em.create(Package, {
+    name,
+    description,
+    latestVersion: version,
+    latestPrerelease,
+    revision: 1,
+    createdAt,
+    updatedAt: createdAt,
+  })
   em.create(PackageUploader, { package: pkg, user: em.getReference(User, viewer.id) })
   audit(em, { kind: 'package.created', actor: viewer, summary: `${viewer.displayName} created the package ${name}`, package: name, ip })
   return pkg
@@ -116,14 +137,24 @@ async function advance(em: EntityManager, pkg: Package, { pubspec }: Submission,
 async function refreshIndex(em: EntityManager, pkg: Package, { pubspec, readme }: Submission): Promise<void> {
   const { id: packageId, name, createdAt, updatedAt } = pkg
   if (pkg.latestVersion !== pubspec.version) return touchIndex(em, packageId, updatedAt)
-  await indexPackage(em, { packageId, name, description: pubspec.description, topics: pubspec.topics, readme: readme?.text ?? null, createdAt, updatedAt })
+  await indexPackage(em, {
+    packageId,
+    name,
+    description: pubspec.description,
+    topics: pubspec.topics,
+    readme: readme?.text ?? null,
+    createdAt,
+    updatedAt,
+  })
 }
 
 /** Whether exactly this is published; a version never changes. */
 async function publishedAlready(em: EntityManager, pkg: Package, { pubspec, archive }: Submission): Promise<boolean> {
   const published = await em.findOne(PackageVersion, { package: pkg, version: pubspec.version }, { fields: ['archiveSha256'] })
   if (published && published.archiveSha256 !== archive.sha256) {
-    throw conflict(`${pubspec.name} ${pubspec.version} is published already, with other contents. A version never changes: raise the version number.`)
+    throw conflict(
+      `${pubspec.name} ${pubspec.version} is published already, with other contents. A version never changes: raise the version number.`,
+    )
   }
   return published !== null
 }

@@ -27,7 +27,7 @@ export const DependencyRef = builder.objectRef<Dependency>('Dependency').impleme
     constraint: t.exposeString('constraint', { description: 'The versions that are wanted, such as ^1.2.0; `any` for all.' }),
     kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
     source: t.field({ type: DependencySource, description: 'Where it comes from.', resolve: ({ source }) => source }),
-    hostedUrl: t.exposeString('hostedUrl', { nullable: true, description: 'The registry; null for the client\'s default one.' }),
+    hostedUrl: t.exposeString('hostedUrl', { nullable: true, description: "The registry; null for the client's default one." }),
     sdk: t.exposeString('sdk', { nullable: true, description: 'The SDK that it comes with.' }),
   }),
 })

@@ -1,15 +1,12 @@
 import { z } from 'zod'
 import type { PackageVersion } from './entity.ts'
 
-export const dependencyKinds = ['direct', 'dev'] as const
-export const dependencySources = ['hosted', 'sdk', 'git', 'path'] as const
-
 /** A dependency as a pubspec states it. `hostedUrl` is null for the client's default registry; `sdk` names one, for what comes with it. */
 export type Dependency = {
   name: string
   constraint: string
-  kind: (typeof dependencyKinds)[number]
-  source: (typeof dependencySources)[number]
+  kind: 'direct' | 'dev'
+  source: 'hosted' | 'sdk' | 'git' | 'path'
   hostedUrl: string | null
   sdk: string | null
 }
@@ -26,9 +23,18 @@ export function pubspecOf(version: PackageVersion): PubspecView {
 
 const views = new WeakMap<PackageVersion, PubspecView>()
 
-const text = z.string().nullish().transform((value) => value?.trim() || null)
-const list = z.array(z.string()).nullish().transform((value) => value ?? [])
-const described = z.record(z.string(), z.json()).nullish().transform((value) => value ?? {})
+const text = z
+  .string()
+  .nullish()
+  .transform((value) => value?.trim() || null)
+const list = z
+  .array(z.string())
+  .nullish()
+  .transform((value) => value ?? [])
+const described = z
+  .record(z.string(), z.json())
+  .nullish()
+  .transform((value) => value ?? {})
 
 const stored = z.object({
   description: text,
@@ -46,7 +52,15 @@ const stored = z.object({
 })
 
 function viewOf(pubspec: z.infer<typeof stored>) {
-  const { dependencies, dev_dependencies: devDependencies, environment, issue_tracker: issueTracker, platforms, executables, ...rest } = pubspec
+  const {
+    dependencies,
+    dev_dependencies: devDependencies,
+    environment,
+    issue_tracker: issueTracker,
+    platforms,
+    executables,
+    ...rest
+  } = pubspec
   return {
     ...rest,
     issueTracker,
@@ -61,7 +75,10 @@ function viewOf(pubspec: z.infer<typeof stored>) {
 const hostedForm = z.union([z.string(), z.looseObject({ url: z.string().nullish() }).transform(({ url }) => url ?? null)]).nullable()
 
 const dependencyForm = z.union([
-  z.string().nullable().transform((version) => ({ version, hosted: null, sdk: null, source: 'hosted' as const })),
+  z
+    .string()
+    .nullable()
+    .transform((version) => ({ version, hosted: null, sdk: null, source: 'hosted' as const })),
   z
     .looseObject({ version: z.string().nullish(), hosted: hostedForm.optional(), sdk: z.string().optional() })
     .transform(({ version = null, hosted = null, sdk = null, ...rest }) => ({ version, hosted, sdk, source: sourceOf(sdk, rest) })),

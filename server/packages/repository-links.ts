@@ -26,7 +26,9 @@ function rootOf(repository: string): Root | null {
   if (!url || !/^https?:$/.test(url.protocol)) return null
   const isGitLab = /(^|\.)gitlab\./.test(url.host)
   if (!isGitLab && !/(^|\.)github\./.test(url.host)) return null
-  const [project = '', inside = ''] = url.pathname.replace(/\.git\/?$/, '').split(isGitLab ? /\/-\/(?:tree|blob)\// : /(?<=^\/[^/]+\/[^/]+)\/(?:tree|blob)\//)
+  const [project = '', inside = ''] = url.pathname
+    .replace(/\.git\/?$/, '')
+    .split(isGitLab ? /\/-\/(?:tree|blob)\// : /(?<=^\/[^/]+\/[^/]+)\/(?:tree|blob)\//)
   const names = project.split('/').filter(Boolean)
   if (names.length < 2 || (!isGitLab && names.length > 2)) return null
   const [branch = 'HEAD', ...folders] = inside.split('/').filter(Boolean)

@@ -1,12 +1,20 @@
-import './version-schema.ts'
-import './document-schema.ts'
 import { builder } from '../builder.ts'
 import { pageByKey } from '../connections.ts'
 import { UserRef } from '../users/schema.ts'
 import { Package, type PackageVersion } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
 import { PackageRef, PackageVersionRef } from './refs.ts'
-import { countPackages, countVersions, findPackage, findVersion, listPackageNames, listPackages, listVersions, loadLatest, loadUploaders } from './service.ts'
+import {
+  countPackages,
+  countVersions,
+  findPackage,
+  findVersion,
+  listPackageNames,
+  listPackages,
+  listVersions,
+  loadLatest,
+  loadUploaders,
+} from './service.ts'
 
 builder.node(PackageRef, {
   description: 'A package: a name, and its versions.',
@@ -16,7 +24,11 @@ builder.node(PackageRef, {
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name, as in a pubspec.' }),
     description: t.exposeString('description', { description: 'What the latest version says it is for; empty when it says nothing.' }),
-    url: t.field({ type: 'URL', description: 'The page of the package on this server.', resolve: ({ name }, _args, { config }) => `${config.SERVER_URL}/packages/${name}` }),
+    url: t.field({
+      type: 'URL',
+      description: 'The page of the package on this server.',
+      resolve: ({ name }, _args, { config }) => `${config.SERVER_URL}/packages/${name}`,
+    }),
     createdAt: t.field({ type: 'DateTime', description: 'When the first version was published.', resolve: (pkg) => pkg.createdAt }),
     updatedAt: t.field({ type: 'DateTime', description: 'When it last changed.', resolve: (pkg) => pkg.updatedAt }),
     latest: t.field({
@@ -38,31 +50,38 @@ builder.node(PackageRef, {
       args: { version: t.arg({ type: 'SemVer', required: true, description: 'Which one.' }) },
       resolve: (pkg, { version }, { em }) => findVersion(em, pkg, version),
     }),
-    versions: t.connection(
-      {
-        type: PackageVersionRef,
-        description: 'All versions, the highest first.',
-        resolve: (pkg, args, { em }) =>
-          pageByKey(args, { keyOf: ({ sortKey }: PackageVersion) => sortKey, load: (limit, after) => listVersions(em, pkg, { limit, after }), count: () => countVersions(em, pkg) }),
-      },
-      { description: 'A page of versions.' },
-      { description: 'A version in a page.' },
-    ),
-    uploaders: t.field({
-      type: [UserRef],
-      description: 'The people who are named as having write access.',
-      resolve: async (pkg, _args, context) => ((await loadUploaders(context, pkg.id)) ?? []).map(({ user }) => user),
-    }),
-    viewerCanPublish: t.boolean({
-      description: 'Whether you may publish versions.',
-      resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canPublish(em, viewer, pkg),
-    }),
-    viewerCanAdminister: t.boolean({
-      description: 'Whether you may change its options and uploaders.',
-      resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canAdminister(em, viewer, pkg),
-    }),
   }),
 })
+
+builder.objectFields(PackageRef, (t) => ({
+  versions: t.connection(
+    {
+      type: PackageVersionRef,
+      description: 'All versions, the highest first.',
+      resolve: (pkg, args, { em }) =>
+        pageByKey(args, {
+          keyOf: ({ sortKey }: PackageVersion) => sortKey,
+          load: (limit, after) => listVersions(em, pkg, { limit, after }),
+          count: () => countVersions(em, pkg),
+        }),
+    },
+    { description: 'A page of versions.' },
+    { description: 'A version in a page.' },
+  ),
+  uploaders: t.field({
+    type: [UserRef],
+    description: 'The people who are named as having write access.',
+    resolve: async (pkg, _args, context) => ((await loadUploaders(context, pkg.id)) ?? []).map(({ user }) => user),
+  }),
+  viewerCanPublish: t.boolean({
+    description: 'Whether you may publish versions.',
+    resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canPublish(em, viewer, pkg),
+  }),
+  viewerCanAdminister: t.boolean({
+    description: 'Whether you may change its options and uploaders.',
+    resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canAdminister(em, viewer, pkg),
+  }),
+}))
 
 builder.queryField('package', (t) =>
   t.withAuth({ scope: 'read' }).field({

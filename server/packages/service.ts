@@ -11,7 +11,11 @@ export const findPackage = (em: EntityManager, name: string): Promise<Package | 
 
 /** Packages by name; `after` is the name of the last one of the page before. */
 export function listPackages(em: EntityManager, { limit, after, offset }: Page): Promise<Package[]> {
-  return em.find(Package, after === undefined ? {} : { name: { $gt: after } }, { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) })
+  return em.find(Package, after === undefined ? {} : { name: { $gt: after } }, {
+    orderBy: { name: 'asc' },
+    limit,
+    ...(offset && { offset }),
+  })
 }
 
 export const countPackages = (em: EntityManager): Promise<number> => em.count(Package)
@@ -23,17 +27,23 @@ export async function listPackageNames(reads: Reads): Promise<string[]> {
 }
 
 /** One version, or null. */
-export const findVersion = (em: EntityManager, pkg: Package, version: string): Promise<PackageVersion | null> => em.findOne(PackageVersion, { package: pkg, version })
+export const findVersion = (em: EntityManager, pkg: Package, version: string): Promise<PackageVersion | null> =>
+  em.findOne(PackageVersion, { package: pkg, version })
 
 /** Versions from the highest down; `after` is the sort key of the last one of the page before. */
 export function listVersions(em: EntityManager, pkg: Package, { limit, after }: Page): Promise<PackageVersion[]> {
-  return em.find(PackageVersion, { package: pkg, ...(after !== undefined && { sortKey: { $lt: after } }) }, { orderBy: { sortKey: 'desc' }, limit })
+  return em.find(
+    PackageVersion,
+    { package: pkg, ...(after !== undefined && { sortKey: { $lt: after } }) },
+    { orderBy: { sortKey: 'desc' }, limit },
+  )
 }
 
 export const countVersions = (em: EntityManager, pkg: Package): Promise<number> => em.count(PackageVersion, { package: pkg })
 
 /** The version whose archive this is, or null. An archive names its package and version, so it can be no other's. */
-export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> => em.findOne(PackageVersion, { archiveSha256: sha256 })
+export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> =>
+  em.findOne(PackageVersion, { archiveSha256: sha256 })
 
 /** A text of a version, or null. */
 export const findDocument = (em: EntityManager, version: PackageVersion, kind: DocumentKind): Promise<VersionDocument | null> =>
@@ -51,11 +61,16 @@ export const loadLatest = batched(async (em, packageIds) => {
 
 /** A package's uploaders by name, by the package's id. */
 export const loadUploaders = batched(async (em, packageIds) => {
-  const rows = await em.find(PackageUploader, { package: { $in: packageIds } }, { populate: ['user'], orderBy: { user: { displayName: 'asc', id: 'asc' } } })
+  const rows = await em.find(
+    PackageUploader,
+    { package: { $in: packageIds } },
+    { populate: ['user'], orderBy: { user: { displayName: 'asc', id: 'asc' } } },
+  )
   return Map.groupBy(rows, (row) => row.package.id) as ReadonlyMap<string, (PackageUploader & { user: User })[]>
 })
 
 /** A person by id. */
 export const loadUser = batched(async (em, ids) => byKey(await em.find(User, { id: { $in: ids } }), ({ id }) => id))
 
-const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> => new Map(values.map((value) => [keyOf(value), value]))
+const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
+  new Map(values.map((value) => [keyOf(value), value]))

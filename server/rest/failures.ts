@@ -20,15 +20,23 @@ function rootCause(error: GraphQLError): Error | undefined {
 
 /** graphql-js says: Variable "$input" has invalid value at .password: … — the place is what matters; the value itself is not repeated. */
 function misfit({ message }: GraphQLError): ApiError | null {
-  const [, variable = '', path = '', reason = ''] = /^Variable "\$(\w+)" has invalid value(?: at \.([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
+  const [, variable = '', path = '', reason = ''] =
+    /^Variable "\$(\w+)" has invalid value(?: at \.([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
   if (!variable) return null
   const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
   const field = [path, missing].filter(Boolean).join('.') || (variable === 'input' ? '' : variable)
-  if (missing || /non-null/i.test(reason)) return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
+  if (missing || /non-null/i.test(reason))
+    return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
   return invalidInput(field ? `${field}: ${wanted(reason)}` : wanted(reason), field || undefined)
 }
 
-const kinds: Record<string, string> = { String: 'a string', ID: 'a string', Int: 'a whole number', Float: 'a number', Boolean: 'true or false' }
+const kinds: Record<string, string> = {
+  String: 'a string',
+  ID: 'a string',
+  Int: 'a whole number',
+  Float: 'a number',
+  Boolean: 'true or false',
+}
 
 function wanted(reason: string): string {
   const scalar = /^(String|ID|Int|Float|Boolean) cannot represent/.exec(reason)?.[1]

@@ -40,13 +40,20 @@ export function inputSchema(type: GraphQLInputType): Json {
   const required = fields.filter((field) => isNonNullType(field.type)).map((field) => field.name)
   return {
     type: 'object',
-    properties: Object.fromEntries(fields.map((field) => [field.name, { ...inputSchema(field.type), ...(field.description && { description: field.description }) }])),
+    properties: Object.fromEntries(
+      fields.map((field) => [field.name, { ...inputSchema(field.type), ...(field.description && { description: field.description }) }]),
+    ),
     ...(required.length && { required }),
   }
 }
 
 /** JSON Schema of a route's answer, from what its operation selects. */
-export function answerSchema(schema: GraphQLSchema, definition: OperationDefinitionNode, answer: Answer | undefined, acknowledged: typeof ok): Json {
+export function answerSchema(
+  schema: GraphQLSchema,
+  definition: OperationDefinitionNode,
+  answer: Answer | undefined,
+  acknowledged: typeof ok,
+): Json {
   if (answer === acknowledged) return { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'] }
   if (typeof answer === 'object' && 'from' in answer) return answer.schema ? { ...answer.schema } : { type: 'object' }
   const root = definition.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
@@ -58,7 +65,13 @@ export function answerSchema(schema: GraphQLSchema, definition: OperationDefinit
   const nodes = at(connection, ['nodes'])
   return {
     type: 'object',
-    properties: { [answer.of]: 'type' in nodes ? nodes : at(connection, ['edges']), page: { type: 'integer' }, pageSize: { type: 'integer' }, totalCount: { type: 'integer' }, totalPages: { type: 'integer' } },
+    properties: {
+      [answer.of]: 'type' in nodes ? nodes : at(connection, ['edges']),
+      page: { type: 'integer' },
+      pageSize: { type: 'integer' },
+      totalCount: { type: 'integer' },
+      totalPages: { type: 'integer' },
+    },
   }
 }
 
@@ -82,7 +95,9 @@ function selectionSchema(type: GraphQLObjectType, { selections }: SelectionSetNo
 function outputSchema(type: GraphQLOutputType, selection: SelectionSetNode | undefined): Json {
   const nullable = !isNonNullType(type)
   const bare = getNullableType(type)
-  const schema = isListType(bare) ? { type: 'array', items: outputSchema(bare.ofType as GraphQLOutputType, selection) } : namedSchema(bare, selection)
+  const schema = isListType(bare)
+    ? { type: 'array', items: outputSchema(bare.ofType as GraphQLOutputType, selection) }
+    : namedSchema(bare, selection)
   return nullable ? { anyOf: [schema, { type: 'null' }] } : schema
 }
 

@@ -15,21 +15,39 @@ export function describeRoutes(schema: GraphQLSchema, routes: readonly (Route | 
   const paths: Record<string, Json> = {}
   for (const route of routes) {
     const path = route.path.replace(/:(\w+)/g, '{$1}')
-    paths[path] = { ...paths[path], [route.method.toLowerCase()]: route.kind === 'binary' ? describeBinary(route) : describeOperation(schema, route) }
+    paths[path] = {
+      ...paths[path],
+      [route.method.toLowerCase()]: route.kind === 'binary' ? describeBinary(route) : describeOperation(schema, route),
+    }
   }
   return {
     openapi: '3.1.0',
-    info: { title: 'Snug', version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' }, description: 'A self-hosted package registry for Dart and Flutter teams. Everything here is also in GraphQL, at /graphql.' },
+    info: {
+      title: 'Snug',
+      version,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+      description: 'A self-hosted package registry for Dart and Flutter teams. Everything here is also in GraphQL, at /graphql.',
+    },
     servers: [{ url: serverUrl }],
     security: [{ token: [] }, { session: [] }],
     paths,
     components: {
       securitySchemes: {
         token: { type: 'http', scheme: 'bearer', description: 'A personal access token (svc_pat_…).' },
-        session: { type: 'apiKey', in: 'cookie', name: serverUrl.startsWith('https:') ? '__Host-svc_session' : 'svc_session', description: 'The session cookie; changes also need the X-CSRF-Token header.' },
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: serverUrl.startsWith('https:') ? '__Host-svc_session' : 'svc_session',
+          description: 'The session cookie; changes also need the X-CSRF-Token header.',
+        },
       },
       schemas: { Error: errorSchema },
-      responses: { Error: { description: 'A failure: a stable code and a message for people.', content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } } },
+      responses: {
+        Error: {
+          description: 'A failure: a stable code and a message for people.',
+          content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+        },
+      },
     },
   }
 }
@@ -37,7 +55,9 @@ export function describeRoutes(schema: GraphQLSchema, routes: readonly (Route | 
 const errorSchema = {
   type: 'object',
   required: ['error'],
-  properties: { error: { type: 'object', required: ['code', 'message'], properties: { code: { type: 'string' }, message: { type: 'string' } } } },
+  properties: {
+    error: { type: 'object', required: ['code', 'message'], properties: { code: { type: 'string' }, message: { type: 'string' } } },
+  },
 }
 
 function describeOperation(schema: GraphQLSchema, route: Route): Json {
@@ -50,8 +70,10 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
     const type = typeFromAST(schema, node.type as never)
     const named = type && getNamedType(type)
     if (name === 'input' && isInputObjectType(named)) requestBody = bodyOf(named, inPath)
-    else if (name === 'offset') parameters.push({ name: 'page', in: 'query', required: false, description: 'Page, from 1.', schema: { type: 'integer', minimum: 1 } })
-    else if (!inPath.includes(name) && named) parameters.push({ name, in: 'query', required: node.type.kind === Kind.NON_NULL_TYPE, schema: inputSchema(named as never) })
+    else if (name === 'offset')
+      parameters.push({ name: 'page', in: 'query', required: false, description: 'Page, from 1.', schema: { type: 'integer', minimum: 1 } })
+    else if (!inPath.includes(name) && named)
+      parameters.push({ name, in: 'query', required: node.type.kind === Kind.NON_NULL_TYPE, schema: inputSchema(named as never) })
   }
   const type = `application/${route.pub ? 'vnd.pub.v2+json' : 'json'}`
   const status = String(route.status ?? 200)
@@ -60,13 +82,22 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
     operationId: operationId(route),
     ...(parameters.length && { parameters }),
     ...(requestBody && { requestBody }),
-    responses: { [status]: { description: 'Done.', content: { [type]: { schema: answerSchema(schema, definition, route.answer, ok) } } }, default: { $ref: '#/components/responses/Error' } },
+    responses: {
+      [status]: { description: 'Done.', content: { [type]: { schema: answerSchema(schema, definition, route.answer, ok) } } },
+      default: { $ref: '#/components/responses/Error' },
+    },
   }
 }
 
 function describeBinary(route: BinaryRoute): Json {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => pathParameter(match[1] ?? ''))
-  const inQuery = Object.entries(route.query ?? {}).map(([name, description]) => ({ name, in: 'query', required: false, description, schema: { type: 'string' } }))
+  const inQuery = Object.entries(route.query ?? {}).map(([name, description]) => ({
+    name,
+    in: 'query',
+    required: false,
+    description,
+    schema: { type: 'string' },
+  }))
   const produces = Object.entries(route.produces ?? { 200: { description: 'Done.' } })
   return {
     summary: route.summary,
@@ -74,7 +105,9 @@ function describeBinary(route: BinaryRoute): Json {
     ...(inPath.length + inQuery.length && { parameters: [...inPath, ...inQuery] }),
     ...(route.consumes && { requestBody: { required: true, content: Object.fromEntries(route.consumes.map((type) => [type, {}])) } }),
     responses: {
-      ...Object.fromEntries(produces.map(([status, { description, type }]) => [status, { description, ...(type && { content: { [type]: {} } }) }])),
+      ...Object.fromEntries(
+        produces.map(([status, { description, type }]) => [status, { description, ...(type && { content: { [type]: {} } }) }]),
+      ),
       default: { $ref: '#/components/responses/Error' },
     },
   }
@@ -86,7 +119,11 @@ function bodyOf(type: GraphQLInputObjectType, inPath: string[]): Json | undefine
   if (names.length === 0) return undefined
   const required = schema.required?.filter((name) => names.includes(name)) ?? []
   const properties = Object.fromEntries(names.map((name) => [name, schema.properties[name]]))
-  return { required: required.length > 0, content: { 'application/json': { schema: { type: 'object', properties, ...(required.length && { required }) } } } }
+  return {
+    required: required.length > 0,
+    content: { 'application/json': { schema: { type: 'object', properties, ...(required.length && { required }) } } },
+  }
 }
 
-const operationId = ({ method, path }: { method: string; path: string }) => `${method.toLowerCase()}${path.replace(/[^A-Za-z0-9]+(\w?)/g, (_match, letter: string) => letter.toUpperCase())}`
+const operationId = ({ method, path }: { method: string; path: string }) =>
+  `${method.toLowerCase()}${path.replace(/[^A-Za-z0-9]+(\w?)/g, (_match, letter: string) => letter.toUpperCase())}`

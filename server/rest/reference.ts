@@ -7,16 +7,24 @@ import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /** Serves the REST reference at `/api/docs`: a viewer whose every file comes from here, and the OpenAPI document it shows. */
-export async function mountReference(app: FastifyInstance, { config }: Services, schema: GraphQLSchema, routes: readonly (Route | BinaryRoute)[]): Promise<void> {
+export async function mountReference(
+  app: FastifyInstance,
+  { config }: Services,
+  schema: GraphQLSchema,
+  routes: readonly (Route | BinaryRoute)[],
+): Promise<void> {
   let text: string | undefined
   app.get('/api/docs/openapi.json', async (_request, reply) => {
     text ??= JSON.stringify(describeRoutes(schema, routes, config.SERVER_URL))
     return reply.type('application/json; charset=utf-8').send(text)
   })
-  app.get('/api/docs', async (_request, reply) => reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page(config.SERVER_URL)))
+  app.get('/api/docs', async (_request, reply) =>
+    reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page(config.SERVER_URL)),
+  )
   app.get('/api/docs/start.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(start))
   const root = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')))
   await app.register(fastifyStatic, {

@@ -17,9 +17,18 @@ const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
  * Puts the table's endpoints on the server. A path answers the methods it does not have with 405.
  * @throws Error when a route does not fit the schema.
  */
-export function mountRoutes(app: FastifyInstance, services: Services, schema: GraphQLSchema, table: readonly (Route | BinaryRoute)[]): void {
+export function mountRoutes(
+  app: FastifyInstance,
+  services: Services,
+  schema: GraphQLSchema,
+  table: readonly (Route | BinaryRoute)[],
+): void {
   const mount = (scope: FastifyInstance, route: Route | BinaryRoute) =>
-    scope.route({ method: route.method, url: route.path, handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route) })
+    scope.route({
+      method: route.method,
+      url: route.path,
+      handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route),
+    })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
   // A scope of its own: everywhere else such bodies are refused, and no request pays for the form reader.
   void app.register(async (scope) => {
@@ -29,7 +38,11 @@ export function mountRoutes(app: FastifyInstance, services: Services, schema: Gr
   for (const [path, allowed] of methodsByPath(table)) {
     const allow = allowed.join(', ')
     const others = methods.filter((method) => !allowed.includes(method))
-    app.route({ method: [...others, 'OPTIONS'], url: path, handler: (_request, reply) => Promise.reject((reply.header('allow', allow), methodNotAllowed(allow))) })
+    app.route({
+      method: [...others, 'OPTIONS'],
+      url: path,
+      handler: (_request, reply) => Promise.reject((reply.header('allow', allow), methodNotAllowed(allow))),
+    })
   }
 }
 
@@ -41,7 +54,10 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
     const context = await createContext(services, request, reply)
     const data = await operation.run(context)
     reply.header('cache-control', 'private, no-cache')
-    return reply.code(route.status ?? 200).type(type).send(JSON.stringify(answerOf(route.answer, data, context)))
+    return reply
+      .code(route.status ?? 200)
+      .type(type)
+      .send(JSON.stringify(answerOf(route.answer, data, context)))
   }
 }
 

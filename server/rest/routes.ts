@@ -10,4 +10,14 @@ import { userRoutes } from '../users/rest.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
 /** The whole REST contract, in one list. */
-export const routes: readonly (Route | BinaryRoute)[] = [...healthRoutes, ...setupRoutes, ...sessionRoutes, ...userRoutes, ...inviteRoutes, ...tokenRoutes, ...packageRoutes, ...searchRoutes, ...uploadRoutes]
+export const routes: readonly (Route | BinaryRoute)[] = [
+  ...healthRoutes,
+  ...setupRoutes,
+  ...sessionRoutes,
+  ...userRoutes,
+  ...inviteRoutes,
+  ...tokenRoutes,
+  ...packageRoutes,
+  ...searchRoutes,
+  ...uploadRoutes,
+]

@@ -26,7 +26,11 @@ export const pageSize = 50
  * any other variable is a path parameter, else a query parameter, read as its type says; `$page` also gives `$offset`. Fields that
  * the schema does not know are ignored (decisions §1).
  */
-export function variablesReader(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Values {
+export function variablesReader(
+  schema: GraphQLSchema,
+  definition: OperationDefinitionNode,
+  route: Route,
+): (request: FastifyRequest) => Values {
   const variables = (definition.variableDefinitions ?? []).map((node) => ({
     name: node.variable.name.value,
     type: typeFromAST(schema, node.type as never) as GraphQLInputType,
@@ -37,7 +41,8 @@ export function variablesReader(schema: GraphQLSchema, definition: OperationDefi
     const query = request.query as Record<string, unknown>
     const values: Values = {}
     for (const { name, type } of variables) {
-      if (isInputObjectType(getNamedType(type)) && name === 'input') values[name] = inputValue(getNamedType(type) as GraphQLInputObjectType, request.body, path, route)
+      if (isInputObjectType(getNamedType(type)) && name === 'input')
+        values[name] = inputValue(getNamedType(type) as GraphQLInputObjectType, request.body, path, route)
       else if (name === 'offset') values[name] = (pageNumber(query.page) - 1) * pageSize
       else if (path[name] !== undefined) values[name] = path[name]
       else if (query[name] !== undefined && query[name] !== '') values[name] = fromText(name, type, query[name])
@@ -59,7 +64,8 @@ function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<
 }
 
 function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<string, string>, route: Route): unknown {
-  if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body))) throw invalidInput('The body must be a JSON object.')
+  if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
+    throw invalidInput('The body must be a JSON object.')
   const fields = { ...knownFields(type, (body ?? {}) as Values), ...path }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
     if (!(name in path) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
@@ -78,10 +84,12 @@ function knownFields(type: GraphQLInputObjectType, value: Values): Values {
 
 function within(type: GraphQLInputType, value: unknown): unknown {
   const bare = isNonNullType(type) ? type.ofType : type
-  if (isListType(bare)) return Array.isArray(value) ? value.map((entry) => within(bare.ofType as GraphQLInputType, entry)) : refuseSingle(value)
+  if (isListType(bare))
+    return Array.isArray(value) ? value.map((entry) => within(bare.ofType as GraphQLInputType, entry)) : refuseSingle(value)
   // REST writes the words of an enum in lower case.
   if (isEnumType(bare) && typeof value === 'string') return value === value.toLowerCase() ? value.toUpperCase() : `"${value}"`
-  if (isInputObjectType(bare) && typeof value === 'object' && value !== null && !Array.isArray(value)) return knownFields(bare, value as Values)
+  if (isInputObjectType(bare) && typeof value === 'object' && value !== null && !Array.isArray(value))
+    return knownFields(bare, value as Values)
   return value
 }
 

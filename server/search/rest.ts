@@ -1,15 +1,19 @@
 import { type Data, route } from '../rest/route.ts'
 
 export const searchRoutes = [
-  route('GET /api/search', 'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node { package: name } } totalCount } }', {
-    summary: 'Packages that fit, best first, fifty a page.',
-    answer: {
-      page: 'searchPackages',
-      of: 'packages',
-      each: (edge) => {
-        const { score, node } = edge as { score: number; node: Data }
-        return { package: node.package, score }
+  route(
+    'GET /api/search',
+    'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node { package: name } } totalCount } }',
+    {
+      summary: 'Packages that fit, best first, fifty a page.',
+      answer: {
+        page: 'searchPackages',
+        of: 'packages',
+        each: (edge) => {
+          const { score, node } = edge as { score: number; node: Data }
+          return { package: node.package, score }
+        },
       },
     },
-  }),
+  ),
 ]

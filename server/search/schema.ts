@@ -26,7 +26,10 @@ builder.queryField('searchPackages', (t) =>
       args: {
         query: t.arg.string({ description: 'What to look for, as typed.', validate: searchText }),
         sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a blank query.' }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: z.int().min(0, 'must not be negative').max(1_000_000, 'must be at most 1000000').nullish() }),
+        offset: t.arg.int({
+          description: 'Skip this many, for page numbers; cursors are cheaper.',
+          validate: z.int().min(0, 'must not be negative').max(1_000_000, 'must be at most 1000000').nullish(),
+        }),
       },
       resolve: async (_root, { query, sort, first, last, before, after, offset }, { database, em }) => {
         const limit = pageSizeOf({ first, last, before })
@@ -38,13 +41,22 @@ builder.queryField('searchPackages', (t) =>
           return node ? [{ cursor, node, score }] : []
         })
         const hasPreviousPage = Boolean(after) || (offset ?? 0) > 0
-        return { edges, totalCount, pageInfo: { hasNextPage, hasPreviousPage, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null } }
+        return {
+          edges,
+          totalCount,
+          pageInfo: { hasNextPage, hasPreviousPage, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null },
+        }
       },
     },
     { description: 'A page of packages that fit.' },
     {
       description: 'A package that fits.',
-      fields: (edge) => ({ score: edge.float({ description: 'How well it fits: from 0, when nothing was ranked, to 1 for the very name.', resolve: ({ score }) => score }) }),
+      fields: (edge) => ({
+        score: edge.float({
+          description: 'How well it fits: from 0, when nothing was ranked, to 1 for the very name.',
+          resolve: ({ score }) => score,
+        }),
+      }),
     },
   ),
 )
@@ -53,8 +65,16 @@ builder.queryField('completePackageNames', (t) =>
   t.withAuth({ scope: 'read' }).stringList({
     description: 'The first package names that begin so, in order.',
     args: {
-      prefix: t.arg.string({ required: true, description: 'The beginning of a name.', validate: z.string().max(64, 'must be at most 64 characters long') }),
-      first: t.arg.int({ required: true, description: 'How many at most, 1 to 100.', validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100') }),
+      prefix: t.arg.string({
+        required: true,
+        description: 'The beginning of a name.',
+        validate: z.string().max(64, 'must be at most 64 characters long'),
+      }),
+      first: t.arg.int({
+        required: true,
+        description: 'How many at most, 1 to 100.',
+        validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
+      }),
     },
     resolve: (_root, { prefix, first }, { database }) => completeNames(database.reads, prefix.toLowerCase(), first),
   }),

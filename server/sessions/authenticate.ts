@@ -34,7 +34,13 @@ export const sessionIdleMs = 7 * 86_400_000
  * Who sends this request: by Bearer token, else by session cookie; null when nobody known does. One hash and one keyed read.
  * A request that carries an Authorization header is never taken for its cookie's owner.
  */
-export async function authenticate(request: FastifyRequest, reads: Reads, keys: Keys, serverUrl: string, now = new Date()): Promise<Identity | null> {
+export async function authenticate(
+  request: FastifyRequest,
+  reads: Reads,
+  keys: Keys,
+  serverUrl: string,
+  now = new Date(),
+): Promise<Identity | null> {
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const secret = /^Bearer +(svc_pat_[0-9A-Za-z]+) *$/i.exec(authorization)?.[1]

@@ -16,7 +16,11 @@ export function keepLastUse({ database, log }: Services, { credential, lastUsedA
   const moment = database.backend === 'sqlite' ? now.getTime() : now
   database.orm.em
     .getConnection()
-    .execute(`update ${table} set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)`, [moment, credential.id, moment])
+    .execute(`update ${table} set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)`, [
+      moment,
+      credential.id,
+      moment,
+    ])
     .catch((error: unknown) => {
       writing.delete(credential.id)
       log.warning(`last use of ${table} not written: ${String(error)}`)

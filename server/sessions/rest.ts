@@ -6,10 +6,14 @@ export const sessionRoutes = [
     summary: 'Signs in with e-mail and password; sets the session cookies.',
     answer: { from: ({ login }) => restUser((login as Data).user) },
   }),
-  route('GET /api/auth/sessions', '{ me { sessions(first: 100) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } } } }', {
-    summary: 'Your sessions, newest first.',
-    answer: { from: ({ me }) => ({ sessions: (me as { sessions: { nodes: Data[] } }).sessions.nodes }) },
-  }),
+  route(
+    'GET /api/auth/sessions',
+    '{ me { sessions(first: 100) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } } } }',
+    {
+      summary: 'Your sessions, newest first.',
+      answer: { from: ({ me }) => ({ sessions: (me as { sessions: { nodes: Data[] } }).sessions.nodes }) },
+    },
+  ),
   route('DELETE /api/auth/sessions/:id', 'mutation ($input: RevokeSessionInput!) { revokeSession(input: $input) { session { id } } }', {
     summary: 'Ends one of your sessions.',
     ids: { id: 'Session' },

@@ -15,11 +15,22 @@ builder.node(SessionRef, {
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     createdAt: t.field({ type: 'DateTime', description: 'When it began.', resolve: (session) => session.createdAt }),
-    lastUsedAt: t.field({ type: 'DateTime', description: 'When it was last used, to the minute.', resolve: (session) => session.lastUsedAt }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When it ends at the latest; 7 days without use end it sooner.', resolve: (session) => session.expiresAt }),
+    lastUsedAt: t.field({
+      type: 'DateTime',
+      description: 'When it was last used, to the minute.',
+      resolve: (session) => session.lastUsedAt,
+    }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      description: 'When it ends at the latest; 7 days without use end it sooner.',
+      resolve: (session) => session.expiresAt,
+    }),
     clientIp: t.exposeString('clientIp', { description: 'The address that signed in.' }),
     userAgent: t.exposeString('userAgent', { description: 'What the browser called itself then.' }),
-    current: t.boolean({ description: 'Whether this very request rides on it.', resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id }),
+    current: t.boolean({
+      description: 'Whether this very request rides on it.',
+      resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,
+    }),
   }),
 })
 
@@ -48,7 +59,11 @@ builder.objectField(UserRef, 'sessions', (t) =>
 const LoginInput = builder.inputType('LoginInput', {
   description: 'Who signs in.',
   fields: (t) => ({
-    email: t.string({ required: true, description: 'The account\'s e-mail address.', validate: z.string().max(1024, 'must be at most 254 characters long') }),
+    email: t.string({
+      required: true,
+      description: "The account's e-mail address.",
+      validate: z.string().max(1024, 'must be at most 254 characters long'),
+    }),
     password: t.string({ required: true, description: 'Its password.', validate: password }),
   }),
 })

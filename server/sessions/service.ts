@@ -29,7 +29,13 @@ export async function signIn(context: Context, input: { email: string; password:
   const fits = await verifyPassword(input.password, user?.isActive ? (user.passwordHash ?? null) : null, config.BCRYPT_COST)
   if (!user || !fits) {
     await limits.use('loginFailures', key)
-    audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary: 'Somebody tried to sign in with a wrong e-mail address or password', ip })
+    audit(em, {
+      kind: 'user.login_failed',
+      actor: null,
+      ...(user && { user }),
+      summary: 'Somebody tried to sign in with a wrong e-mail address or password',
+      ip,
+    })
     await em.flush()
     throw missingAuthentication('The e-mail address or the password is wrong.')
   }
@@ -47,22 +53,41 @@ export async function signOut(context: Context): Promise<void> {
   const { em, credential, viewer, ip } = context
   if (credential?.kind === 'session') {
     const ended = await em.nativeDelete(Session, { id: credential.id })
-    if (ended) audit(em, { kind: 'session.revoked', actor: viewer, ...(viewer && { user: viewer }), summary: `${viewer?.displayName} signed out`, ip })
+    if (ended)
+      audit(em, {
+        kind: 'session.revoked',
+        actor: viewer,
+        ...(viewer && { user: viewer }),
+        summary: `${viewer?.displayName} signed out`,
+        ip,
+      })
     await em.flush()
   }
   clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
 }
 
 /** Somebody's sessions that still work at `now`, newest first; `before` is the id of the last one of the page before. */
-export function listSessions(em: EntityManager, userId: string, page: { now: Date; limit: number; before?: string | undefined }): Promise<Session[]> {
-  return em.find(Session, { ...liveSessions(userId, page.now), ...(page.before && { id: { $lt: page.before } }) }, { orderBy: { id: 'desc' }, limit: page.limit })
+export function listSessions(
+  em: EntityManager,
+  userId: string,
+  page: { now: Date; limit: number; before?: string | undefined },
+): Promise<Session[]> {
+  return em.find(
+    Session,
+    { ...liveSessions(userId, page.now), ...(page.before && { id: { $lt: page.before } }) },
+    { orderBy: { id: 'desc' }, limit: page.limit },
+  )
 }
 
 /** How many sessions of somebody still work at `now`. */
 export const countSessions = (em: EntityManager, userId: string, now: Date): Promise<number> => em.count(Session, liveSessions(userId, now))
 
 /** What tells somebody's live sessions from those that 30 days, or 7 days without use, have ended. */
-export const liveSessions = (userId: string, now: Date) => ({ user: userId, expiresAt: { $gt: now }, lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) } })
+export const liveSessions = (userId: string, now: Date) => ({
+  user: userId,
+  expiresAt: { $gt: now },
+  lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) },
+})
 
 /**
  * Ends one of the caller's own sessions at once. Ending the one that the request rides on is signing out.
@@ -71,12 +96,14 @@ export const liveSessions = (userId: string, now: Date) => ({ user: userId, expi
 export async function revokeSession(context: SignedInContext, id: string): Promise<Session> {
   const { em, viewer, credential, ip, now } = context
   const session = await em.findOne(Session, { ...liveSessions(viewer.id, now()), id })
-  const ended = session !== null && (await em.transactional(async (inner) => {
-    // Of two requests at once only one ends it, and only one tells of it.
-    const won = (await inner.nativeDelete(Session, { id, user: viewer.id })) > 0
-    if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
-    return won
-  }))
+  const ended =
+    session !== null &&
+    (await em.transactional(async (inner) => {
+      // Of two requests at once only one ends it, and only one tells of it.
+      const won = (await inner.nativeDelete(Session, { id, user: viewer.id })) > 0
+      if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
+      return won
+    }))
   if (!ended) throw notFound('You have no session with this id.')
   if (credential.id === id) clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
   return session
@@ -86,7 +113,14 @@ export async function revokeSession(context: SignedInContext, id: string): Promi
 export async function revokeOtherSessions({ em, viewer, credential, ip }: SignedInContext): Promise<number> {
   return em.transactional(async (inner) => {
     const ended = await revokeSessions(inner, viewer.id, credential.kind === 'session' ? credential.id : undefined)
-    if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended ${ended} other ${ended === 1 ? 'session' : 'sessions'}`, ip })
+    if (ended)
+      audit(inner, {
+        kind: 'session.revoked',
+        actor: viewer,
+        user: viewer,
+        summary: `${viewer.displayName} ended ${ended} other ${ended === 1 ? 'session' : 'sessions'}`,
+        ip,
+      })
     return ended
   })
 }

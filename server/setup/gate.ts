@@ -12,7 +12,9 @@ export async function isSetUp({ database }: Pick<Services, 'database'>): Promise
 /** Refuses everything but the setup itself until there is an owner (decisions §4). */
 export async function requireSetup(services: Pick<Services, 'database' | 'config'>): Promise<void> {
   if (await isSetUp(services)) return
-  throw insufficientPermissions(`Finish the setup first: open ${services.config.SERVER_URL}/setup and enter the code from the server's log.`)
+  throw insufficientPermissions(
+    `Finish the setup first: open ${services.config.SERVER_URL}/setup and enter the code from the server's log.`,
+  )
 }
 
 /** Forgets that there is an owner: for tests that begin again on one database. */

@@ -2,9 +2,13 @@ import { type Data, ok, route } from '../rest/route.ts'
 import { restUser, userFields } from '../users/schema.ts'
 
 export const setupRoutes = [
-  route('GET /api/setup/status', '{ setup { needsSetup signupEnabled publicBrowsing } }', { summary: 'Where the first run stands.', answer: 'setup', beforeSetup: true }),
+  route('GET /api/setup/status', '{ setup { needsSetup signupEnabled publicBrowsing } }', {
+    summary: 'Where the first run stands.',
+    answer: 'setup',
+    beforeSetup: true,
+  }),
   route('POST /api/setup/verify', 'mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) }', {
-    summary: 'Checks the code from the server\'s log.',
+    summary: "Checks the code from the server's log.",
     answer: ok,
     beforeSetup: true,
   }),

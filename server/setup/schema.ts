@@ -9,8 +9,14 @@ import { completeSetup, verifySetupCode } from './service.ts'
 const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
   description: 'What a newcomer needs to know of this server.',
   fields: (t) => ({
-    needsSetup: t.boolean({ description: 'Whether there is no owner yet.', resolve: async (_status, _args, context) => !(await isSetUp(context)) }),
-    signupEnabled: t.boolean({ description: 'Whether people may make accounts for themselves.', resolve: (_status, _args, { config }) => config.SIGNUP_ENABLED }),
+    needsSetup: t.boolean({
+      description: 'Whether there is no owner yet.',
+      resolve: async (_status, _args, context) => !(await isSetUp(context)),
+    }),
+    signupEnabled: t.boolean({
+      description: 'Whether people may make accounts for themselves.',
+      resolve: (_status, _args, { config }) => config.SIGNUP_ENABLED,
+    }),
     publicBrowsing: t.boolean({ description: 'Whether some packages can be read without signing in.', resolve: () => false }),
   }),
 })
@@ -26,8 +32,10 @@ builder.queryField('setup', (t) =>
 )
 
 const VerifySetupCodeInput = builder.inputType('VerifySetupCodeInput', {
-  description: 'The code from the server\'s log.',
-  fields: (t) => ({ code: t.string({ required: true, description: 'With or without dashes.', validate: z.string().max(64, 'is not a setup code') }) }),
+  description: "The code from the server's log.",
+  fields: (t) => ({
+    code: t.string({ required: true, description: 'With or without dashes.', validate: z.string().max(64, 'is not a setup code') }),
+  }),
 })
 
 builder.mutationField('verifySetupCode', (t) =>
@@ -45,7 +53,7 @@ builder.mutationField('verifySetupCode', (t) =>
 )
 
 const CompleteSetupInput = builder.inputType('CompleteSetupInput', {
-  description: 'The owner\'s account.',
+  description: "The owner's account.",
   fields: (t) => ({
     email: t.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
     displayName: t.string({ required: true, description: 'Name for people to read.', validate: displayName }),

@@ -39,9 +39,14 @@ export async function verifySetupCode(context: Context, code: string): Promise<v
   await refuseAfterSetup(context)
   await limits.use('setupVerify', addressKey(ip))
   const current = await newestCode(em)
-  if (!current || current.createdAt.getTime() + codeLifetimeMs <= now().getTime()) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
+  if (!current || current.createdAt.getTime() + codeLifetimeMs <= now().getTime())
+    throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
   if (current.hash !== sha256(normalize(code))) return refuseWrongCode(context, current)
-  const claimed = await em.nativeUpdate(SetupCode, { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] }, { verifiedIp: ip, verifiedAt: now() })
+  const claimed = await em.nativeUpdate(
+    SetupCode,
+    { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] },
+    { verifiedIp: ip, verifiedAt: now() },
+  )
   if (!claimed) throw otherAddress()
 }
 
@@ -59,7 +64,14 @@ export async function completeSetup(context: Context, input: { email: string; di
   requireVerified(code, ip, now())
   const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
   const passwordHash = await hashPassword(password, config.BCRYPT_COST)
-  const owner = em.create(User, { email: input.email, emailKey: emailKey(input.email), displayName: input.displayName, role: 'owner', passwordHash, createdAt: now() })
+  const owner = em.create(User, {
+    email: input.email,
+    emailKey: emailKey(input.email),
+    displayName: input.displayName,
+    role: 'owner',
+    passwordHash,
+    createdAt: now(),
+  })
   audit(em, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${input.displayName} set the server up`, ip })
   em.remove(await em.find(SetupCode, {}))
   try {
@@ -72,11 +84,14 @@ export async function completeSetup(context: Context, input: { email: string; di
   return owner
 }
 
-const newestCode = (em: EntityManager) => em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
+const newestCode = (em: EntityManager) =>
+  em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 
 const alreadySetUp = () => notFound('The server is set up already. Sign in instead.')
 const otherAddress = () =>
-  insufficientPermissions('The code was verified from another address. Restart the server for a new code; behind a proxy, check TRUST_PROXY.')
+  insufficientPermissions(
+    'The code was verified from another address. Restart the server for a new code; behind a proxy, check TRUST_PROXY.',
+  )
 
 async function refuseAfterSetup(context: Context): Promise<void> {
   if (await isSetUp(context)) throw alreadySetUp()
@@ -92,7 +107,8 @@ async function refuseWrongCode(context: Context, current: SetupCode): Promise<ne
 function requireVerified(current: SetupCode | undefined, ip: string, now: Date): void {
   if (!current?.verifiedAt || !current.verifiedIp) throw insufficientPermissions('Enter the setup code first.')
   if (current.verifiedIp !== ip) throw otherAddress()
-  if (current.verifiedAt.getTime() + completionMs <= now.getTime()) throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')
+  if (current.verifiedAt.getTime() + completionMs <= now.getTime())
+    throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')
 }
 
 /** Upper case, without the dashes and spaces that people add. */

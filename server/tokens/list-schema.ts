@@ -4,7 +4,12 @@ import { listTokens } from './list.ts'
 import { AccessTokenRef } from './schema.ts'
 
 builder.objectField(AccessTokenRef, 'owner', (t) =>
-  t.field({ type: UserRef, nullable: true, description: 'Whose it is.', resolve: (token, _args, { people }) => people.load(token.user.id) }),
+  t.field({
+    type: UserRef,
+    nullable: true,
+    description: 'Whose it is.',
+    resolve: (token, _args, { people }) => people.load(token.user.id),
+  }),
 )
 
 builder.objectField(UserRef, 'tokens', (t) =>
@@ -13,7 +18,8 @@ builder.objectField(UserRef, 'tokens', (t) =>
       type: AccessTokenRef,
       nullable: true,
       description: 'The tokens that are not revoked, newest first; null for anybody but their owner and administrators.',
-      resolve: (user, args, { em, viewer, scopes }) => (viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { userId: user.id }, args) : null),
+      resolve: (user, args, { em, viewer, scopes }) =>
+        viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { userId: user.id }, args) : null,
     },
     { description: 'A page of tokens.' },
     { description: 'A token in a page.' },
@@ -24,15 +30,18 @@ builder.queryField('accessTokens', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: AccessTokenRef,
-      description: 'Everybody\'s tokens that are not revoked, newest first, without their secrets; for administrators.',
+      description: "Everybody's tokens that are not revoked, newest first, without their secrets; for administrators.",
       args: {
         neverExpires: t.arg.boolean({ description: 'True: only tokens without an end; false: only such with one.' }),
         expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that end before this moment.' }),
-        unusedSince: t.arg({ type: 'DateTime', description: 'Only tokens that were not used since; one never used counts from when it was made.' }),
+        unusedSince: t.arg({
+          type: 'DateTime',
+          description: 'Only tokens that were not used since; one never used counts from when it was made.',
+        }),
       },
       resolve: (_root, args, { em }) => listTokens(em, args, args),
     },
-    { description: 'A page of everybody\'s tokens.' },
+    { description: "A page of everybody's tokens." },
     { description: 'A token in a page.' },
   ),
 )

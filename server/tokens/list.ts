@@ -17,7 +17,8 @@ export function listTokens(em: EntityManager, filter: TokenFilter, page: Paramet
   const where = conditions(filter)
   return pageByKey(page, {
     keyOf: (token: AccessToken) => token.id,
-    load: (limit, after) => em.find(AccessToken, { $and: [where, after === undefined ? {} : { id: { $lt: after } }] }, { orderBy: { id: 'desc' }, limit }),
+    load: (limit, after) =>
+      em.find(AccessToken, { $and: [where, after === undefined ? {} : { id: { $lt: after } }] }, { orderBy: { id: 'desc' }, limit }),
     count: () => em.count(AccessToken, where),
   })
 }

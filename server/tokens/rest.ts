@@ -1,7 +1,10 @@
 import { type Data, ok, route } from '../rest/route.ts'
 
 const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
-const lowerScopes = (token: unknown) => ({ ...(token as Data), scopes: ((token as Data).scopes as string[]).map((scope) => scope.toLowerCase()) })
+const lowerScopes = (token: unknown) => ({
+  ...(token as Data),
+  scopes: ((token as Data).scopes as string[]).map((scope) => scope.toLowerCase()),
+})
 
 export const tokenRoutes = [
   route('POST /api/auth/keys', `mutation ($input: CreateTokenInput!) { createToken(input: $input) { secret token { ${tokenFields} } } }`, {
@@ -10,7 +13,7 @@ export const tokenRoutes = [
     answer: {
       from: ({ createToken }) => {
         const { secret, token } = createToken as { secret: string; token: Data }
-        const { id, name, ...rest } = lowerScopes(token)  as Data
+        const { id, name, ...rest } = lowerScopes(token) as Data
         return { id, name, secret, ...rest }
       },
     },

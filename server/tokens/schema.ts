@@ -17,15 +17,30 @@ export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
-  loadOne: (id, { em, viewer, scopes }) => (viewer ? em.findOne(AccessToken, scopes.has('admin') ? { id } : { id, user: viewer.id }) : null),
+  loadOne: (id, { em, viewer, scopes }) =>
+    viewer ? em.findOne(AccessToken, scopes.has('admin') ? { id } : { id, user: viewer.id }) : null,
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     name: t.exposeString('name', { description: 'What its owner calls it.' }),
     prefix: t.exposeString('prefix', { description: 'The first characters of the secret, to tell tokens apart.' }),
-    scopes: t.field({ type: [TokenScope], description: 'What it was made for; its owner\'s role may allow less by now.', resolve: (token) => token.scopes.split(',') as Scope[] }),
+    scopes: t.field({
+      type: [TokenScope],
+      description: "What it was made for; its owner's role may allow less by now.",
+      resolve: (token) => token.scopes.split(',') as Scope[],
+    }),
     createdAt: t.field({ type: 'DateTime', description: 'When it was made.', resolve: (token) => token.createdAt }),
-    expiresAt: t.field({ type: 'DateTime', nullable: true, description: 'When it stops working; null for never.', resolve: (token) => token.expiresAt ?? null }),
-    lastUsedAt: t.field({ type: 'DateTime', nullable: true, description: 'When it was last used, to the minute.', resolve: (token) => token.lastUsedAt ?? null }),
+    expiresAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it stops working; null for never.',
+      resolve: (token) => token.expiresAt ?? null,
+    }),
+    lastUsedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was last used, to the minute.',
+      resolve: (token) => token.lastUsedAt ?? null,
+    }),
   }),
 })
 
@@ -42,7 +57,10 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
   fields: (t) => ({
     name: t.string({ required: true, description: 'What to call it.', validate: label(100) }),
     scopes: t.field({ type: [TokenScope], description: 'What it may do, clamped to your role; READ and WRITE when left out.' }),
-    expiresInDays: t.int({ description: 'Its life in days; for ever when left out.', validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish() }),
+    expiresInDays: t.int({
+      description: 'Its life in days; for ever when left out.',
+      validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
+    }),
   }),
 })
 

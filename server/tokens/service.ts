@@ -18,10 +18,21 @@ const dayMs = 86_400_000
  * neither scopes nor a life longer than its own (decisions §4). The secret is returned this once.
  * @throws ApiError InvalidInput when no scope is left, InsufficientPermissions.
  */
-export async function createToken({ em, viewer, credential, scopes: held, ip, now }: SignedInContext, input: TokenInput): Promise<IssuedToken> {
+export async function createToken(
+  { em, viewer, credential, scopes: held, ip, now }: SignedInContext,
+  input: TokenInput,
+): Promise<IssuedToken> {
   if (credential.kind === 'token' && !held.has('write')) throw insufficientPermissions('A token needs the scope "write" to make another.')
-  const granted = clampScopes(input.scopes ?? ['read', 'write'], credential.kind === 'token' ? includedScopes(credential.scopes) : scopes, allowedScopes(viewer.role))
-  if (granted.length === 0) throw invalidInput(`scopes: your role (${viewer.role}) allows none of these. It may hold: ${allowedScopes(viewer.role).join(', ')}.`, 'scopes')
+  const granted = clampScopes(
+    input.scopes ?? ['read', 'write'],
+    credential.kind === 'token' ? includedScopes(credential.scopes) : scopes,
+    allowedScopes(viewer.role),
+  )
+  if (granted.length === 0)
+    throw invalidInput(
+      `scopes: your role (${viewer.role}) allows none of these. It may hold: ${allowedScopes(viewer.role).join(', ')}.`,
+      'scopes',
+    )
   const createdAt = now()
   const wanted = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
   const limit = credential.kind === 'token' ? credential.expiresAt : null
@@ -30,7 +41,14 @@ export async function createToken({ em, viewer, credential, scopes: held, ip, no
   return issued
 }
 
-type TokenIssue = { owner: { id: string; displayName: string }; name: string; scopes: readonly Scope[]; createdAt: Date; expiresAt: Date | null; ip: string }
+type TokenIssue = {
+  owner: { id: string; displayName: string }
+  name: string
+  scopes: readonly Scope[]
+  createdAt: Date
+  expiresAt: Date | null
+  ip: string
+}
 
 /** Adds a token with exactly these scopes, and its audit entry, to the unit of work: the caller clamps first, and flushes. */
 export function issueToken(em: EntityManager, { owner, name, scopes: granted, createdAt, expiresAt, ip }: TokenIssue): IssuedToken {
@@ -44,7 +62,13 @@ export function issueToken(em: EntityManager, { owner, name, scopes: granted, cr
     createdAt,
     expiresAt,
   })
-  audit(em, { kind: 'token.created', actor: owner, user: owner, summary: `${owner.displayName} made the token "${name}" (${granted.join(', ')})`, ip })
+  audit(em, {
+    kind: 'token.created',
+    actor: owner,
+    user: owner,
+    summary: `${owner.displayName} made the token "${name}" (${granted.join(', ')})`,
+    ip,
+  })
   return { token, secret }
 }
 

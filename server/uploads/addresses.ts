@@ -2,4 +2,5 @@
 export const uploadUrl = (serverUrl: string): string => `${serverUrl}/api/packages/versions/upload`
 
 /** Where an upload is finished. */
-export const finishUrl = (serverUrl: string, uploadId: string): string => `${serverUrl}/api/packages/versions/newUploadFinish?upload_id=${encodeURIComponent(uploadId)}`
+export const finishUrl = (serverUrl: string, uploadId: string): string =>
+  `${serverUrl}/api/packages/versions/newUploadFinish?upload_id=${encodeURIComponent(uploadId)}`

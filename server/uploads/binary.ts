@@ -36,7 +36,8 @@ async function receiveBody(actor: SignedInContext): Promise<string> {
   const { request, config } = actor
   refuseAnnouncedSize(actor, config.MAX_UPLOAD_BYTES)
   const { upload_id: uploadId } = request.query as Record<string, unknown>
-  if (typeof uploadId !== 'string') throw invalidInput('upload_id: is required in the query when the archive is the whole body.', 'upload_id')
+  if (typeof uploadId !== 'string')
+    throw invalidInput('upload_id: is required in the query when the archive is the whole body.', 'upload_id')
   await receiveUpload(actor, uploadId, request.raw)
   return uploadId
 }

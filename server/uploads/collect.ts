@@ -9,7 +9,11 @@ const hourMs = 3_600_000
  * Removes what uploads leave behind: announcements an hour after they expired, with their bytes; answers after a day; and bytes that
  * are older than a day and belong to no version. The server calls it now and then; any number of instances may.
  */
-export async function collectGarbage({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>): Promise<{ uploads: number; blobs: number }> {
+export async function collectGarbage({
+  database,
+  blobs,
+  now,
+}: Pick<Services, 'database' | 'blobs' | 'now'>): Promise<{ uploads: number; blobs: number }> {
   const em = database.fork()
   const moment = now().getTime()
   const [hourAgo, dayAgo] = [new Date(moment - hourMs), new Date(moment - 24 * hourMs)]
@@ -21,6 +25,10 @@ export async function collectGarbage({ database, blobs, now }: Pick<Services, 'd
 }
 
 async function namedByVersions(em: EntityManager, hashes: string[]): Promise<ReadonlySet<string>> {
-  const versions = await em.find(PackageVersion, { archiveSha256: { $in: hashes } }, { fields: ['archiveSha256'], disableIdentityMap: true })
+  const versions = await em.find(
+    PackageVersion,
+    { archiveSha256: { $in: hashes } },
+    { fields: ['archiveSha256'], disableIdentityMap: true },
+  )
   return new Set(versions.map(({ archiveSha256 }) => archiveSha256))
 }

@@ -14,9 +14,13 @@ export const uploadRoutes = [
     },
   }),
   ...uploadBinaries,
-  route('GET /api/packages/versions/newUploadFinish', 'mutation ($upload_id: ID!) { finalizeUpload(input: { uploadId: $upload_id }) { message } }', {
-    summary: 'Checks the uploaded archive and publishes it. Doing it again gives the same answer.',
-    pub: true,
-    answer: { from: ({ finalizeUpload }) => ({ success: { message: (finalizeUpload as Data).message } }) },
-  }),
+  route(
+    'GET /api/packages/versions/newUploadFinish',
+    'mutation ($upload_id: ID!) { finalizeUpload(input: { uploadId: $upload_id }) { message } }',
+    {
+      summary: 'Checks the uploaded archive and publishes it. Doing it again gives the same answer.',
+      pub: true,
+      answer: { from: ({ finalizeUpload }) => ({ success: { message: (finalizeUpload as Data).message } }) },
+    },
+  ),
 ]

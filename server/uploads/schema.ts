@@ -18,8 +18,16 @@ const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').imp
   description: 'Where to send an archive: a multipart form with these fields and then the archive as `file`, within ten minutes.',
   fields: (t) => ({
     uploadId: t.exposeID('id', { description: 'Names the upload when it is finished.' }),
-    url: t.field({ type: 'URL', description: 'Where to send the form.', resolve: (_upload, _args, { config }) => uploadUrl(config.SERVER_URL) }),
-    fields: t.field({ type: [UploadField], description: 'The fields that go before the file.', resolve: ({ id }) => [{ name: 'upload_id', value: id }] }),
+    url: t.field({
+      type: 'URL',
+      description: 'Where to send the form.',
+      resolve: (_upload, _args, { config }) => uploadUrl(config.SERVER_URL),
+    }),
+    fields: t.field({
+      type: [UploadField],
+      description: 'The fields that go before the file.',
+      resolve: ({ id }) => [{ name: 'upload_id', value: id }],
+    }),
     expiresAt: t.field({ type: 'DateTime', description: 'When it is too late.', resolve: ({ expiresAt }) => expiresAt }),
   }),
 })

@@ -61,7 +61,11 @@ type Bytes = { stagedAs: string; sha256: string; bytes: number; crc32c: string }
 /** Writes down where the bytes are; gives the staged bytes that nobody needs now: the ones before, or these when the upload is over. */
 function keepBytes({ em, now }: SignedInContext, uploadId: string, bytes: Bytes): Promise<string | null> {
   return em.fork().transactional(async (em) => {
-    const upload = await em.findOne(Upload, { id: uploadId, message: null, expiresAt: { $gt: now() } }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    const upload = await em.findOne(
+      Upload,
+      { id: uploadId, message: null, expiresAt: { $gt: now() } },
+      { lockMode: LockMode.PESSIMISTIC_WRITE },
+    )
     if (!upload) return bytes.stagedAs
     const before = upload.stagedAs ?? null
     em.assign(upload, bytes)

@@ -21,7 +21,14 @@ export async function signUp(context: Context, input: { email: string; displayNa
   const passwordHash = await hashPassword(await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH), config.BCRYPT_COST)
   const key = emailKey(input.email)
   if (await em.count(User, { emailKey: key })) return
-  const user = em.create(User, { email: input.email, emailKey: key, displayName: input.displayName, role: 'member', passwordHash, createdAt: now() })
+  const user = em.create(User, {
+    email: input.email,
+    emailKey: key,
+    displayName: input.displayName,
+    role: 'member',
+    passwordHash,
+    createdAt: now(),
+  })
   audit(em, { kind: 'user.created', actor: user, user, summary: `${input.displayName} signed up`, ip })
   await em.flush().catch((error: unknown) => {
     // Somebody signed up with the address a moment ago: the same answer again.
@@ -42,12 +49,19 @@ export async function changePassword(context: SignedInContext, input: { currentP
     throw invalidInput('currentPassword: is wrong.', 'currentPassword')
   }
   const password = await acceptPassword(input.newPassword, user, config.PASSWORD_MIN_LENGTH, 'newPassword')
-  if (password === input.currentPassword.normalize('NFC')) throw invalidInput('newPassword: must differ from the current one.', 'newPassword')
+  if (password === input.currentPassword.normalize('NFC'))
+    throw invalidInput('newPassword: must differ from the current one.', 'newPassword')
   const passwordHash = await hashPassword(password, config.BCRYPT_COST)
   await em.transactional(async (inner) => {
     await inner.nativeUpdate(User, { id: viewer.id }, { passwordHash, mustChangePassword: false })
     await revokeSessions(inner, viewer.id)
-    audit(inner, { kind: 'user.password_changed', actor: viewer, user: viewer, summary: `${viewer.displayName} changed their password`, ip })
+    audit(inner, {
+      kind: 'user.password_changed',
+      actor: viewer,
+      user: viewer,
+      summary: `${viewer.displayName} changed their password`,
+      ip,
+    })
   })
   clearSessionCookies(context.reply, isSecure(context.request, config.SERVER_URL))
 }

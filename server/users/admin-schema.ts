@@ -17,7 +17,8 @@ const AssignableRoleEnum = builder.enumType('AssignableRole', {
   },
 })
 
-const roleOf = (role: AssignableRole | 'editor' | null | undefined): AssignableRole | undefined => (role === 'editor' ? 'member' : (role ?? undefined))
+const roleOf = (role: AssignableRole | 'editor' | null | undefined): AssignableRole | undefined =>
+  role === 'editor' ? 'member' : (role ?? undefined)
 
 const UserCreationMode = builder.enumType('UserCreationMode', {
   description: 'How a new person gets in.',
@@ -59,7 +60,13 @@ builder.mutationField('createUser', (t) =>
     args: { input: t.arg({ type: CreateUserInput, required: true, description: 'The account.' }) },
     resolve: (_root, { input }, context) => {
       const { email, displayName, role, mode, expiresInHours } = input
-      return createUser(context, { email, displayName, role: roleOf(role) ?? 'viewer', mode: mode ?? 'password', expiresInHours: expiresInHours ?? 168 })
+      return createUser(context, {
+        email,
+        displayName,
+        role: roleOf(role) ?? 'viewer',
+        mode: mode ?? 'password',
+        expiresInHours: expiresInHours ?? 168,
+      })
     },
   }),
 )
@@ -82,17 +89,22 @@ const UpdateUserInput = builder.inputType('UpdateUserInput', {
 builder.mutationField('updateUser', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: UserPayload,
-    description: 'Changes somebody\'s account. The owner, and one\'s own role and activity, are out of reach.',
+    description: "Changes somebody's account. The owner, and one's own role and activity, are out of reach.",
     args: { input: t.arg({ type: UpdateUserInput, required: true, description: 'What to change.' }) },
-    resolve: async (_root, { input: { id, role, ...rest } }, context) => ({ user: await updateUser(context, id.id, { ...rest, role: roleOf(role) }) }),
+    resolve: async (_root, { input: { id, role, ...rest } }, context) => ({
+      user: await updateUser(context, id.id, { ...rest, role: roleOf(role) }),
+    }),
   }),
 )
 
-const DeleteUserInput = builder.inputType('DeleteUserInput', { description: 'The account to delete.', fields: (t) => ({ id: t.globalID({ required: true, description: 'Whose account.' }) }) })
+const DeleteUserInput = builder.inputType('DeleteUserInput', {
+  description: 'The account to delete.',
+  fields: (t) => ({ id: t.globalID({ required: true, description: 'Whose account.' }) }),
+})
 
 builder.mutationField('deleteUser', (t) =>
   t.withAuth({ scope: 'admin' }).boolean({
-    description: 'Deletes somebody\'s account; what they published stays. Always true.',
+    description: "Deletes somebody's account; what they published stays. Always true.",
     args: { input: t.arg({ type: DeleteUserInput, required: true, description: 'Which one.' }) },
     resolve: async (_root, { input }, context) => {
       await deleteUser(context, input.id.id)
@@ -113,7 +125,10 @@ const ResetPasswordPayload = builder.objectRef<{ user: PublicUser; generatedPass
   description: 'An account whose password must be changed at the next login.',
   fields: (t) => ({
     user: t.expose('user', { type: UserRef, description: 'The account.' }),
-    generatedPassword: t.exposeString('generatedPassword', { nullable: true, description: 'The made-up password, shown this once; null when you gave one.' }),
+    generatedPassword: t.exposeString('generatedPassword', {
+      nullable: true,
+      description: 'The made-up password, shown this once; null when you gave one.',
+    }),
   }),
 })
 
@@ -128,7 +143,13 @@ builder.mutationField('resetPassword', (t) =>
 
 const TransferOwnershipInput = builder.inputType('TransferOwnershipInput', {
   description: 'Who shall own the server.',
-  fields: (t) => ({ email: t.string({ required: true, description: 'E-mail address of an active administrator.', validate: z.string().max(254, 'must be at most 254 characters long') }) }),
+  fields: (t) => ({
+    email: t.string({
+      required: true,
+      description: 'E-mail address of an active administrator.',
+      validate: z.string().max(254, 'must be at most 254 characters long'),
+    }),
+  }),
 })
 
 const TransferOwnershipPayload = builder.objectRef<{ owner: PublicUser; previousOwner: PublicUser }>('TransferOwnershipPayload').implement({

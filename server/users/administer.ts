@@ -14,7 +14,13 @@ import { acceptPassword, hashPassword } from './password.ts'
 
 export type AssignableRole = Exclude<Role, 'owner'>
 export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
-export type CreatedUser = { user: User; mode: NewUser['mode']; generatedPassword: string | null; inviteUrl: string | null; inviteExpiresInHours: number | null }
+export type CreatedUser = {
+  user: User
+  mode: NewUser['mode']
+  generatedPassword: string | null
+  inviteUrl: string | null
+  inviteExpiresInHours: number | null
+}
 
 /**
  * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows (interface §4.7).
@@ -26,10 +32,27 @@ export async function createUser({ em, viewer, config, ip, now }: SignedInContex
   const passwordHash = generatedPassword && (await hashPassword(generatedPassword, config.BCRYPT_COST))
   try {
     return await em.transactional(async (inner) => {
-      const user = inner.create(User, { email, emailKey: emailKey(email), displayName, role, passwordHash, mustChangePassword: mode === 'password', createdAt: now() })
-      audit(inner, { kind: 'user.created', actor: viewer, user, summary: `${viewer.displayName} made an account for ${displayName} (${role})`, ip })
+      const user = inner.create(User, {
+        email,
+        emailKey: emailKey(email),
+        displayName,
+        role,
+        passwordHash,
+        mustChangePassword: mode === 'password',
+        createdAt: now(),
+      })
+      audit(inner, {
+        kind: 'user.created',
+        actor: viewer,
+        user,
+        summary: `${viewer.displayName} made an account for ${displayName} (${role})`,
+        ip,
+      })
       await inner.flush()
-      const inviteUrl = mode === 'invite' ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl: config.SERVER_URL, ip, now: now() }) : null
+      const inviteUrl =
+        mode === 'invite'
+          ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl: config.SERVER_URL, ip, now: now() })
+          : null
       return { user, mode, generatedPassword, inviteUrl, inviteExpiresInHours: inviteUrl === null ? null : expiresInHours }
     })
   } catch (error) {
@@ -38,7 +61,11 @@ export async function createUser({ em, viewer, config, ip, now }: SignedInContex
   }
 }
 
-export type UserChanges = { role?: AssignableRole | null | undefined; displayName?: string | null | undefined; isActive?: boolean | null | undefined }
+export type UserChanges = {
+  role?: AssignableRole | null | undefined
+  displayName?: string | null | undefined
+  isActive?: boolean | null | undefined
+}
 
 /**
  * Changes somebody's role, name or whether they may sign in; what is left out stays. Disabling ends their sessions; tokens answer 401
@@ -47,15 +74,26 @@ export type UserChanges = { role?: AssignableRole | null | undefined; displayNam
  */
 export async function updateUser({ em, viewer, ip }: SignedInContext, id: string, changes: UserChanges): Promise<User> {
   const { role, displayName, isActive } = changes
-  if (id === viewer.id && (role != null || isActive != null)) throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
+  if (id === viewer.id && (role != null || isActive != null))
+    throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
-    const told = [role != null && role !== user.role && `role ${role}`, displayName != null && displayName !== user.displayName && `name ${displayName}`, isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled')].filter(Boolean)
+    const told = [
+      role != null && role !== user.role && `role ${role}`,
+      displayName != null && displayName !== user.displayName && `name ${displayName}`,
+      isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled'),
+    ].filter(Boolean)
     if (told.length === 0) return
     const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await cutOff(inner, id)
-    audit(inner, { kind: 'user.updated', actor: viewer, user: { id }, summary: `${viewer.displayName} changed ${user.displayName}: ${told.join(', ')}`, ip })
+    audit(inner, {
+      kind: 'user.updated',
+      actor: viewer,
+      user: { id },
+      summary: `${viewer.displayName} changed ${user.displayName}: ${told.join(', ')}`,
+      ip,
+    })
   })
   return em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
 }
@@ -64,7 +102,11 @@ export async function updateUser({ em, viewer, ip }: SignedInContext, id: string
  * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another (interface §4.7).
  * @throws ApiError NotFound, InsufficientPermissions for the owner, InvalidInput.
  */
-export async function resetPassword({ em, viewer, config, ip }: SignedInContext, id: string, given?: string | null): Promise<{ user: User; generatedPassword: string | null }> {
+export async function resetPassword(
+  { em, viewer, config, ip }: SignedInContext,
+  id: string,
+  given?: string | null,
+): Promise<{ user: User; generatedPassword: string | null }> {
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null
   const password = generatedPassword ?? (await acceptPassword(given ?? '', user, config.PASSWORD_MIN_LENGTH))
@@ -72,7 +114,13 @@ export async function resetPassword({ em, viewer, config, ip }: SignedInContext,
   await em.transactional(async (inner) => {
     await changeUnlessOwner(inner, id, { passwordHash, mustChangePassword: true })
     await cutOff(inner, id)
-    audit(inner, { kind: 'user.password_reset', actor: viewer, user, summary: `${viewer.displayName} reset the password of ${user.displayName}`, ip })
+    audit(inner, {
+      kind: 'user.password_reset',
+      actor: viewer,
+      user,
+      summary: `${viewer.displayName} reset the password of ${user.displayName}`,
+      ip,
+    })
   })
   return { user: await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true }), generatedPassword }
 }

@@ -19,15 +19,26 @@ export async function deleteUser({ em, viewer, ip }: SignedInContext, id: string
     const user = await inner.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
     await editable(inner, id)
     const orphans = await onlyUploaderOf(inner, id)
-    if (orphans.length) throw conflict(`${user.displayName} is the only uploader of ${orphans.join(', ')}. Add another uploader to each first.`)
-    audit(inner, { kind: 'user.deleted', actor: viewer, user, summary: `${viewer.displayName} deleted the account of ${user.displayName}`, ip })
+    if (orphans.length)
+      throw conflict(`${user.displayName} is the only uploader of ${orphans.join(', ')}. Add another uploader to each first.`)
+    audit(inner, {
+      kind: 'user.deleted',
+      actor: viewer,
+      user,
+      summary: `${viewer.displayName} deleted the account of ${user.displayName}`,
+      ip,
+    })
     inner.remove(user)
   })
 }
 
 /** Names of the packages that would be left without anybody; their rows stay locked. */
 async function onlyUploaderOf(em: EntityManager, userId: string): Promise<string[]> {
-  const uploads = await em.find(PackageUploader, { user: userId }, { populate: ['package'], lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { package: { name: 'asc' } } })
+  const uploads = await em.find(
+    PackageUploader,
+    { user: userId },
+    { populate: ['package'], lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { package: { name: 'asc' } } },
+  )
   if (uploads.length === 0) return []
   const shared = await em.find(PackageUploader, { package: { $in: uploads.map((upload) => upload.package.id) }, user: { $ne: userId } })
   const kept = new Set(shared.map((upload) => upload.package.id))

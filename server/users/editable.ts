@@ -17,6 +17,10 @@ export async function editable(em: EntityManager, id: string): Promise<Loaded<Us
 const untouchableOwner = () => insufficientPermissions('The owner cannot be changed here. Transfer the ownership first.')
 
 /** Changes columns of somebody; the condition is in the statement, so that a transfer of ownership a moment ago is not overwritten. */
-export async function changeUnlessOwner(em: EntityManager, id: string, columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive' | 'passwordHash' | 'mustChangePassword'>>): Promise<void> {
+export async function changeUnlessOwner(
+  em: EntityManager,
+  id: string,
+  columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive' | 'passwordHash' | 'mustChangePassword'>>,
+): Promise<void> {
   if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) === 0) throw untouchableOwner()
 }

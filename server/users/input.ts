@@ -8,7 +8,12 @@ const noControl = /^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-
 
 /** A name for people to read: one line, without control or direction characters. */
 export const label = (most: number) =>
-  z.string().trim().min(1, 'must not be empty').max(most, `must be at most ${most} characters long`).regex(noControl, 'must not contain control characters')
+  z
+    .string()
+    .trim()
+    .min(1, 'must not be empty')
+    .max(most, `must be at most ${most} characters long`)
+    .regex(noControl, 'must not contain control characters')
 
 /** A person's name. */
 export const displayName = label(100)

@@ -22,7 +22,10 @@ builder.queryField('users', (t) =>
         email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.' }),
         role: t.arg({ type: RoleEnum, description: 'Only people with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
-        idleSince: t.arg({ type: 'DateTime', description: 'Only people who have not signed in since; who never did counts from when the account was made.' }),
+        idleSince: t.arg({
+          type: 'DateTime',
+          description: 'Only people who have not signed in since; who never did counts from when the account was made.',
+        }),
         orderBy: t.arg({ type: UserOrderEnum, description: 'Order; CREATED when left out.' }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.' }),
       },

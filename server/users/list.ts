@@ -11,7 +11,13 @@ export type UserFilter = {
   idleSince?: Date | null | undefined
 }
 export type UserOrder = 'created' | 'email'
-type Page = { first?: number | null | undefined; after?: string | null | undefined; last?: number | null | undefined; before?: string | null | undefined; offset?: number | null | undefined }
+type Page = {
+  first?: number | null | undefined
+  after?: string | null | undefined
+  last?: number | null | undefined
+  before?: string | null | undefined
+  offset?: number | null | undefined
+}
 
 /**
  * People as a connection, in an order that no two share: by when they came (UUIDv7 ids grow with time), newest first, or by e-mail.
@@ -22,7 +28,8 @@ export function listUsers(em: EntityManager, filter: UserFilter, order: UserOrde
   if (page.offset) return pageByOffset(em, where, order, page, page.offset)
   return pageByKey(page, {
     keyOf: (user: User) => keyOf(user, order),
-    load: (limit, after) => em.find(User, { $and: [where, afterKey(order, after)] }, { ...sorting(order), limit, populate: ['passwordHash'] }),
+    load: (limit, after) =>
+      em.find(User, { $and: [where, afterKey(order, after)] }, { ...sorting(order), limit, populate: ['passwordHash'] }),
     count: () => em.count(User, where),
   })
 }
@@ -37,7 +44,8 @@ async function pageByOffset(em: EntityManager, where: FilterQuery<User>, order: 
 }
 
 const keyOf = (user: User, order: UserOrder): string => (order === 'email' ? user.emailKey : user.id)
-const sorting = (order: UserOrder) => (order === 'email' ? ({ orderBy: { emailKey: 'asc' } } as const) : ({ orderBy: { id: 'desc' } } as const))
+const sorting = (order: UserOrder) =>
+  order === 'email' ? ({ orderBy: { emailKey: 'asc' } } as const) : ({ orderBy: { id: 'desc' } } as const)
 
 function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User> {
   if (after === undefined) return {}
@@ -46,7 +54,8 @@ function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User
 
 function conditions({ email, role, status, idleSince }: UserFilter): FilterQuery<User> {
   const all: FilterQuery<User>[] = []
-  if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [`%${email.toLowerCase().replace(/[!%_]/g, '!$&')}%`])]: [] })
+  if (email)
+    all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [`%${email.toLowerCase().replace(/[!%_]/g, '!$&')}%`])]: [] })
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
   if (status === 'invited') all.push({ isActive: true, passwordHash: null })

@@ -12,20 +12,29 @@ import { emailKey } from './input.ts'
 export async function transferOwnership({ em, viewer, ip }: SignedInContext, email: string): Promise<{ owner: User; previousOwner: User }> {
   const target = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!target) throw notFound('There is no user with this e-mail address.')
-  if (target.role !== 'admin' || !target.isActive || !target.passwordHash) throw conflict(`${target.displayName} must be an active administrator first.`)
+  if (target.role !== 'admin' || !target.isActive || !target.passwordHash)
+    throw conflict(`${target.displayName} must be an active administrator first.`)
   try {
     await em.transactional(async (inner) => {
       // Both conditions are in the statements: of two transfers at once, or a transfer and a demotion, one fails whole.
       const left = await inner.nativeUpdate(User, { id: viewer.id, role: 'owner' }, { role: 'admin' })
       const taken = left && (await inner.nativeUpdate(User, { id: target.id, role: 'admin', isActive: true }, { role: 'owner' }))
       if (!taken) throw justChanged()
-      audit(inner, { kind: 'owner.transferred', actor: viewer, user: target, summary: `${viewer.displayName} made ${target.displayName} the owner`, ip })
+      audit(inner, {
+        kind: 'owner.transferred',
+        actor: viewer,
+        user: target,
+        summary: `${viewer.displayName} made ${target.displayName} the owner`,
+        ip,
+      })
     })
   } catch (error) {
     if (error instanceof UniqueConstraintViolationException) throw justChanged()
     throw error
   }
-  const [owner, previousOwner] = await Promise.all([target.id, viewer.id].map((id) => em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })))
+  const [owner, previousOwner] = await Promise.all(
+    [target.id, viewer.id].map((id) => em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })),
+  )
   return { owner: owner as User, previousOwner: previousOwner as User }
 }
 

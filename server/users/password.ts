@@ -6,7 +6,12 @@ import { invalidInput } from '../errors.ts'
  * (bcrypt reads no further), not among the most common ones, not the person's own e-mail address or name.
  * @throws ApiError InvalidInput with `field`.
  */
-export async function acceptPassword(given: string, person: { email: string; displayName: string }, minLength: number, field = 'password'): Promise<string> {
+export async function acceptPassword(
+  given: string,
+  person: { email: string; displayName: string },
+  minLength: number,
+  field = 'password',
+): Promise<string> {
   const password = given.normalize('NFC')
   if ([...password].length < minLength) throw invalidInput(`${field}: must be at least ${minLength} characters long.`, field)
   if (Buffer.byteLength(password) > 72) throw invalidInput(`${field}: must be at most 72 bytes long.`, field)

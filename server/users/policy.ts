@@ -27,7 +27,8 @@ const scopesOfRole: Record<Role, readonly Scope[]> = {
 export const allowedScopes = (role: Role): readonly Scope[] => scopesOfRole[role]
 
 /** Scopes with those they include: `admin` includes `write`, `write` includes `read`. */
-export const includedScopes = (held: readonly Scope[]): Scope[] => scopes.slice(0, Math.max(-1, ...held.map((scope) => scopes.indexOf(scope))) + 1)
+export const includedScopes = (held: readonly Scope[]): Scope[] =>
+  scopes.slice(0, Math.max(-1, ...held.map((scope) => scopes.indexOf(scope))) + 1)
 
 /** What a credential may do now: what it holds, within what its owner's role allows at this moment. */
 export function effectiveScopes(viewer: Viewer, credential: Credential): ReadonlySet<Scope> {

@@ -28,17 +28,25 @@ export const UserRef = builder.objectRef<PublicUser>('User')
 builder.node(UserRef, {
   description: 'A person with an account on this server.',
   id: { resolve: (user) => user.id },
-  loadOne: (id, { em, viewer, scopes }) => (viewer?.id === id ? viewer : scopes.has('admin') ? em.findOne(User, id, { populate: ['passwordHash'] }) : null),
+  loadOne: (id, { em, viewer, scopes }) =>
+    viewer?.id === id ? viewer : scopes.has('admin') ? em.findOne(User, id, { populate: ['passwordHash'] }) : null,
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `userId`.' }),
     email: t.exposeString('email', { description: 'Login name; unique without regard to case.' }),
     displayName: t.exposeString('displayName', { description: 'Name for people to read.' }),
     role: t.field({ type: RoleEnum, description: 'The role.', resolve: (user) => user.role }),
     isActive: t.exposeBoolean('isActive', { description: 'False when an administrator disabled the account.' }),
-    mustChangePassword: t.exposeBoolean('mustChangePassword', { description: 'Whether a new password must be chosen before anything else.' }),
+    mustChangePassword: t.exposeBoolean('mustChangePassword', {
+      description: 'Whether a new password must be chosen before anything else.',
+    }),
     status: t.field({ type: UserStatus, description: 'Where the account is in its life.', resolve: statusOf }),
     createdAt: t.field({ type: 'DateTime', description: 'When the account was made.', resolve: (user) => user.createdAt }),
-    lastLoginAt: t.field({ type: 'DateTime', nullable: true, description: 'When its owner last signed in with a password.', resolve: (user) => user.lastLoginAt ?? null }),
+    lastLoginAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When its owner last signed in with a password.',
+      resolve: (user) => user.lastLoginAt ?? null,
+    }),
   }),
 })
 

@@ -31,7 +31,7 @@ const database = await openDatabase({ DB_BACKEND: backend, SQLITE_PATH: join(dir
 try {
   const filled = await fillIndex(database, count)
   console.log(`${backend}, ${count} packages: indexing p50 ${at(filled, 0.5)} ms, p99 ${at(filled, 0.99)} ms, max ${at(filled, 1)} ms`)
-  if (backend === 'postgres') await database.fork().execute("vacuum analyze")
+  if (backend === 'postgres') await database.fork().execute('vacuum analyze')
   for (const [kind, list] of Object.entries(queries)) await measure(kind, list)
   await publishing(database)
 } finally {

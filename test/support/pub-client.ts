@@ -57,7 +57,9 @@ export class PubClient {
   /** Publishes; gives the message that the user sees. */
   async publish(archive: Buffer): Promise<string> {
     const { hostedUrl } = this.options
-    const { url, fields } = JSON.parse((await this.get(`${hostedUrl}/api/packages/versions/new`, { accept: mediaType })).body.toString()) as { url: string; fields: Record<string, string> }
+    const { url, fields } = JSON.parse(
+      (await this.get(`${hostedUrl}/api/packages/versions/new`, { accept: mediaType })).body.toString(),
+    ) as { url: string; fields: Record<string, string> }
     const location = await this.upload(url, fields, archive)
     const { success } = JSON.parse((await this.get(location, { accept: mediaType })).body.toString()) as { success: { message: string } }
     return success.message
@@ -94,7 +96,12 @@ export class PubClient {
     const outgoing = request(`${address}${url.slice(hostedUrl.length)}`, {
       method,
       agent: false,
-      headers: { 'user-agent': 'Dart pub 3.9.0', 'accept-encoding': 'gzip', ...(token && { authorization: `Bearer ${token}` }), ...headers },
+      headers: {
+        'user-agent': 'Dart pub 3.9.0',
+        'accept-encoding': 'gzip',
+        ...(token && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
     })
     return new Promise((resolve, reject) => {
       outgoing.on('error', reject)
@@ -109,23 +116,39 @@ export class PubClient {
   }
 }
 
-type PubVersion = { version: string; retracted?: boolean; archive_url: string; archive_sha256: string; pubspec: Record<string, unknown>; published: string }
+type PubVersion = {
+  version: string
+  retracted?: boolean
+  archive_url: string
+  archive_sha256: string
+  pubspec: Record<string, unknown>
+  published: string
+}
 
 const mediaType = 'application/vnd.pub.v2+json'
 
 /** One wrong type breaks the whole listing. */
 function check(name: string, { version, retracted, archive_url: url, archive_sha256: sha256, pubspec }: PubVersion): void {
   const fits =
-    pubspec.name === name && pubspec.version === version && typeof url === 'string' && /^[0-9a-f]{64}$/.test(sha256) && (retracted === undefined || typeof retracted === 'boolean')
+    pubspec.name === name &&
+    pubspec.version === version &&
+    typeof url === 'string' &&
+    /^[0-9a-f]{64}$/.test(sha256) &&
+    (retracted === undefined || typeof retracted === 'boolean')
   if (!fits) throw new PubFailure(200, `the entry of ${version} is malformed`)
 }
 
 /** A form as Dart's MultipartRequest writes it. */
 function form(fields: Record<string, string>, archive: Buffer): { body: Buffer; contentType: string } {
   const boundary = `dart-http-boundary-${randomBytes(25).toString('hex')}`
-  const parts = Object.entries(fields).map(([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`)
+  const parts = Object.entries(fields).map(
+    ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
+  )
   const file = `--${boundary}\r\ncontent-type: application/octet-stream\r\ncontent-disposition: form-data; name="file"; filename="package.tar.gz"\r\n\r\n`
-  return { body: Buffer.concat([Buffer.from(parts.join('') + file), archive, Buffer.from(`\r\n--${boundary}--\r\n`)]), contentType: `multipart/form-data; boundary=${boundary}` }
+  return {
+    body: Buffer.concat([Buffer.from(parts.join('') + file), archive, Buffer.from(`\r\n--${boundary}--\r\n`)]),
+    contentType: `multipart/form-data; boundary=${boundary}`,
+  }
 }
 
 /** The client reads the challenge of a 401 or 403, and the envelope of everything else. */

@@ -8,9 +8,9 @@ export async function publishArchive(actor: Actor, archive: Buffer): Promise<Ans
   return finish(actor, await upload(actor, archive))
 }
 
-/** Publishes a package made for the test; throws when that is refused. */
-export async function publish(actor: Actor, options: ArchiveOptions): Promise<Buffer> {
-  const archive = await packageArchive(options)
+/** Publishes a package made for the test, or a ready archive; gives the archive, and throws when it is refused. */
+export async function publish(actor: Actor, contents: ArchiveOptions | Buffer): Promise<Buffer> {
+  const archive = Buffer.isBuffer(contents) ? contents : await packageArchive(contents)
   const answer = await publishArchive(actor, archive)
   if (answer.status !== 200) throw new Error(`Cannot publish: ${JSON.stringify(answer.body)}`)
   return archive
@@ -32,7 +32,9 @@ export async function upload(actor: Actor, archive: Buffer): Promise<string> {
 }
 
 /** Sends the bytes of an upload as the whole body. */
-export const sendBytes = (actor: Actor, uploadId: string, archive: Buffer): Promise<Answer> => actor.post(`/api/packages/versions/upload?upload_id=${uploadId}`, archive, bytes)
+export const sendBytes = (actor: Actor, uploadId: string, archive: Buffer): Promise<Answer> =>
+  actor.post(`/api/packages/versions/upload?upload_id=${uploadId}`, archive, bytes)
 
 /** The last step. */
-export const finish = (actor: Actor, uploadId: string): Promise<Answer> => actor.get(`/api/packages/versions/newUploadFinish?upload_id=${uploadId}`)
+export const finish = (actor: Actor, uploadId: string): Promise<Answer> =>
+  actor.get(`/api/packages/versions/newUploadFinish?upload_id=${uploadId}`)

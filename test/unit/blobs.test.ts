@@ -115,7 +115,7 @@ describe('names', () => {
     async (sha256) => {
       await using blobs = await testBlobs()
       const calls = [() => blobs.open(sha256), () => blobs.read(sha256), () => blobs.remove(sha256), () => blobs.promote('one', sha256)]
-    for (const call of calls) await expect(call()).rejects.toThrow(RangeError)
+      for (const call of calls) await expect(call()).rejects.toThrow(RangeError)
     },
   )
 })

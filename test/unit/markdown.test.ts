@@ -2,15 +2,25 @@ import { describe, expect, it } from 'vitest'
 import { renderMarkdown } from '../../server/packages/markdown.ts'
 import { repositoryLinks } from '../../server/packages/repository-links.ts'
 
-const render = (source: string, repository: string | null = null, path = 'README.md') => renderMarkdown(source, repositoryLinks(repository, path)).trim()
+const render = (source: string, repository: string | null = null, path = 'README.md') =>
+  renderMarkdown(source, repositoryLinks(repository, path)).trim()
 
 describe('what a README may contain', () => {
   it.each([
     ['# Title', '<h1 id="doc-title">Title</h1>'],
     ['# A `b` C!\n\n# A b C', '<h1 id="doc-a-b-c">A <code>b</code> C!</h1>\n<h1 id="doc-a-b-c-1">A b C</h1>'],
-    ['| a |\n|--:|\n| 1 |', '<table>\n<thead>\n<tr>\n<th style="text-align:right">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td style="text-align:right">1</td>\n</tr>\n</tbody>\n</table>'],
-    ['- [x] done\n- [ ] open', '<ul>\n<li class="task"><input type="checkbox" disabled checked /> done</li>\n<li class="task"><input type="checkbox" disabled /> open</li>\n</ul>'],
-    ['~~gone~~ https://example.com', '<p><s>gone</s> <a href="https://example.com/" rel="nofollow ugc noopener">https://example.com</a></p>'],
+    [
+      '| a |\n|--:|\n| 1 |',
+      '<table>\n<thead>\n<tr>\n<th style="text-align:right">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td style="text-align:right">1</td>\n</tr>\n</tbody>\n</table>',
+    ],
+    [
+      '- [x] done\n- [ ] open',
+      '<ul>\n<li class="task"><input type="checkbox" disabled checked /> done</li>\n<li class="task"><input type="checkbox" disabled /> open</li>\n</ul>',
+    ],
+    [
+      '~~gone~~ https://example.com',
+      '<p><s>gone</s> <a href="https://example.com/" rel="nofollow ugc noopener">https://example.com</a></p>',
+    ],
     ['```dart\nvoid main() {}\n```', '<pre><code class="language-dart">void main() {}\n</code></pre>'],
     ['[up](#title)', '<p><a href="#doc-title">up</a></p>'],
     ['<details><summary>More</summary>text</details>', '<details><summary>More</summary>text</details>'],
@@ -91,7 +101,9 @@ describe('relative addresses', () => {
 
   it('of images lead to the raw file, and of a text in a folder start there', () => {
     expect(repositoryLinks(github, 'README.md')('shot.png', 'image')).toBe('https://github.com/acme/tools/raw/HEAD/shot.png')
-    expect(repositoryLinks(github, 'example/README.md')('shot.png', 'image')).toBe('https://github.com/acme/tools/raw/HEAD/example/shot.png')
+    expect(repositoryLinks(github, 'example/README.md')('shot.png', 'image')).toBe(
+      'https://github.com/acme/tools/raw/HEAD/example/shot.png',
+    )
     expect(render('![a](shot.png)', github)).toBe('<p><img alt="a" src="https://github.com/acme/tools/raw/HEAD/shot.png" /></p>')
     expect(render('[a](x.md) ![b](y.png)')).toBe('<p><a>a</a> </p>')
   })

@@ -20,4 +20,5 @@ export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record
 }
 
 /** "password: must not be empty" → "Password must not be empty". */
-const sentence = (message: string, field: string, label: string) => (message.startsWith(`${field}: `) ? `${label} ${message.slice(field.length + 2)}` : message)
+const sentence = (message: string, field: string, label: string) =>
+  message.startsWith(`${field}: `) ? `${label} ${message.slice(field.length + 2)}` : message

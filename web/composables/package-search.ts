@@ -6,7 +6,10 @@ import { useQueryParam } from './query-param.ts'
 
 export const pageSize = 20
 
-const sorts = { relevance: 'RELEVANCE', updated: 'UPDATED', created: 'CREATED', name: 'NAME' } as const satisfies Record<string, PackageSort>
+const sorts = { relevance: 'RELEVANCE', updated: 'UPDATED', created: 'CREATED', name: 'NAME' } as const satisfies Record<
+  string,
+  PackageSort
+>
 type SortName = keyof typeof sorts
 
 export const sortLabels: Record<SortName, string> = {

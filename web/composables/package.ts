@@ -48,5 +48,8 @@ export function useVersionDocument(kind: DocumentKind) {
 export function useInstallation() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(InstallationDocument, addressed)
-  return { ...state, version: computed(() => (addressed.value.exact ? data.value?.package?.version : data.value?.package?.latest) ?? undefined) }
+  return {
+    ...state,
+    version: computed(() => (addressed.value.exact ? data.value?.package?.version : data.value?.package?.latest) ?? undefined),
+  }
 }

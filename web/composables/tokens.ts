@@ -1,5 +1,12 @@
 import { computed } from 'vue'
-import { CreateTokenDocument, type Role, RevokeTokenDocument, TokensDocument, type TokenRowFragment, type TokenScope } from '../generated/graphql.ts'
+import {
+  CreateTokenDocument,
+  type Role,
+  RevokeTokenDocument,
+  TokensDocument,
+  type TokenRowFragment,
+  type TokenScope,
+} from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { useQueryParam } from './query-param.ts'
 
