@@ -1,10 +1,10 @@
 import { EnvelopArmor } from '@escape.tech/graphql-armor'
 import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
 import { type Context, createContext, guardChange } from './context.ts'
-import { ApiError, internalError, invalidInput, statusOf, unsupportedMediaType } from './errors.ts'
+import { ApiError, internalError, invalidInput, statusOf } from './errors.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { toApiError } from './rest/failures.ts'
@@ -13,11 +13,32 @@ import type { Services } from './services.ts'
 /** How much a query may be (decisions §7). */
 const limits = { depth: 12, cost: 5000, aliases: 30, bytes: 64 * 1024 }
 
-type Door = { request: FastifyRequest; reply: FastifyReply; caller: Context }
+type Door = { caller: Context }
 
 /** Serves `/graphql`: queries by POST, or by GET when they change nothing; GraphiQL for browsers, all of it from here. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
-  const path = `${new URL(services.config.SERVER_URL).pathname.replace(/\/$/, '')}/graphql`
+  const yoga = openYoga(services, schema)
+  await app.register(async (scope) => {
+    // Yoga parses the text itself; the server refuses what is too long or not JSON.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+    scope.route({
+      method: ['GET', 'POST'],
+      url: '/graphql',
+      bodyLimit: limits.bytes,
+      handler: async (request, reply) => {
+        const caller = await createContext(services, request, reply)
+        await services.limits.use('graphql', caller.credential?.id ?? addressKey(caller.ip))
+        const response = await yoga.fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })
+        for (const [name, value] of response.headers) reply.header(name, value)
+        if (response.headers.get('content-type')?.startsWith('text/html')) reply.header('content-security-policy', graphiqlPolicy)
+        return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
+      },
+    })
+  })
+}
+
+function openYoga(services: Services, schema: GraphQLSchema) {
   const armor = new EnvelopArmor({
     maxDepth: { n: limits.depth, flattenFragments: true },
     costLimit: { maxCost: limits.cost, objectCost: 1, scalarCost: 1, depthCostFactor: 1.1, flattenFragments: true },
@@ -26,9 +47,9 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     maxDirectives: { n: 30 },
     blockFieldSuggestion: { enabled: false },
   })
-  const yoga = createYoga<Door>({
+  return createYoga<Door>({
     schema,
-    graphqlEndpoint: path,
+    graphqlEndpoint: `${new URL(services.config.SERVER_URL).pathname.replace(/\/$/, '')}/graphql`,
     batching: false,
     cors: false,
     landingPage: false,
@@ -39,27 +60,16 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     context: ({ caller }) => caller,
     plugins: [...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
   })
-  await app.register(async (scope) => {
-    // Yoga reads the body itself; the server only refuses what is not JSON.
-    scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('application/json', { bodyLimit: limits.bytes }, (_request, payload, done) => done(null, payload))
-    scope.route({
-      method: ['GET', 'POST'],
-      url: '/graphql',
-      handler: async (request, reply) => {
-        const caller = await createContext(services, request, reply)
-        if (request.method === 'POST' && Number(request.headers['content-length'] ?? 0) > limits.bytes)
-          throw new ApiError('InvalidInput', `A query may be at most ${limits.bytes} bytes.`, { status: 413 })
-        if (request.method === 'POST' && !request.headers['content-type']?.startsWith('application/json'))
-          throw unsupportedMediaType('application/json')
-        await services.limits.use('graphql', caller.credential?.id ?? addressKey(caller.ip))
-        const response = await yoga.handleNodeRequestAndResponse(request.raw, reply.raw, { request, reply, caller })
-        for (const [name, value] of response.headers) reply.header(name, value)
-        if (response.headers.get('content-type')?.startsWith('text/html')) reply.header('content-security-policy', graphiqlPolicy)
-        return reply.code(response.status).send(response.body ? Buffer.from(await response.arrayBuffer()) : '')
-      },
-    })
-  })
+}
+
+/** The request as the fetch standard has it; a body was read already, as text. */
+function toFetch({ method, headers, body }: FastifyRequest): RequestInit {
+  const { accept, 'content-type': type } = headers
+  return {
+    method,
+    headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
+    ...(typeof body === 'string' && { body }),
+  }
 }
 
 // GraphiQL's own page carries one inline script and styles; it may talk to this server and to nobody else.
@@ -97,9 +107,10 @@ function refuseIntrospection({ name }: FieldNode): void {
 
 /** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too. */
 const answerErrors: Plugin<Door & Context> = {
-  onResultProcess({ result, setResult }) {
+  onResultProcess(event) {
+    const { result } = event
     if (!('errors' in result) || !result.errors) return
-    setResult({ ...result, errors: (result.errors as GraphQLError[]).map(coded) })
+    event.setResult({ ...result, errors: (result.errors as GraphQLError[]).map(coded) })
   },
 }
 

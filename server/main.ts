@@ -54,6 +54,6 @@ function configOrExit(): Config {
     if (!(error instanceof ConfigError)) throw error
     process.stderr.write(`${error.problems.join('\n')}\n`)
     // EX_CONFIG of sysexits.h.
-    process.exit(78)
+    return process.exit(78)
   }
 }

@@ -64,7 +64,7 @@ it('changes a password, ends every session, and leaves the tokens', async () => 
   expect(change).toMatchObject({ status: 200, body: { status: 'ok' }, cookies: [{ value: '' }, { value: '' }] })
   for (const browser of [one, other]) expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
   expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
-  await expect(alice.session()).rejects.toThrow()
+  await expect(alice.session()).rejects.toThrow('Cannot sign in')
   expect(await (await alice.session('battery staple')).get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 

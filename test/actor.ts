@@ -8,10 +8,11 @@ type Options = { headers?: Record<string, string>; ip?: string }
 export type Answer = {
   status: number
   headers: LightMyRequestResponse['headers']
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests compare it with what they expect
   body: any
   raw: Buffer
   cookies: LightMyRequestResponse['cookies']
-} // oxlint-disable-line typescript/no-explicit-any -- tests compare it with what they expect
+}
 
 /** Somebody who sends requests: with a token, with a session's cookies, or with nothing. */
 export class Actor {
@@ -88,6 +89,9 @@ export class Actor {
 
 function readAnswer(response: LightMyRequestResponse): Answer {
   const { statusCode, headers, rawPayload, cookies } = response
-  const isJson = /\bjson\b/.test(String(headers['content-type'] ?? '')) && !headers['content-encoding']
+  const isJson = /\bjson\b/.test(headers['content-type'] ?? '') && !headers['content-encoding']
   return { status: statusCode, headers, body: isJson && response.body ? response.json() : response.body, raw: rawPayload, cookies }
 }
+
+/** The statuses of several answers, in order of size: for requests that race. */
+export const statuses = (answers: Answer[]): number[] => answers.map(({ status }) => status).toSorted((a, b) => a - b)

@@ -16,7 +16,7 @@ it('speaks GraphQL over HTTP as the specification wants', async () => {
   const audits = serverAudits({
     url,
     fetchFn: (input: string, init: RequestInit = {}) =>
-      fetch(input, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } }),
+      fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), authorization: `Bearer ${token}` } }),
   })
   const results = await Promise.all(audits.map((audit) => audit.fn()))
   expect(results.length).toBeGreaterThan(50)
@@ -31,7 +31,7 @@ it('describes every type, field, argument and value', () => {
   const lines = printedSchema().split('\n')
   const bare = lines.filter(
     (line, index) =>
-      /^(type|input|enum|scalar|interface) |^ {2}\w+[(:]|^ {4}\w+:|^ {2}[A-Z_]+$/.test(line) && !/"""$/.test(lines[index - 1] ?? ''),
+      /^(type|input|enum|scalar|interface) |^ {2}\w+[(:]|^ {4}\w+:|^ {2}[A-Z_]+$/.test(line) && !lines[index - 1]?.endsWith('"""'),
   )
   expect(bare).toEqual([])
 })
@@ -88,7 +88,7 @@ it('refuses queries that are too deep, too dear, too long, or too many at once',
   expect(await alice.graphql(`{ server { version } } # ${'x'.repeat(70_000)}`)).toMatchObject({ status: 413 })
   expect((await alice.post('/graphql', [{ query: '{ server { version } }' }, { query: '{ server { version } }' }])).status).toBe(400)
   expect((await app.anonymous.graphql('{ __schema { types { name } } }')).body.errors[0].extensions.code).toBe('InvalidInput')
-  expect((await alice.graphql('{ __schema { types { name } } }')).body.data.__schema.types.length).toBeGreaterThan(10)
+  expect((await alice.graphql('{ all: __schema { types { name } } }')).body.data.all.types.length).toBeGreaterThan(10)
 })
 
 it('changes nothing by GET', async () => {

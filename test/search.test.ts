@@ -34,7 +34,7 @@ it('finds by name first, then by description, then by readme', async () => {
   const found = await alice.get('/api/search?q=http')
   expect(found).toMatchObject({ status: 200, body: { page: 1, pageSize: 50, totalCount: 5, totalPages: 1 } })
   expect(names(found)[0]).toBe('http')
-  expect(names(found).slice(1, 3).sort()).toEqual(['http2', 'http_parser'])
+  expect(names(found).slice(1, 3).toSorted()).toEqual(['http2', 'http_parser'])
   expect(names(found).slice(3)).toEqual(['dio', 'colours'])
   expect(names(await alice.get('/api/search?q=palette'))).toEqual(['colours'])
   expect(names(await alice.get('/api/search?q=nothing%20like%20this'))).toEqual([])

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { announceSetupCode } from '../server/setup/service.ts'
+import { statuses } from './actor.ts'
 import { testApp, type TestApp } from './app.ts'
 
 const account = { email: 'Ada@Example.com', displayName: 'Ada', password: 'a fine password' }
@@ -139,6 +140,6 @@ it('never makes two owners of two completions at once', async () => {
     app.anonymous.post('/api/setup/complete', account),
     app.anonymous.post('/api/setup/complete', { ...account, email: 'bob@example.com' }),
   ])
-  expect(both.map(({ status }) => status).sort()).toEqual([201, 404])
+  expect(statuses(both)).toEqual([201, 404])
   expect(await app.services.database.reads.all('select id from users')).toHaveLength(1)
 })

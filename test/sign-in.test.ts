@@ -3,6 +3,8 @@ import { testApp } from './app.ts'
 
 const login = (email: string, password = 'correct horse') => ({ email, password })
 
+const days = (count: number) => new Date(Date.UTC(2026, 0, 1) + count * 86_400_000)
+
 it('signs in with e-mail and password, and out again', async () => {
   await using app = await testApp()
   const alice = await app.member({ displayName: 'Alice' })
@@ -120,7 +122,6 @@ it('counts an IPv6 address as its whole /64', async () => {
 it('lets a session go stale after 7 days without use, and die after 30', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
-  const days = (count: number) => new Date(Date.UTC(2026, 0, 1) + count * 86_400_000)
   const browser = await alice.session()
   app.clock.now = days(6.9)
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })

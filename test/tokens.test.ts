@@ -16,7 +16,7 @@ it('shows the secret once, in the answer that made it', async () => {
   const alice = await app.member()
   const made = await alice.post('/api/auth/keys', { name: 'laptop', expiresInDays: 30 })
   expect(made.status).toBe(201)
-  expect(Object.keys(made.body).sort()).toEqual(['createdAt', 'expiresAt', 'id', 'name', 'prefix', 'scopes', 'secret'])
+  expect(Object.keys(made.body).toSorted()).toEqual(['createdAt', 'expiresAt', 'id', 'name', 'prefix', 'scopes', 'secret'])
   expect(made.body).toMatchObject({
     name: 'laptop',
     secret: expect.stringMatching(/^svc_pat_[0-9A-Za-z]{38}$/),

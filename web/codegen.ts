@@ -16,7 +16,9 @@ export function typedOperations(): Plugin {
     buildStart: generate,
     configureServer({ watcher }) {
       watcher.add(schemaFile)
-      watcher.on('change', (file) => file.endsWith('.graphql') && generate().catch(console.error))
+      watcher.on('change', (file) => {
+        if (file.endsWith('.graphql')) generate().catch(console.error)
+      })
     },
   }
 }

@@ -1,6 +1,7 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { validate as isUuid } from 'uuid'
+import { pageByKey } from '../connections.ts'
 import { invalidInput } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
@@ -23,41 +24,58 @@ export type AuditFilter = {
   olderThan?: string | null | undefined
 }
 
-export type AuditCondition = FilterQuery<AuditEntry>
+type Condition = FilterQuery<AuditEntry>
 
 /**
- * The condition that a filter stands for. Somebody whom the e-mail address does not find has done nothing; deleted people are found by id.
+ * The audit log as a connection, newest first.
  * @throws ApiError InvalidInput for what cannot be a kind or an id.
  */
-export async function auditCondition(em: EntityManager, filter: AuditFilter): Promise<AuditCondition> {
+export async function listAuditEntries(em: EntityManager, filter: AuditFilter, page: Parameters<typeof pageByKey>[0]) {
+  const where = await conditionOf(em, filter)
+  return pageByKey(page, {
+    keyOf: (entry: AuditEntry) => entry.id,
+    load: (limit, after) => load(em, where, limit, after === undefined ? after : known(after)),
+    count: () => em.count(AuditEntry, where),
+  })
+}
+
+/**
+ * The same entries in batches, however many there are. `fork` makes the entity manager of a batch, so that none is kept.
+ * @throws ApiError as `listAuditEntries`, at once.
+ */
+export async function batchAuditEntries(fork: () => EntityManager, filter: AuditFilter, size = 500): Promise<AsyncIterable<AuditEntry[]>> {
+  const where = await conditionOf(fork(), filter)
+  return (async function* batches() {
+    let batch: AuditEntry[] = []
+    do {
+      batch = await load(fork(), where, size, batch.at(-1)?.id)
+      yield batch
+    } while (batch.length === size)
+  })()
+}
+
+/** Up to `limit` entries after the one with this id. Ids grow with time. */
+function load(em: EntityManager, where: Condition, limit: number, after: string | undefined): Promise<AuditEntry[]> {
+  return em.find(AuditEntry, { $and: [where, after === undefined ? {} : { id: { $lt: after } }] }, { orderBy: { id: 'desc' }, limit })
+}
+
+async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
   const { kind, actor, user, package: name, from, to, olderThan } = filter
-  if (olderThan != null && !isUuid(olderThan)) throw invalidInput('There is no audit entry with this id to go on from.', 'olderThan')
-  const all: AuditCondition[] = []
+  const all: Condition[] = []
   if (kind) all.push({ kind: ofKind(kind) })
   if (actor) all.push({ actorId: await idOf(em, actor) })
   if (user) all.push({ userId: await idOf(em, user) })
   if (name) all.push({ package: name })
   if (from) all.push({ createdAt: { $gte: from } })
   if (to) all.push({ createdAt: { $lt: to } })
-  if (olderThan) all.push({ id: { $lt: olderThan } })
+  if (olderThan) all.push({ id: { $lt: known(olderThan) } })
   return all.length ? { $and: all } : {}
 }
 
-/** Up to `limit` entries, newest first; ids grow with time. `after` is the id of the last one of the page before. */
-export function listAuditEntries(
-  em: EntityManager,
-  where: AuditCondition,
-  page: { limit: number; after?: string | undefined },
-): Promise<AuditEntry[]> {
-  return em.find(
-    AuditEntry,
-    { $and: [where, page.after ? { id: { $lt: page.after } } : {}] },
-    { orderBy: { id: 'desc' }, limit: page.limit },
-  )
+function known(id: string): string {
+  if (isUuid(id)) return id.toLowerCase()
+  throw invalidInput('There is no audit entry with this id, so none is older.')
 }
-
-/** How many entries there are. */
-export const countAuditEntries = (em: EntityManager, where: AuditCondition): Promise<number> => em.count(AuditEntry, where)
 
 function ofKind(kind: string) {
   if (!/^[a-z]+\.[a-z_]*$/.test(kind))
@@ -65,7 +83,7 @@ function ofKind(kind: string) {
   return kind.endsWith('.') ? { $like: `${kind}%` } : kind
 }
 
-/** Nobody has the nil id, so an unknown address finds nothing. */
+/** Nobody has it, so an address that nobody has finds nothing. */
 const nobody = '00000000-0000-0000-0000-000000000000'
 
 async function idOf(em: EntityManager, person: string): Promise<string> {

@@ -1,8 +1,7 @@
 import { builder } from '../builder.ts'
-import { pageByKey } from '../connections.ts'
 import { UserRef } from '../users/schema.ts'
 import { AuditEntry } from './entity.ts'
-import { auditCondition, countAuditEntries, listAuditEntries } from './list.ts'
+import { listAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'
 
 export const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry')
@@ -66,14 +65,7 @@ builder.queryField('auditEntries', (t) =>
         to: t.arg({ type: 'DateTime', description: 'Before this moment.' }),
         olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
       },
-      resolve: async (_root, args, { em }) => {
-        const where = await auditCondition(em, args)
-        return pageByKey(args, {
-          keyOf: (entry: AuditEntry) => entry.id,
-          load: (limit, after) => listAuditEntries(em, where, { limit, after }),
-          count: () => countAuditEntries(em, where),
-        })
-      },
+      resolve: (_root, args, { em }) => listAuditEntries(em, args, args),
     },
     { description: 'A page of the audit log.' },
     { description: 'An entry in a page.' },

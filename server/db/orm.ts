@@ -35,7 +35,7 @@ export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: strin
       await orm.close(true)
       unlock()
     }
-    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork() as EntityManager, close }
+    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), close }
   } catch (error) {
     await orm.close(true)
     unlock()
@@ -55,11 +55,11 @@ async function openSqlite(path: string, onQuery?: (sql: string) => void): Promis
   const orm = await MikroORM.init({ ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: path })
   const native: NativeSqlite = await orm.em.getConnection().getNativeClient()
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 5000']) native.pragma(pragma)
-  return orm as unknown as MikroORM
+  return orm
 }
 
 async function openPostgres(url: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql')
   const orm = await MikroORM.init({ ...commonOptions('postgres'), ...logging(onQuery), entities, clientUrl: url, pool: { max: 10 } })
-  return orm as unknown as MikroORM
+  return orm
 }

@@ -1,5 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
-import { Pool, type QueryResultRow } from 'pg'
+import { Pool, type QueryResult, type QueryResultRow } from 'pg'
 import type { DatabaseConfig } from './options.ts'
 
 type Parameter = string | number | null
@@ -24,7 +24,7 @@ export function openReads(config: DatabaseConfig, onQuery?: (sql: string) => voi
     return (await source.rows(sql, parameters)) as Row[]
   }
   const get: Reads['get'] = async (sql, ...parameters) => (await all(sql, ...parameters))[0] as never
-  return { get, all, close: source.close, ...(source.pool && { pool: source.pool }) }
+  return { get, all, close: () => source.close(), ...(source.pool && { pool: source.pool }) }
 }
 
 /** A moment as either database hands it to plain SQL. */
@@ -59,7 +59,8 @@ function postgresReads(url: string): Source {
         let position = 0
         prepared.set(sql, (statement = { name: `read_${prepared.size}`, text: sql.replaceAll('?', () => `$${++position}`) }))
       }
-      return (await pool.query({ ...statement, values })).rows
+      const result: QueryResult<QueryResultRow> = await pool.query({ ...statement, values })
+      return result.rows
     },
     pool,
     close: () => pool.end(),

@@ -16,6 +16,15 @@ export function acceptsGzip(request: FastifyRequest): boolean {
   return (codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? 0) > 0
 }
 
+/** Whether the client would rather have this media type than JSON (RFC 9110 §12.5.1): it must be named, and weigh more. */
+export function prefers(request: FastifyRequest, type: string): boolean {
+  const accepted = request.headers.accept
+  if (accepted === undefined) return false
+  const types = new Map(accepted.toLowerCase().split(',').map(coding))
+  const json = types.get('application/json') ?? types.get('application/*') ?? 0
+  return (types.get(type) ?? 0) > json
+}
+
 /** Ends an answer after its headers: for HEAD and 304. Without a stream, a HEAD route would claim that the length is zero. */
 export function sendHeadersOnly(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return request.method === 'HEAD' ? reply.send(Readable.from([])) : reply.send()

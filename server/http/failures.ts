@@ -8,7 +8,7 @@ export const bodyLimit = 1024 * 1024
 
 /** Answers with an error in the service's envelope; what is not ours to tell is logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const failure = known(error) ?? masked(log, error, request)
+  const failure = known(error, request) ?? masked(log, error, request)
   if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenge(failure.message))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
   return reply
@@ -39,10 +39,10 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
   )
 }
 
-function known(error: unknown): ApiError | null {
+function known(error: unknown, request: FastifyRequest): ApiError | null {
   if (error instanceof ApiError) return error
   const { code, statusCode, message } = error as Partial<FastifyError>
-  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(bodyLimit)
+  if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request.routeOptions.bodyLimit ?? bodyLimit)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType('application/json')
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return invalidInput('The body is empty; send a JSON object.')
   if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return notFound('There is nothing at this address.')

@@ -6,7 +6,7 @@ import type { Log } from '../http/log.ts'
  */
 export function regularly(name: string, intervalMs: number, log: Log, work: () => Promise<unknown>): () => void {
   let busy = false
-  const timer = setInterval(async () => {
+  const turn = async () => {
     if (busy) return
     busy = true
     try {
@@ -16,7 +16,8 @@ export function regularly(name: string, intervalMs: number, log: Log, work: () =
     } finally {
       busy = false
     }
-  }, intervalMs)
+  }
+  const timer = setInterval(() => void turn(), intervalMs)
   timer.unref()
   return () => clearInterval(timer)
 }

@@ -19,7 +19,7 @@ async function main() {
   if (!isCapable()) return run(nodePath(), ['--env-file-if-exists=.env', 'server/main.ts'], { NODE_COMPILE_CACHE: cache })
   if (existsSync('.env')) process.loadEnvFile('.env') // variables that are set already win
   module.enableCompileCache(cache) // keeps the stripped TypeScript
-  return void (await import('../main.ts'))
+  await import('../main.ts')
 }
 
 /**

@@ -6,9 +6,9 @@ export type OauthErrorCode =
   | 'invalid_scope'
   | 'unsupported_grant_type'
   | 'unsupported_response_type'
-  | 'access_denied'
+  | 'temporarily_unavailable'
 
-/** A fault in the words of RFC 6749, for clients. The description is plain ASCII without quotes, as the RFC wants it. */
+/** A fault in the words of RFC 6749, for the client's program. The description is printable ASCII without quotes, as the RFC wants it. */
 export class OauthError extends Error {
   readonly code: OauthErrorCode
 
@@ -17,9 +17,4 @@ export class OauthError extends Error {
     this.name = 'OauthError'
     this.code = code
   }
-}
-
-/** The wish of a client that cannot even be told where to go: the browser shows a page instead of redirecting. */
-export class UntrustedClientError extends Error {
-  override readonly name = 'UntrustedClientError'
 }

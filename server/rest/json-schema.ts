@@ -33,7 +33,7 @@ const scalars: Record<string, Json> = {
 /** JSON Schema of what an input type takes over REST: the values of an enum are lower-case words there. */
 export function inputSchema(type: GraphQLInputType): Json {
   const bare = getNullableType(type)
-  if (isListType(bare)) return { type: 'array', items: inputSchema(bare.ofType as GraphQLInputType) }
+  if (isListType(bare)) return { type: 'array', items: inputSchema(bare.ofType) }
   if (isEnumType(bare)) return { type: 'string', enum: bare.getValues().map(({ name }) => name.toLowerCase()) }
   if (!isInputObjectType(bare)) return scalars[String(bare)] ?? {}
   const fields = Object.values(bare.getFields())
@@ -79,7 +79,7 @@ export function answerSchema(
 export const pathParameter = (name: string): Json => ({ name, in: 'path', required: true, schema: { type: 'string' } })
 
 function at(schema: Json, path: string[]): Json {
-  return path.reduce<Json>((inner, key) => ((inner.properties as Record<string, Json> | undefined)?.[key] ?? {}) as Json, schema)
+  return path.reduce<Json>((inner, key) => (inner.properties as Record<string, Json> | undefined)?.[key] ?? {}, schema)
 }
 
 function selectionSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
@@ -95,9 +95,7 @@ function selectionSchema(type: GraphQLObjectType, { selections }: SelectionSetNo
 function outputSchema(type: GraphQLOutputType, selection: SelectionSetNode | undefined): Json {
   const nullable = !isNonNullType(type)
   const bare = getNullableType(type)
-  const schema = isListType(bare)
-    ? { type: 'array', items: outputSchema(bare.ofType as GraphQLOutputType, selection) }
-    : namedSchema(bare, selection)
+  const schema = isListType(bare) ? { type: 'array', items: outputSchema(bare.ofType, selection) } : namedSchema(bare, selection)
   return nullable ? { anyOf: [schema, { type: 'null' }] } : schema
 }
 

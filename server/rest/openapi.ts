@@ -83,7 +83,13 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
     ...(parameters.length && { parameters }),
     ...(requestBody && { requestBody }),
     responses: {
-      [status]: { description: 'Done.', content: { [type]: { schema: answerSchema(schema, definition, route.answer, ok) } } },
+      [status]: {
+        description: 'Done.',
+        content: {
+          [type]: { schema: answerSchema(schema, definition, route.answer, ok) },
+          ...(route.alternative && { [route.alternative.type]: {} }),
+        },
+      },
       default: { $ref: '#/components/responses/Error' },
     },
   }

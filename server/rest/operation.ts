@@ -1,4 +1,14 @@
-import { type DocumentNode, execute, type GraphQLSchema, Kind, type OperationDefinitionNode, parse, validate } from 'graphql'
+import type { FastifyRequest } from 'fastify'
+import {
+  type DocumentNode,
+  execute,
+  getVariableValues,
+  type GraphQLSchema,
+  Kind,
+  type OperationDefinitionNode,
+  parse,
+  validate,
+} from 'graphql'
 import type { Context } from '../context.ts'
 import { guardChange } from '../context.ts'
 import type { Data, Route } from './route.ts'
@@ -9,6 +19,8 @@ export type CompiledOperation = {
   isMutation: boolean
   document: DocumentNode
   definition: OperationDefinitionNode
+  /** What the request gives for its variables, coerced as for running it; throws an ApiError when something does not fit. */
+  variables(request: FastifyRequest): Data
   /** Runs it for this request; throws an ApiError when anything fails. */
   run(context: Context): Promise<Data>
 }
@@ -32,5 +44,10 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
     if (result.errors?.[0]) throw toApiError(result.errors[0])
     return result.data as Data
   }
-  return { isMutation, document, definition, run }
+  function variables(request: FastifyRequest): Data {
+    const { errors, variableValues } = getVariableValues(schema, definition?.variableDefinitions ?? [], readVariables(request))
+    if (errors?.[0]) throw toApiError(errors[0])
+    return { ...variableValues?.coerced }
+  }
+  return { isMutation, document, definition, run, variables }
 }

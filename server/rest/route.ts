@@ -30,7 +30,12 @@ export type RouteOptions = {
   beforeSetup?: boolean
   /** Pub endpoints answer with pub's own media type. */
   pub?: boolean
+  /** Another representation of the same, for whoever would rather have this media type. */
+  alternative?: Alternative
 }
+
+/** It checks the caller itself, asks for the variables that the operation would run with, and answers through `context.reply`. */
+export type Alternative = { type: string; handler: (context: Context, variables: () => Data) => Promise<unknown> }
 
 /** An endpoint without a body of its own: it names an operation, which runs on the same schema as every other. */
 export type Route = RouteOptions & { kind: 'operation'; method: Method; path: string; operation: string }

@@ -3,6 +3,7 @@ import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext } from '../context.ts'
 import { methodNotAllowed } from '../errors.ts'
 import { acceptBytes } from '../http/bodies.ts'
+import { prefers } from '../http/conditional.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../setup/gate.ts'
 import { compileOperation } from './operation.ts'
@@ -52,8 +53,12 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
   return async function handle(request: FastifyRequest, reply: FastifyReply) {
     if (!route.beforeSetup) await requireSetup(services)
     const context = await createContext(services, request, reply)
-    const data = await operation.run(context)
     reply.header('cache-control', 'private, no-cache')
+    if (route.alternative) {
+      reply.header('vary', 'accept')
+      if (prefers(request, route.alternative.type)) return route.alternative.handler(context, () => operation.variables(request))
+    }
+    const data = await operation.run(context)
     return reply
       .code(route.status ?? 200)
       .type(type)

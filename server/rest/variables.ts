@@ -84,8 +84,7 @@ function knownFields(type: GraphQLInputObjectType, value: Values): Values {
 
 function within(type: GraphQLInputType, value: unknown): unknown {
   const bare = isNonNullType(type) ? type.ofType : type
-  if (isListType(bare))
-    return Array.isArray(value) ? value.map((entry) => within(bare.ofType as GraphQLInputType, entry)) : refuseSingle(value)
+  if (isListType(bare)) return Array.isArray(value) ? value.map((entry) => within(bare.ofType, entry)) : refuseSingle(value)
   // REST writes the words of an enum in lower case.
   if (isEnumType(bare) && typeof value === 'string') return value === value.toLowerCase() ? value.toUpperCase() : `"${value}"`
   if (isInputObjectType(bare) && typeof value === 'object' && value !== null && !Array.isArray(value))
@@ -106,7 +105,7 @@ function fromText(name: string, type: GraphQLInputType, value: unknown): unknown
     if (/^-?\d{1,9}$/.test(value)) return Number(value)
     throw invalidInput(`${name}: must be a whole number.`, name)
   }
-  if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type) as GraphQLInputType, value)
+  if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type), value)
   if (kind === 'Boolean') {
     if (value === 'true' || value === 'false') return value === 'true'
     throw invalidInput(`${name}: must be true or false.`, name)

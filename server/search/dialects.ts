@@ -48,7 +48,6 @@ const sqlite: Dialect = {
 const postgres: Dialect = {
   match(words, scope) {
     const labels = scope === 'name' ? 'AB' : ''
-    const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)
     const alternatives = ({ exact, prefixes }: QueryWord) => [
       ...whole(exact, prefixes, scope).map((term) => lexeme(term, labels)),
       ...prefixes.map((prefix) => lexeme(prefix, `*${labels}`)),
@@ -71,3 +70,5 @@ const postgres: Dialect = {
 
 /** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */
 const whole = (exact: string, prefixes: string[], scope: Scope) => (scope === 'full' && prefixes.length > 0 ? [] : [exact])
+
+const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { pageSizeOf } from '../connections.ts'
+import type { Context } from '../context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
-import { completeNames, searchPackages, type SearchSort } from './service.ts'
+import { completeNames, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
 
 export const PackageSort = builder.enumType('PackageSort', {
   description: 'How to sort packages.',
@@ -28,27 +29,20 @@ builder.queryField('searchPackages', (t) =>
         sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a blank query.' }),
         offset: t.arg.int({
           description: 'Skip this many, for page numbers; cursors are cheaper.',
-          validate: z.int().min(0, 'must not be negative').max(1_000_000, 'must be at most 1000000').nullish(),
+          validate: z.int().min(0, 'must not be negative').nullish(),
         }),
       },
-      resolve: async (_root, { query, sort, first, last, before, after, offset }, { database, em }) => {
-        const limit = pageSizeOf({ first, last, before })
-        const { matches, hasNextPage, totalCount } = await searchPackages(database, { query, sort, limit, offset, after })
-        const packages = new Map((await em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
-        // A package that was deleted between the two reads is left out.
-        const edges = matches.flatMap(({ id, cursor, score }) => {
-          const node = packages.get(id)
-          return node ? [{ cursor, node, score }] : []
-        })
-        const hasPreviousPage = Boolean(after) || (offset ?? 0) > 0
-        return {
-          edges,
-          totalCount,
-          pageInfo: { hasNextPage, hasPreviousPage, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null },
-        }
-      },
+      resolve: (_root, args, context) => findPage(context, args),
     },
-    { description: 'A page of packages that fit.' },
+    {
+      description: 'A page of packages that fit.',
+      fields: (connection) => ({
+        didYouMean: connection.stringList({
+          description: 'Names of packages that the query may have meant, when it found nothing.',
+          resolve: ({ didYouMean }) => didYouMean(),
+        }),
+      }),
+    },
     {
       description: 'A package that fits.',
       fields: (edge) => ({
@@ -79,3 +73,21 @@ builder.queryField('completePackageNames', (t) =>
     resolve: (_root, { prefix, first }, { database }) => completeNames(database.reads, prefix.toLowerCase(), first),
   }),
 )
+
+type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit'>
+
+async function findPage({ database, em }: Context, { first, last, before, ...request }: SearchArguments) {
+  const { matches, hasNextPage, ...counts } = await searchPackages(database, { ...request, limit: pageSizeOf({ first, last, before }) })
+  const packages = new Map((await em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
+  // A package that was deleted between the two reads is left out.
+  const edges = matches.flatMap(({ id, cursor, score }) => {
+    const node = packages.get(id)
+    return node ? [{ cursor, node, score }] : []
+  })
+  const hasPreviousPage = Boolean(request.after) || (request.offset ?? 0) > 0
+  return {
+    edges,
+    ...counts,
+    pageInfo: { hasNextPage, hasPreviousPage, startCursor: edges[0]?.cursor ?? null, endCursor: edges.at(-1)?.cursor ?? null },
+  }
+}

@@ -1,10 +1,8 @@
 import { dialectOf } from './dialects.ts'
 import type { Source } from './listing.ts'
-import { queryTerms } from './terms.ts'
 
-/** Names that differ from what was typed by a slip or two, the nearest first; for a search that found nothing. */
-export async function suggestNames({ reads, backend }: Source, query: string, limit = 3): Promise<string[]> {
-  const typed = queryTerms(query)?.name ?? ''
+/** Names that differ from the one that was typed by a slip or two, the nearest first. */
+export async function suggestNames({ reads, backend }: Source, typed: string, limit = 3): Promise<string[]> {
   if (!/^\w{4,64}$/.test(typed)) return []
   const { similar, similarTo } = dialectOf(backend)
   const rows = await reads.all<{ name: string }>(similar, similarTo(typed), candidates)

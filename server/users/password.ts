@@ -13,7 +13,7 @@ export async function acceptPassword(
   field = 'password',
 ): Promise<string> {
   const password = given.normalize('NFC')
-  if ([...password].length < minLength) throw invalidInput(`${field}: must be at least ${minLength} characters long.`, field)
+  if (Array.from(password).length < minLength) throw invalidInput(`${field}: must be at least ${minLength} characters long.`, field)
   if (Buffer.byteLength(password) > 72) throw invalidInput(`${field}: must be at most 72 bytes long.`, field)
   const folded = password.toLowerCase()
   if ((await commonPasswords()).has(folded)) throw invalidInput(`${field}: is one of the most common passwords. Choose another.`, field)

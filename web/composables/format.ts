@@ -13,11 +13,13 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ]
 
-/** "3 days ago", "in 2 months", "just now". */
+/** "3 days ago", "in 2 months", "just now" (or in less than a minute). */
 export function relativeTime(moment: Date, now = new Date()): string {
   const seconds = (moment.getTime() - now.getTime()) / 1000
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
-  return unit === 'second' ? (seconds > 0 ? 'in a moment' : 'just now') : relative.format(Math.trunc(seconds / size), unit)
+  if (unit === 'second') return 'just now'
+  const round = size > 86_400 ? Math.round : Math.trunc // 89 days are three months, but 23 hours are not a day
+  return relative.format(round(seconds / size), unit)
 }
 
 /** "January 31, 2026 at 12:00 PM", in the reader's time zone. */

@@ -23,6 +23,9 @@ export function usePageTitle(title: MaybeRefOrGetter<string>) {
   )
 }
 
+/** Gives the focus to the page's heading when what had it is gone. */
+export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.focus()
+
 /** Gives the focus to the page's heading when the page was reached by a link, as a browser would. */
 export function useHeadingFocus(name: string) {
   const heading = useTemplateRef<HTMLElement>(name)

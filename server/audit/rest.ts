@@ -1,0 +1,38 @@
+import { type Data, route } from '../rest/route.ts'
+import { sendCsv } from './csv.ts'
+import { agent } from './people.ts'
+
+const person = '{ userId: uuid displayName email }'
+const variables = '$kind: String, $actor: String, $user: String, $package: String, $from: DateTime, $to: DateTime, $before: ID'
+const filter = 'kind: $kind, actor: $actor, user: $user, package: $package, from: $from, to: $to, olderThan: $before'
+
+type Entry = Data & {
+  id: string
+  actorId: string | null
+  actor: Parameters<typeof agent>[1]
+  userId: string | null
+  user: Parameters<typeof agent>[1]
+}
+type Connection = { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
+
+export const auditRoutes = [
+  route(
+    'GET /api/admin/audit-log',
+    `query (${variables}) { auditEntries(first: 50, ${filter}) { nodes { id: uuid createdAt kind summary version package actorId actor ${person} userId user ${person} clientIp } pageInfo { hasNextPage } } }`,
+    {
+      summary: 'Everything that happened, newest first, fifty an answer. `Accept: text/csv` gives all of it as a file.',
+      answer: { from: ({ auditEntries }) => answer(auditEntries as Connection) },
+      alternative: { type: 'text/csv', handler: (context, given) => sendCsv(context, () => ({ ...given(), olderThan: given().before })) },
+    },
+  ),
+]
+
+function answer({ nodes, pageInfo }: Connection) {
+  const entries = nodes.map(({ actorId, actor, userId, user, clientIp, ...entry }) => ({
+    ...entry,
+    agent: agent(actorId, actor),
+    user: agent(userId, user),
+    clientIp,
+  }))
+  return { entries, nextBefore: pageInfo.hasNextPage ? (nodes.at(-1)?.id ?? null) : null }
+}

@@ -1,0 +1,87 @@
+import { createHash } from 'node:crypto'
+import type { Loaded } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { Context } from '../context.ts'
+import { equalSecrets, sha256 } from '../http/keys.ts'
+import { AccessToken, type Scope } from '../tokens/entity.ts'
+import { clampScopes, issueToken } from '../tokens/service.ts'
+import { allowedScopes } from '../users/policy.ts'
+import { OauthRequest } from './entity.ts'
+import { OauthError } from './errors.ts'
+
+/** What a client sends for its token. */
+export type Exchange = { code: string; redirectUri: string; codeVerifier: string }
+export type Grant = { secret: string; scopes: Scope[]; email: string }
+
+/** A token that came of a code lives 90 days (decisions §4). */
+const tokenMs = 90 * 86_400_000
+
+type SpentRequest = Loaded<OauthRequest, 'user' | 'token'>
+
+/**
+ * Gives a token for a code. The first try spends the code, whatever comes of it; a later one also revokes the token that came of it (RFC 6749 §4.1.2).
+ * @throws OauthError invalid_grant, the same for every reason.
+ */
+export async function exchangeCode({ em, ip, now }: Context, given: Exchange): Promise<Grant> {
+  const moment = now()
+  // A refusal is no exception in here: the code must stay spent.
+  const grant = await em.transactional((inner) => spend(inner, given, moment, ip))
+  if (!grant)
+    throw new OauthError(
+      'invalid_grant',
+      'The code is unknown, expired or used before, or redirect_uri or code_verifier are not those it was made for.',
+    )
+  return grant
+}
+
+async function spend(em: EntityManager, given: Exchange, now: Date, ip: string): Promise<Grant | null> {
+  const codeHash = sha256(given.code)
+  // One statement decides: of two exchanges at once, one changes the row and the other waits for it and then finds it changed.
+  const first = await em.nativeUpdate(OauthRequest, { codeHash, exchangedAt: null }, { exchangedAt: now })
+  const request = await em.findOne(OauthRequest, { codeHash }, { populate: ['user', 'token'] })
+  if (!request) return null
+  if (!first) return revokeReplayed(em, request, now, ip)
+  const scopes = clampScopes(request.scopes.split(',') as Scope[], allowedScopes(request.user.role))
+  if (!fits(request, given, now) || scopes.length === 0) return null
+  const { token, secret } = issueToken(em, {
+    owner: request.user,
+    name: `CLI, ${now.toISOString().slice(0, 10)}`,
+    scopes,
+    createdAt: now,
+    expiresAt: new Date(now.getTime() + tokenMs),
+    ip,
+  })
+  request.token = token
+  return { secret, scopes, email: request.user.email }
+}
+
+/** A code falls with the session that approved it, and with its user's right to sign in and act. */
+function fits({ codeExpiresAt, redirectUri, codeChallenge, session, user }: SpentRequest, given: Exchange, now: Date): boolean {
+  const alive = codeExpiresAt != null && codeExpiresAt > now && session != null && user.isActive && !user.mustChangePassword
+  return (
+    alive &&
+    given.redirectUri === redirectUri &&
+    isVerifier(given.codeVerifier) &&
+    equalSecrets(challengeOf(given.codeVerifier), codeChallenge)
+  )
+}
+
+/** 43 to 128 unreserved characters (RFC 7636 §4.1). */
+const isVerifier = (text: string): boolean => /^[\w.~-]{43,128}$/.test(text)
+
+const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')
+
+async function revokeReplayed(em: EntityManager, { token, user }: SpentRequest, now: Date, ip: string): Promise<null> {
+  if (!token) return null
+  const revoked = await em.nativeUpdate(AccessToken, { id: token.id, revokedAt: null }, { revokedAt: now })
+  if (revoked)
+    audit(em, {
+      kind: 'token.reuse_detected',
+      actor: null,
+      user,
+      summary: `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked`,
+      ip,
+    })
+  return null
+}

@@ -1,0 +1,135 @@
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { newId } from '../db/base.ts'
+import { notFound } from '../errors.ts'
+import { randomText, sha256 } from '../http/keys.ts'
+import { Session } from '../sessions/entity.ts'
+import type { Scope } from '../tokens/entity.ts'
+import { clampScopes } from '../tokens/service.ts'
+import { User } from '../users/entity.ts'
+import { allowedScopes } from '../users/policy.ts'
+import { OauthRequest } from './entity.ts'
+import { OauthError } from './errors.ts'
+import { clientId, type Wish } from './parameters.ts'
+import { withParameters } from './redirect-uri.ts'
+
+const pendingMs = 10 * 60_000
+const codeMs = 60_000
+
+/** A wish that waits for its user's answer; `scopes` is what that user may grant now. */
+export type PendingAuthorization = {
+  requestId: string
+  clientId: string
+  redirectUri: string
+  scopes: Scope[]
+  createdAt: Date
+  expiresAt: Date
+}
+
+/**
+ * Puts a client's wish before the caller, for 10 minutes. It belongs to this session alone.
+ * @returns its id.
+ * @throws OauthError when the caller's role allows none of the scopes.
+ */
+export async function requestAuthorization({ em, viewer, credential, now }: SignedInContext, wish: Wish): Promise<string> {
+  const scopes = clampScopes(wish.scopes, allowedScopes(viewer.role))
+  if (scopes.length === 0) throw new OauthError('invalid_scope', `The role ${viewer.role} allows none of these scopes.`)
+  const createdAt = now()
+  const { id } = em.create(OauthRequest, {
+    ...wish,
+    id: newId(),
+    user: em.getReference(User, viewer.id),
+    session: em.getReference(Session, credential.id),
+    clientId,
+    scopes: scopes.join(','),
+    createdAt,
+    expiresAt: new Date(createdAt.getTime() + pendingMs),
+  })
+  await em.flush()
+  return id
+}
+
+/**
+ * A wish that waits for the caller's answer.
+ * @throws ApiError NotFound when it is somebody else's, another session's, too old, or answered.
+ */
+export async function findPending(context: SignedInContext, requestId: string): Promise<PendingAuthorization> {
+  return describe(await load(context, requestId), context)
+}
+
+/**
+ * Allows the wish: makes a code that works once, within 60 seconds.
+ * @returns where to send the browser.
+ * @throws ApiError NotFound, as for `findPending`.
+ */
+export async function approveAuthorization(context: SignedInContext, requestId: string): Promise<string> {
+  const { em, viewer, ip, now } = context
+  const request = await load(context, requestId)
+  const code = randomText(32)
+  const approved = await em.transactional(async (inner) => {
+    const codeExpiresAt = new Date(now().getTime() + codeMs)
+    const changed = await inner.nativeUpdate(OauthRequest, pending(context, requestId), { codeHash: sha256(code), codeExpiresAt })
+    const scopes = describe(request, context).scopes.join(', ')
+    if (changed)
+      audit(inner, {
+        kind: 'oauth.approved',
+        actor: viewer,
+        user: viewer,
+        summary: `${viewer.displayName} gave a command-line client a token (${scopes})`,
+        ip,
+      })
+    return changed > 0
+  })
+  if (!approved) throw gone()
+  return withParameters(request.redirectUri, { code, state: request.state || undefined })
+}
+
+/**
+ * Refuses the wish.
+ * @returns where to send the browser.
+ * @throws ApiError NotFound, as for `findPending`.
+ */
+export async function denyAuthorization(context: SignedInContext, requestId: string): Promise<string> {
+  const request = await load(context, requestId)
+  const denied = await context.em.nativeDelete(OauthRequest, pending(context, requestId))
+  if (!denied) throw gone()
+  return withParameters(request.redirectUri, {
+    error: 'access_denied',
+    error_description: 'The user said no.',
+    state: request.state || undefined,
+  })
+}
+
+/** Ownership and age sit in the condition, so that a read, an answer, and two answers at once are all judged alike. */
+const pending = ({ viewer, credential, now }: SignedInContext, id: string) => ({
+  id,
+  user: viewer.id,
+  session: credential.id,
+  codeHash: null,
+  expiresAt: { $gt: now() },
+})
+
+async function load(context: SignedInContext, requestId: string): Promise<OauthRequest> {
+  const request = await context.em.findOne(OauthRequest, pending(context, requestId))
+  if (!request) throw gone()
+  return request
+}
+
+const gone = () =>
+  notFound(
+    'There is no such request: it was answered, is older than 10 minutes, or belongs to another session. Start again from the command line.',
+  )
+
+function describe(
+  { id, clientId, redirectUri, scopes, createdAt, expiresAt }: OauthRequest,
+  { viewer }: SignedInContext,
+): PendingAuthorization {
+  return {
+    requestId: id,
+    clientId,
+    redirectUri,
+    scopes: clampScopes(scopes.split(',') as Scope[], allowedScopes(viewer.role)),
+    createdAt,
+    expiresAt,
+  }
+}

@@ -1,0 +1,77 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { nextPort, type Server, startServer } from './processes.ts'
+import { checkout, type Registry } from './registry.ts'
+
+/** A request to the registry, and what it answered, for others to answer the same. */
+export type Recording = { path: string; status: number; headers: Record<string, string>; file: string }
+
+export type Request = { path: string; status?: number; headers?: Record<string, string> }
+
+/** Asks the registry once and keeps the bytes as they came, in a file below `folder`. */
+export async function record({ url, token }: Registry, { path, headers, status = 200 }: Request, folder: string): Promise<Recording> {
+  const answer = await fetch(url + path, { headers: { authorization: `Bearer ${token}`, ...headers } })
+  if (answer.status !== status) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+  const plain = Buffer.from(await answer.arrayBuffer())
+  // fetch has unpacked it; what compresses again to the same size stands for what was sent.
+  const body = answer.headers.get('content-encoding') === 'gzip' ? gzipSync(plain) : plain
+  const file = join(folder, path.slice(1).replaceAll('/', '-'))
+  writeFileSync(file, body)
+  const kept = ['content-type', 'content-encoding', 'etag', 'cache-control', 'vary']
+  return {
+    path,
+    status,
+    file,
+    headers: Object.fromEntries(kept.flatMap((name) => (answer.headers.has(name) ? [[name, answer.headers.get(name) ?? '']] : []))),
+  }
+}
+
+/** Starts what the registry is compared with, each in a process of its own. There is no nginx where it is not installed. */
+export async function startBaselines(
+  recordings: Recording[],
+  folder: string,
+): Promise<{ fastify: Server; files: Server; nginx: Server | null }> {
+  const list = join(folder, 'recordings.json')
+  writeFileSync(list, JSON.stringify(recordings))
+  const start = (name: string) => {
+    const port = nextPort()
+    const command = [process.execPath, `test/bench/baselines/${name}.ts`, list, String(port)]
+    return startServer({ command, url: `http://127.0.0.1:${port}`, folder, name, cwd: checkout })
+  }
+  return { fastify: await start('fastify'), files: await start('files'), nginx: await startNginx(recordings, folder) }
+}
+
+async function startNginx(recordings: Recording[], folder: string): Promise<Server | null> {
+  const program = ['/usr/sbin/nginx', '/usr/local/sbin/nginx', '/usr/bin/nginx', '/opt/homebrew/bin/nginx'].find((path) => existsSync(path))
+  if (!program) return null
+  const port = nextPort()
+  const config = join(folder, 'nginx.conf')
+  mkdirSync(join(folder, 'nginx'))
+  writeFileSync(config, nginxConfig(recordings, folder, port))
+  return startServer({
+    command: [program, '-c', config, '-e', join(folder, 'nginx/error.log')],
+    url: `http://127.0.0.1:${port}`,
+    folder,
+    name: 'nginx',
+  })
+}
+
+/** One process in the foreground that writes only below the folder. */
+function nginxConfig(recordings: Recording[], folder: string, port: number): string {
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((kind) => `${kind}_temp_path ${folder}/nginx/${kind};`)
+  const locations = recordings
+    .filter(({ status }) => status === 200)
+    .map(({ path, headers, file }) => {
+      const { 'content-type': type = '', ...others } = headers
+      const lines = Object.entries(others).flatMap(([name, value]) => (name === 'etag' ? [] : [`add_header ${name} "${value}";`]))
+      return `location = ${path} { alias ${file}; types {} default_type "${type}"; ${lines.join(' ')} }`
+    })
+  return `daemon off; master_process off; pid ${folder}/nginx/pid; events { worker_connections 256; }
+http {
+  access_log ${folder}/nginx/access.log; sendfile on; tcp_nopush on; keepalive_requests 1000000000; open_file_cache max=100;
+  ${temporary.join(' ')}
+  server { listen 127.0.0.1:${port}; ${locations.join('\n    ')} }
+}
+`
+}

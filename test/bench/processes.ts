@@ -1,0 +1,76 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { closeSync, openSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/** A server in a process of its own. `output` is the file that it writes to, as it would under a service manager. */
+export type Server = { pid: number; url: string; output: string; child: ChildProcess }
+
+const hasTaskset = (() => {
+  try {
+    execFileSync('taskset', ['-V'], { stdio: 'ignore' })
+    return availableParallelism() > 1
+  } catch {
+    return false
+  }
+})()
+
+/** Where things run, for the reader of the figures. */
+export const placement = hasTaskset
+  ? 'servers on core 0, load on core 1'
+  : 'servers and load share the cores: install taskset, or use a machine with two cores'
+
+/** The command, kept to one core where the system can do that. */
+export const pinned = (core: 0 | 1, command: string[]): [string, ...string[]] =>
+  hasTaskset ? ['taskset', '-c', String(core), ...command] : (command as [string, ...string[]])
+
+type Start = { command: string[]; url: string; folder: string; name: string; cwd?: string; env?: Record<string, string> }
+
+/** Starts a server on core 0 and waits until something answers at `url`. */
+export async function startServer({ command, url, folder, name, cwd, env }: Start): Promise<Server> {
+  const output = join(folder, `${name}.log`)
+  const file = openSync(output, 'w')
+  const [program, ...args] = pinned(0, command)
+  const child = spawn(program, args, { stdio: ['ignore', file, file], ...(cwd && { cwd }), env: { ...process.env, ...env } })
+  closeSync(file)
+  const server = { pid: child.pid ?? 0, url, output, child }
+  await untilAnswers(server)
+  return server
+}
+
+/** Ends a server and waits for it. */
+export async function stopServer({ child }: Server): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const ended = new Promise((resolve) => child.once('exit', resolve))
+  child.kill('SIGTERM')
+  await ended
+}
+
+/** What the process has used of the processor so far, in microseconds. The kernel counts in hundredths of a second. */
+export function cpuMicroseconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /s, '')
+    .split(' ')
+  return (Number(fields[11]) + Number(fields[12])) * 10_000
+}
+
+/** Resident memory in MB (10^6 bytes are not meant: the kernel's kilobytes are 1,024). */
+export function residentMegabytes(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024
+}
+
+/** A port that nobody uses right now. */
+let lastPort = 20_000 + (process.pid % 10_000)
+export const nextPort = (): number => ++lastPort
+
+async function untilAnswers({ url, child, output }: Server): Promise<void> {
+  for (let attempt = 0; attempt < 2000; attempt++) {
+    if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended:\n${readFileSync(output, 'utf8')}`)
+    const answer = await fetch(url).catch(() => null)
+    await answer?.arrayBuffer()
+    if (answer) return
+    await sleep(10)
+  }
+  throw new Error(`${child.spawnargs.join(' ')} does not answer at ${url}`)
+}

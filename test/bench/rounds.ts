@@ -1,0 +1,50 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { Burst, BurstResult } from './load.ts'
+import { cpuMicroseconds, pinned, type Server } from './processes.ts'
+import { checkout } from './registry.ts'
+
+/** One kind of request to one server. */
+export type Subject = { server: Server; path: string; headers?: Record<string, string>; status?: number }
+
+/** What a round found: answers per second, and the server's processor time per answer. */
+export type Sample = { perSecond: number; cpu: number }
+
+/** As many as the package client sends at once. */
+const connections = 16
+
+/**
+ * Sends bursts to all subjects in turn, and that several times over, so that whatever else the machine does falls on all alike. Gives
+ * each subject's samples, a round each; a first, short round only warms up.
+ */
+export async function measureInterleaved(subjects: Subject[], rounds: number, seconds: number): Promise<Map<Subject, Sample[]>> {
+  const load = startLoad()
+  const samples = new Map(subjects.map((subject) => [subject, [] as Sample[]]))
+  for (const subject of subjects) await sample(load, subject, Math.min(seconds, 1))
+  for (let round = 0; round < rounds; round++) {
+    for (const [subject, found] of samples) found.push(await sample(load, subject, seconds))
+    process.stderr.write(`round ${round + 1} of ${rounds}\n`)
+  }
+  load.kill()
+  return samples
+}
+
+export function median(values: number[]): number {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length / 2
+  return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2
+}
+
+function startLoad(): ChildProcess {
+  const [program, ...args] = pinned(1, [process.execPath, 'test/bench/load.ts'])
+  return spawn(program, args, { cwd: checkout, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+}
+
+async function sample(load: ChildProcess, { server, path, headers = {}, status = 200 }: Subject, seconds: number): Promise<Sample> {
+  const burst: Burst = { url: server.url + path, headers, status, seconds, connections }
+  const before = cpuMicroseconds(server.pid)
+  load.send(burst)
+  const [result] = (await once(load, 'message')) as [BurstResult]
+  if (result.problem !== undefined) throw new Error(result.problem)
+  return { perSecond: result.requests / result.seconds, cpu: (cpuMicroseconds(server.pid) - before) / result.requests }
+}

@@ -1,0 +1,51 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { placement, residentMegabytes, stopServer } from './processes.ts'
+import { compareLateWithEarly } from './publishing.ts'
+import { readingRows } from './reading.ts'
+import { startRegistry } from './registry.ts'
+import { measureStartUp } from './start-up.ts'
+import { holds, renderTable, type Row } from './table.ts'
+
+// npm run bench [-- --quick]: the server beside Fastify, a file stream and nginx, all in one run. Ends with 1 when a bound is missed.
+const { values } = parseArgs({ options: { quick: { type: 'boolean', default: false } } })
+const effort = values.quick ? { rounds: 3, seconds: 0.7, versions: 150, starts: 2 } : { rounds: 7, seconds: 2, versions: 500, starts: 5 }
+
+const folder = mkdtempSync(join(tmpdir(), 'snug-bench-'))
+try {
+  const rows = await measure()
+  const [load = 0] = loadavg()
+  console.log(`\nNode ${process.versions.node}, ${cpus()[0]?.model.trim()}; ${placement}; load average at the end ${load.toFixed(1)}`)
+  console.log(`${effort.rounds} rounds of ${effort.seconds} s, medians; a ratio is the median of each round's own\n`)
+  console.log(renderTable(rows))
+  if (!rows.every(holds)) process.exitCode = 1
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function measure(): Promise<Row[]> {
+  const startUp = await measureStartUp(folder, effort.starts)
+  const registry = await startRegistry(folder)
+  try {
+    const reading = await readingRows(registry, folder, effort)
+    const { late, early } = await compareLateWithEarly(registry, effort.versions)
+    const used = residentMegabytes(registry.pid)
+    return [
+      ...reading,
+      row(`publishing version ${effort.versions - 49}–${effort.versions}, beside 1–50`, 'ms', late, early, 1.3),
+      row('start with npm, to the first answer', 'ms', startUp.npm, 2000, 1),
+      row('start without npm', 'ms', startUp.node, 2000, 1),
+      row('memory at rest', 'MB', startUp.idle, 120, 1),
+      row('memory after all of this', 'MB', used, 250, 1),
+    ]
+  } finally {
+    await stopServer(registry)
+  }
+}
+
+function row(what: string, unit: string, ours: number, theirs: number, atMost: number): Row {
+  const show = (value: number) => `${value.toFixed(value < 100 ? 1 : 0)} ${unit}`
+  return { what, snug: show(ours), baseline: show(theirs), ratio: ours / theirs, bound: { atMost }, cpu: '' }
+}
