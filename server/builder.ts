@@ -77,8 +77,11 @@ export const builder = new SchemaBuilder<{
     nodesOnConnection: { description: 'The objects of this page, without their edges.' },
     nodeTypeOptions: { description: 'Anything that has a global id.' },
     idFieldOptions: { description: 'Global id: opaque, and unique across all types.' },
-    nodeQueryOptions: { description: 'The object with this global id, or null when it is not there or not for you.' },
-    nodesQueryOptions: { description: 'The objects with these global ids, in their order.' },
+    nodeQueryOptions: {
+      description: 'The object with this global id, or null when it is not there or not for you.',
+      authScopes: { signedIn: true },
+    },
+    nodesQueryOptions: { description: 'The objects with these global ids, in their order.', authScopes: { signedIn: true } },
     pageInfoTypeOptions: { description: 'Where a page of a connection lies.' },
     hasNextPageFieldOptions: { description: 'Whether there is more after this page.' },
     hasPreviousPageFieldOptions: { description: 'Whether there is something before this page.' },

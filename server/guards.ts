@@ -1,5 +1,5 @@
 import { AuthScopeFailureType } from '@pothos/plugin-scope-auth'
-import { passwordIsDue } from './builder.ts'
+import { mayChangeOwnAccount, passwordIsDue } from './builder.ts'
 import type { Context, SignedInContext } from './context.ts'
 import { refusal } from './refusal.ts'
 import type { Scope } from './tokens/entity.ts'
@@ -12,6 +12,18 @@ export function requireScope(context: Context, scope: Scope): SignedInContext {
   const { viewer, credential } = context
   if (!viewer || !credential || passwordIsDue(context) || !context.scopes.has(scope)) {
     throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'scope', parameter: scope, error: null })
+  }
+  return context as SignedInContext
+}
+
+/**
+ * The builder's `ownAccount` rule, for binary routes: the caller may change their own account.
+ * @throws ApiError MissingAuthentication or InsufficientPermissions, worded as on GraphQL.
+ */
+export function requireOwnAccount(context: Context): SignedInContext {
+  const { viewer, credential } = context
+  if (!viewer || !credential || passwordIsDue(context) || !mayChangeOwnAccount(context)) {
+    throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'ownAccount', parameter: true, error: null })
   }
   return context as SignedInContext
 }

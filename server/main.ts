@@ -3,6 +3,7 @@ import { type Config, ConfigError, describeConfig, readConfig } from './config.t
 import { openLog } from './http/log.ts'
 import { regularly } from './jobs/regularly.ts'
 import { openServices } from './open-services.ts'
+import { collectExpired } from './sessions/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
 import { announceSetupCode } from './setup/service.ts'
 import { version } from './version.ts'
@@ -27,7 +28,10 @@ async function serve(config: Config): Promise<void> {
   const services = await openServices(config, log)
   const app = await createApp(services)
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
-  const stopCollecting = regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services))
+  const stopCollecting = [
+    regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
+    regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
+  ]
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   log.flush()
@@ -38,7 +42,7 @@ async function serve(config: Config): Promise<void> {
     stopping = true
     log.info(`${signal}: stopping`)
     setTimeout(() => process.exit(1), drainMs).unref()
-    stopCollecting()
+    for (const stopOne of stopCollecting) stopOne()
     await app.close()
     await services.database.close()
     log.flush()

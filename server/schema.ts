@@ -6,16 +6,18 @@ import './users/list-schema.ts'
 import './invites/schema.ts'
 import './sessions/schema.ts'
 import './tokens/schema.ts'
+import './oauth/schema.ts'
 import './tokens/list-schema.ts'
+import './audit/schema.ts'
 import './setup/schema.ts'
-import './health/server.ts'
+import './health/server-schema.ts'
 import './health/schema.ts'
 import './packages/schema.ts'
 import './packages/version-schema.ts'
 import './packages/document-schema.ts'
 import './uploads/schema.ts'
 import './search/schema.ts'
-import { defaultFieldResolver, type GraphQLObjectType, lexicographicSortSchema, printSchema } from 'graphql'
+import { defaultFieldResolver, type GraphQLField, type GraphQLObjectType, lexicographicSortSchema, printSchema } from 'graphql'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { requireSetup } from './setup/gate.ts'
@@ -31,6 +33,7 @@ function gated() {
   const built = builder.toSchema()
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
+      requireDeclaration(type.name, field)
       if (field.extensions.beforeSetup) continue
       const resolve = field.resolve ?? defaultFieldResolver
       field.resolve = async (root, args, context, info) => {
@@ -40,4 +43,10 @@ function gated() {
     }
   }
   return built
+}
+
+/** Stops the start when a root field does not say who may use it. */
+function requireDeclaration(type: string, { name, extensions }: GraphQLField<unknown, Context>): void {
+  const { authScopes, skipTypeScopes } = (extensions.pothosOptions ?? {}) as { authScopes?: unknown; skipTypeScopes?: boolean }
+  if (!authScopes && !skipTypeScopes) throw new Error(`${type}.${name} does not say who may use it`)
 }

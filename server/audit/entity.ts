@@ -6,15 +6,22 @@ export const AuditEntry = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entries',
   extends: Base,
-  indexes: [{ properties: ['createdAt'] }],
+  // With the id, so that a filtered page is read in order, however much there is.
+  indexes: [
+    { properties: ['createdAt'] },
+    { properties: ['kind', 'id'] },
+    { properties: ['actorId', 'id'] },
+    { properties: ['userId', 'id'] },
+    { properties: ['package', 'id'] },
+  ],
   properties: {
-    kind: p.string().length(64).index(),
+    kind: p.string().length(64),
     /** One sentence for people. */
     summary: p.string().length(500),
-    actorId: p.uuid().nullable().index(),
+    actorId: p.uuid().nullable(),
     /** The account that was acted upon, when it is not a package. */
-    userId: p.uuid().nullable().index(),
-    package: p.string().length(64).nullable().index(),
+    userId: p.uuid().nullable(),
+    package: p.string().length(64).nullable(),
     version: p.string().length(64).nullable(),
     clientIp: p.string().length(45).nullable(),
   },

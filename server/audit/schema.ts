@@ -1,5 +1,5 @@
 import { builder } from '../builder.ts'
-import { UserRef } from '../users/schema.ts'
+import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'

@@ -1,5 +1,5 @@
 import { type Data, route } from '../rest/route.ts'
-import { restUser, userFields } from '../users/schema.ts'
+import { restUser, userFields } from '../users/refs.ts'
 
 export const inviteRoutes = [
   route('GET /api/invites/:token', 'query ($token: String!) { invite(token: $token) { email displayName expiresAt } }', {

@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
-import { inviteHours } from '../users/admin-schema.ts'
-import { password } from '../users/input.ts'
-import { type PublicUser, UserRef } from '../users/schema.ts'
+import { inviteHours, password } from '../users/input.ts'
+import { type PublicUser, UserRef } from '../users/refs.ts'
 import { acceptInvite, inspectInvite, reinvite } from './service.ts'
 
 /** A token as it comes in an address; whatever it is, it is only hashed. */

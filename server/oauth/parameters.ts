@@ -43,17 +43,18 @@ export function readWish(query: Parameters): Wish {
 export const stateOf = ({ state }: Parameters): string | undefined =>
   typeof state === 'string' && /^[\x20-\x7e]{1,1000}$/.test(state) ? state : undefined
 
-/** A parameter that must be there, once. An empty one counts as absent (RFC 6749 §3.1). */
-export function required(parameters: Parameters, name: string): string {
-  const value = optional(parameters, name)
-  if (value === undefined) throw new OauthError('invalid_request', `${name} is required.`)
-  return value
-}
-
-function optional(parameters: Parameters, name: string): string | undefined {
+/** A parameter, once, or nothing. An empty one counts as absent (RFC 6749 §3.1). */
+export function optional(parameters: Parameters, name: string): string | undefined {
   const value = parameters[name]
   if (value === undefined || value === '') return undefined
   if (typeof value !== 'string') throw new OauthError('invalid_request', `${name} must be one text.`)
+  return value
+}
+
+/** A parameter that must be there, once. */
+export function required(parameters: Parameters, name: string): string {
+  const value = optional(parameters, name)
+  if (value === undefined) throw new OauthError('invalid_request', `${name} is required.`)
   return value
 }
 

@@ -1,3 +1,4 @@
+import { validate as isUuid } from 'uuid'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { newId } from '../db/base.ts'
@@ -110,7 +111,7 @@ const pending = ({ viewer, credential, now }: SignedInContext, id: string) => ({
 })
 
 async function load(context: SignedInContext, requestId: string): Promise<OauthRequest> {
-  const request = await context.em.findOne(OauthRequest, pending(context, requestId))
+  const request = isUuid(requestId) && (await context.em.findOne(OauthRequest, pending(context, requestId)))
   if (!request) throw gone()
   return request
 }

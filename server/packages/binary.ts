@@ -16,16 +16,19 @@ const found = { 303: { description: 'The archive is at `Location`.' } }
 /** The reads that package clients send most, and the archives themselves. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
+    access: 'read',
     summary: 'The package with all its versions, as package clients read it.',
     handler: sendListing,
     produces: { 200: { description: 'The listing.', type: pubType }, 304: { description: 'Nothing changed since the given ETag.' } },
   }),
   binary('GET /api/packages/:pkg/versions/:version', {
+    access: 'read',
     summary: 'One version of a package: an entry of the listing.',
     handler: sendEntry,
     produces: { 200: { description: 'The entry.', type: pubType } },
   }),
   binary('GET /api/archives/:file', {
+    access: 'read',
     summary: 'The archive of a version, named <package>-<version>.tar.gz.',
     handler: sendArchive,
     produces: {
@@ -36,11 +39,13 @@ export const packageBinaries = [
     },
   }),
   binary('GET /packages/:pkg/versions/:version.tar.gz', {
+    access: 'read',
     summary: 'The archive at its old address.',
     handler: redirectToArchive,
     produces: found,
   }),
   binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
+    access: 'read',
     summary: 'The archive at another old address.',
     handler: redirectToArchive,
     produces: found,

@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 import { pageByKey } from '../connections.ts'
-import { UserRef } from '../users/schema.ts'
+import { UserRef } from '../users/refs.ts'
 import { Package, type PackageVersion } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
 import { PackageRef, PackageVersionRef } from './refs.ts'

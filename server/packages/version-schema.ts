@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 import type { Context } from '../context.ts'
-import { UserRef } from '../users/schema.ts'
+import { UserRef } from '../users/refs.ts'
 import { PackageVersion } from './entity.ts'
 import { installation } from './install.ts'
 import { archiveUrl } from './listing.ts'

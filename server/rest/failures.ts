@@ -1,5 +1,6 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, invalidInput } from '../errors.ts'
+import type { Route } from './route.ts'
 
 /**
  * The error to answer with for one that came out of an execution: our own as it is; a variable that does not fit as 400 with its field;
@@ -8,6 +9,13 @@ import { ApiError, invalidInput } from '../errors.ts'
 export function toApiError(error: GraphQLError): Error {
   if (error instanceof ApiError) return error
   return rootCause(error) ?? misfit(error) ?? error
+}
+
+/** The error with the field's name on REST, where that differs. */
+export function inRestNames(error: Error, names: Route['names']): Error {
+  if (!names || !(error instanceof ApiError) || error.code !== 'InvalidInput') return error
+  const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
+  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+/, theirs), theirs)
 }
 
 /** What a resolver threw, if one did. */

@@ -12,7 +12,7 @@ import {
 import type { Context } from '../context.ts'
 import { guardChange } from '../context.ts'
 import type { Data, Route } from './route.ts'
-import { toApiError } from './failures.ts'
+import { inRestNames, toApiError } from './failures.ts'
 import { variablesReader } from './variables.ts'
 
 export type CompiledOperation = {
@@ -41,7 +41,7 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
   async function run(context: Context): Promise<Data> {
     if (isMutation) guardChange(context)
     const result = await execute({ schema, document, contextValue: context, variableValues: readVariables(context.request) })
-    if (result.errors?.[0]) throw toApiError(result.errors[0])
+    if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
     return result.data as Data
   }
   function variables(request: FastifyRequest): Data {

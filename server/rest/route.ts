@@ -1,5 +1,6 @@
-import type { HTTPMethods } from 'fastify'
+import type { FastifyInstance, HTTPMethods } from 'fastify'
 import type { Context } from '../context.ts'
+import type { Scope } from '../tokens/entity.ts'
 
 export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
 
@@ -26,6 +27,8 @@ export type RouteOptions = {
   answer?: Answer
   /** Path parameters or body fields that hold a plain id, and the type whose global id the operation wants. */
   ids?: Record<string, string>
+  /** Body fields that REST calls otherwise than the input type does: REST's name, and the type's. */
+  names?: Record<string, string>
   /** Works before the first owner exists. */
   beforeSetup?: boolean
   /** Pub endpoints answer with pub's own media type. */
@@ -46,11 +49,15 @@ export type BinaryRoute = {
   method: Method
   path: string
   summary: string
-  /** Gets a context whose caller is known, but not yet checked. It answers through `context.reply` and returns that reply. */
+  /** Who may call it: everybody, or whoever holds this scope. The router checks it; finer rules are the handler's. */
+  access: 'open' | 'ownAccount' | Scope
+  /** Gets a context whose caller passed `access`. It answers through `context.reply` and returns that reply. */
   handler: (context: Context) => Promise<unknown>
   beforeSetup?: boolean
   /** What the body may be, when it is not JSON: the handler reads `request.raw` or `request.body` itself. */
   consumes?: string[]
+  /** Readies the scope that such routes get to themselves; without it, they take forms with files and plain bytes, as streams. */
+  accept?: (scope: FastifyInstance) => Promise<void>
   /** What it answers with, for the reference: media types by status. */
   produces?: Record<number, { description: string; type?: string }>
   /** Query parameters by name, for the reference. */

@@ -4,6 +4,7 @@ import { type Context, createContext } from '../context.ts'
 import { methodNotAllowed } from '../errors.ts'
 import { acceptBytes } from '../http/bodies.ts'
 import { prefers } from '../http/conditional.ts'
+import { requireOwnAccount, requireScope } from '../guards.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../setup/gate.ts'
 import { compileOperation } from './operation.ts'
@@ -11,6 +12,8 @@ import { type Answer, type BinaryRoute, type Data, type Method, ok, type Route }
 import { pageNumber, pageSize } from './variables.ts'
 
 const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
+
+const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
 
 const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -31,11 +34,13 @@ export function mountRoutes(
       handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
-  // A scope of its own: everywhere else such bodies are refused, and no request pays for the form reader.
-  void app.register(async (scope) => {
-    await acceptBytes(scope)
-    for (const route of table) if (takesBytes(route)) mount(scope, route)
-  })
+  // Scopes of their own: everywhere else such bodies are refused, and no request pays for the form readers.
+  for (const [accept, group] of Map.groupBy(table.filter(takesBytes), acceptOf)) {
+    void app.register(async (scope) => {
+      await accept(scope)
+      for (const route of group) mount(scope, route)
+    })
+  }
   for (const [path, allowed] of methodsByPath(table)) {
     const allow = allowed.join(', ')
     const others = methods.filter((method) => !allowed.includes(method))
@@ -69,7 +74,10 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
 function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMethod {
   return async function handle(request: FastifyRequest, reply: FastifyReply) {
     if (!route.beforeSetup) await requireSetup(services)
-    return route.handler(await createContext(services, request, reply))
+    const context = await createContext(services, request, reply)
+    if (route.access === 'ownAccount') requireOwnAccount(context)
+    else if (route.access !== 'open') requireScope(context, route.access)
+    return route.handler(context)
   }
 }
 

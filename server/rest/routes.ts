@@ -1,5 +1,7 @@
+import { auditRoutes } from '../audit/rest.ts'
 import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
+import { oauthRoutes } from '../oauth/rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
@@ -17,6 +19,8 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...userRoutes,
   ...inviteRoutes,
   ...tokenRoutes,
+  ...oauthRoutes,
+  ...auditRoutes,
   ...packageRoutes,
   ...searchRoutes,
   ...uploadRoutes,

@@ -66,11 +66,16 @@ function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<
 function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<string, string>, route: Route): unknown {
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
     throw invalidInput('The body must be a JSON object.')
-  const fields = { ...knownFields(type, (body ?? {}) as Values), ...path }
+  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names)), ...path }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
     if (!(name in path) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
   }
   return Object.fromEntries(Object.entries(fields).filter(([name]) => name in type.getFields()))
+}
+
+function renamed(body: Values, names: Route['names']): Values {
+  if (!names) return body
+  return Object.fromEntries(Object.entries(names).flatMap(([theirs, ours]) => (Object.hasOwn(body, theirs) ? [[ours, body[theirs]]] : [])))
 }
 
 function knownFields(type: GraphQLInputObjectType, value: Values): Values {

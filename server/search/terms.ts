@@ -51,7 +51,7 @@ const longestTerm = 64
 /** In UTF-16 units. */
 const longestReadme = 65_536
 const mostTerms = 3000
-/** Shorter pieces of a name would match by chance. */
+/** Shorter endings of a name would match by chance. */
 const shortestPart = 4
 
 const word = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]+|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]]+/gv

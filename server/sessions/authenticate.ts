@@ -17,13 +17,14 @@ type UserRow = {
   must_change_password: boolean | number
   user_created_at: number | Date
   last_login_at: number | Date | null
+  avatar_tag: string | null
 }
 type Moment = number | Date
 type TokenRow = UserRow & { id: string; scopes: string; expires_at: Moment | null; last_used_at: Moment | null; created_at: Moment }
 type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Moment }
 
 const userColumns =
-  'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at'
+  'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at, u.avatar_tag'
 const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
 const sessionSql = `select s.id, s.expires_at, s.last_used_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
 
@@ -75,5 +76,6 @@ function viewerOf(row: UserRow): Viewer {
     mustChangePassword: Boolean(row.must_change_password),
     createdAt: toDate(row.user_created_at),
     lastLoginAt: row.last_login_at === null ? null : toDate(row.last_login_at),
+    avatarTag: row.avatar_tag,
   }
 }

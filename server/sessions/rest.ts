@@ -1,5 +1,5 @@
 import { type Data, ok, route } from '../rest/route.ts'
-import { restUser, userFields } from '../users/schema.ts'
+import { restUser, userFields } from '../users/refs.ts'
 
 export const sessionRoutes = [
   route('POST /api/auth/login', `mutation ($input: LoginInput!) { login(input: $input) { user { ${userFields} } } }`, {

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { displayName, email, password } from '../users/input.ts'
-import { type PublicUser, UserRef } from '../users/schema.ts'
+import { type PublicUser, UserRef } from '../users/refs.ts'
 import { isSetUp } from './gate.ts'
 import { completeSetup, verifySetupCode } from './service.ts'
 

@@ -1,5 +1,5 @@
 import { builder } from '../builder.ts'
-import { UserRef } from '../users/schema.ts'
+import { UserRef } from '../users/refs.ts'
 import { listTokens } from './list.ts'
 import { AccessTokenRef } from './schema.ts'
 

@@ -2,16 +2,8 @@ import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { label } from '../users/input.ts'
 import { AccessToken, type Scope } from './entity.ts'
+import { TokenScope } from './refs.ts'
 import { createToken, type IssuedToken, revokeToken } from './service.ts'
-
-export const TokenScope = builder.enumType('TokenScope', {
-  description: 'What a token may do; each scope includes the ones before it.',
-  values: {
-    READ: { value: 'read', description: 'Browse, search and download.' },
-    WRITE: { value: 'write', description: 'Also publish and change own packages.' },
-    ADMIN: { value: 'admin', description: 'Also administer the server, as far as the role goes.' },
-  } satisfies Record<Uppercase<Scope>, { value: Scope; description: string }>,
-})
 
 export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
@@ -65,7 +57,7 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
 })
 
 builder.mutationField('createToken', (t) =>
-  t.withAuth({ signedIn: true }).field({
+  t.withAuth({ ownAccount: true }).field({
     type: IssuedTokenRef,
     description: 'Makes a personal access token for you. The secret is shown this once.',
     args: { input: t.arg({ type: CreateTokenInput, required: true, description: 'What it may do and how long.' }) },
@@ -84,7 +76,7 @@ const RevokeTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeToke
 })
 
 builder.mutationField('revokeToken', (t) =>
-  t.withAuth({ signedIn: true }).field({
+  t.withAuth({ ownAccount: true }).field({
     type: RevokeTokenPayload,
     description: 'Revokes one of your tokens at once and for good.',
     args: { input: t.arg({ type: RevokeTokenInput, required: true, description: 'Which one.' }) },

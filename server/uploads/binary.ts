@@ -9,6 +9,7 @@ import { receiveUpload } from './service.ts'
 /** Takes the bytes of an upload. */
 export const uploadBinaries = [
   binary('POST /api/packages/versions/upload', {
+    access: 'write',
     summary: 'Takes the archive of an upload: as a form with `upload_id` and then `file`, or as the whole body.',
     handler: receive,
     consumes: ['multipart/form-data', 'application/octet-stream'],

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { readDependencies, type Dependency } from './dependencies.ts'
 import { normalHostedUrl, type HostedRules } from './hosted-url.ts'
-import { pubspecSchema } from './pubspec-schema.ts'
+import { pubspecSchema } from './pubspec-shape.ts'
 import { quoted, refuse } from './refuse.ts'
 import { readYaml, type Json, type JsonObject } from './yaml.ts'
 

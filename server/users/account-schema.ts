@@ -2,7 +2,7 @@ import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { changePassword, signUp, updateProfile } from './accounts.ts'
 import { displayName, email, password } from './input.ts'
-import { type PublicUser, UserRef } from './schema.ts'
+import { type PublicUser, UserRef } from './refs.ts'
 
 const SignUpInput = builder.inputType('SignUpInput', {
   description: 'The account to make.',

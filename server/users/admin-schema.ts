@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { type AssignableRole, type CreatedUser, createUser, resetPassword, updateUser } from './administer.ts'
 import { deleteUser } from './delete-user.ts'
-import { displayName, email, password } from './input.ts'
+import { displayName, email, inviteHours, password } from './input.ts'
 import { transferOwnership } from './ownership.ts'
-import { type PublicUser, UserRef } from './schema.ts'
+import { type PublicUser, UserRef } from './refs.ts'
 
 /** A role that an administrator may give; `editor` is the old name of `member` (interface §2). */
 const AssignableRoleEnum = builder.enumType('AssignableRole', {
@@ -27,9 +27,6 @@ const UserCreationMode = builder.enumType('UserCreationMode', {
     INVITE: { value: 'invite', description: 'With an invitation whose address the answer shows.' },
   },
 })
-
-/** Life of an invitation in hours (decisions §4). */
-export const inviteHours = z.int().min(1, 'must be from 1 to 720').max(720, 'must be from 1 to 720').nullish()
 
 const CreateUserInput = builder.inputType('CreateUserInput', {
   description: 'The account to make.',

@@ -3,7 +3,8 @@ import { builder } from '../builder.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
 import { listUsers } from './list.ts'
-import { RoleEnum, UserRef, UserStatus } from './schema.ts'
+import { UserRef } from './refs.ts'
+import { RoleEnum, UserStatus } from './schema.ts'
 
 const UserOrderEnum = builder.enumType('UserOrder', {
   description: 'How to sort people.',

@@ -11,6 +11,7 @@ export type Viewer = {
   mustChangePassword: boolean
   createdAt: Date
   lastLoginAt?: Date | null | undefined
+  avatarTag?: string | null | undefined
 }
 
 /** How they proved it. */

@@ -1,6 +1,6 @@
 import { notFound } from '../errors.ts'
 import { type Data, ok, route } from '../rest/route.ts'
-import { restUser, userFields } from './schema.ts'
+import { restUser, userFields } from './refs.ts'
 
 const user = `user { ${userFields} }`
 const userOf = (name: string) => ({ from: (data: Data) => restUser((data[name] as Data).user) })

@@ -1,9 +1,6 @@
 import { builder } from '../builder.ts'
 import { type Role, User } from './entity.ts'
-import type { Viewer } from './policy.ts'
-
-/** The fields of an account that the API shows; both a row and a viewer have them. */
-export type PublicUser = Viewer & { passwordHash?: string | null | undefined }
+import { type PublicUser, UserRef } from './refs.ts'
 
 export const RoleEnum = builder.enumType('Role', {
   description: 'What a person may do on this server; each role includes the ones before it.',
@@ -24,7 +21,6 @@ export const UserStatus = builder.enumType('UserStatus', {
   },
 })
 
-export const UserRef = builder.objectRef<PublicUser>('User')
 builder.node(UserRef, {
   description: 'A person with an account on this server.',
   id: { resolve: (user) => user.id },
@@ -68,15 +64,6 @@ builder.queryField('me', (t) =>
     resolve: (_root, _args, { viewer }) => viewer,
   }),
 )
-
-/** The fields of a user as REST shows them (decisions §2). */
-export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status createdAt lastLoginAt'
-
-/** The roles and states are lower-case words on REST. */
-export const restUser = (user: unknown): unknown => {
-  const { role, status, ...rest } = user as { role: string; status: string }
-  return { ...rest, role: role.toLowerCase(), status: status.toLowerCase() }
-}
 
 function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
   if (!user.isActive) return 'inactive'

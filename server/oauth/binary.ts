@@ -1,0 +1,90 @@
+import { passwordIsDue } from '../builder.ts'
+import type { Context, SignedInContext } from '../context.ts'
+import { acceptForms } from '../http/bodies.ts'
+import { addressKey } from '../http/limits.ts'
+import { publicUrl } from '../http/public-url.ts'
+import { binary } from '../rest/route.ts'
+import { OauthError } from './errors.ts'
+import { exchangeCode } from './exchange.ts'
+import { answerInOauthWords } from './failures.ts'
+import { sendFaultPage } from './page.ts'
+import { clientFault, clientId, optional, type Parameters, readWish, required, stateOf } from './parameters.ts'
+import { withParameters } from './redirect-uri.ts'
+import { requestAuthorization } from './service.ts'
+
+/** Where a browser is sent by a client, and where the client itself fetches its token (RFC 6749, RFC 7636). */
+export const oauthBinaries = [
+  binary('GET /oauth/authorize', {
+    access: 'open',
+    summary: 'Asks the signed-in user to let a command-line client have a token.',
+    handler: authorize,
+    query: {
+      response_type: '`code`.',
+      client_id: '`cli`.',
+      redirect_uri: 'Where the client listens: http on localhost, 127.0.0.1 or [::1], with a port.',
+      code_challenge: 'SHA-256 of the verifier in base64url.',
+      code_challenge_method: '`S256`.',
+      state: 'Comes back unchanged.',
+      scope: 'Scopes, separated by commas or spaces; `read,write` when left out.',
+    },
+    produces: {
+      302: { description: 'The login page, the consent page, or the client with `error` and `state`.' },
+      400: { description: 'The client cannot be trusted; nobody is redirected.', type: 'text/html' },
+    },
+  }),
+  binary('POST /oauth/token', {
+    access: 'open',
+    summary: 'Gives a personal access token for a code and its PKCE verifier. Failures are flat: `{error, error_description}`.',
+    handler: token,
+    accept: async (scope) => {
+      await acceptForms(scope)
+      scope.setErrorHandler(answerInOauthWords)
+    },
+    consumes: ['application/x-www-form-urlencoded', 'application/json'],
+    produces: { 200: { description: '`{access_token, token_type, scope, email}`.', type: 'application/json' } },
+  }),
+]
+
+async function authorize(context: Context): Promise<unknown> {
+  const { request, reply, config, limits, ip } = context
+  await limits.use('oauth', `authorize ${addressKey(ip)}`)
+  reply.header('cache-control', 'no-store')
+  const query = request.query as Parameters
+  const fault = clientFault(query)
+  if (fault) return sendFaultPage(reply, fault)
+  const base = publicUrl(request, config.SERVER_URL)
+  try {
+    const wish = readWish(query)
+    if (!mayAuthorize(context)) return await reply.redirect(`${base}/login?redirect=${encodeURIComponent(sameAgain(request.url))}`)
+    return await reply.redirect(`${base}/oauth/consent?request_id=${await requestAuthorization(context, wish)}`)
+  } catch (error) {
+    if (!(error instanceof OauthError)) throw error
+    const answer = { error: error.code, error_description: error.message, state: stateOf(query) }
+    return reply.redirect(withParameters(String(query.redirect_uri), answer))
+  }
+}
+
+/** Only a session gives new power away: a token must not beget another one here, nor may a password that is due be put off. */
+function mayAuthorize(context: Context): context is SignedInContext {
+  return context.credential?.kind === 'session' && !passwordIsDue(context)
+}
+
+/** This request again, as a path below the server's base, like every address that the console keeps for after the login. */
+const sameAgain = (url: string): string => `/oauth/authorize${url.slice(url.indexOf('?'))}`
+
+async function token(context: Context): Promise<unknown> {
+  const { request, reply, limits, ip } = context
+  await limits.use('oauth', `token ${addressKey(ip)}`)
+  const parameters = (request.body ?? {}) as Parameters
+  if (required(parameters, 'grant_type') !== 'authorization_code') {
+    throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')
+  }
+  if ((optional(parameters, 'client_id') ?? clientId) !== clientId) throw new OauthError('invalid_client', 'client_id must be cli.')
+  const { secret, scopes, email } = await exchangeCode(context, {
+    code: required(parameters, 'code'),
+    redirectUri: required(parameters, 'redirect_uri'),
+    codeVerifier: required(parameters, 'code_verifier'),
+  })
+  reply.header('cache-control', 'no-store').header('pragma', 'no-cache')
+  return reply.send({ access_token: secret, token_type: 'Bearer', scope: scopes.join(','), email })
+}

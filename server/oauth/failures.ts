@@ -1,0 +1,33 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { ApiError } from '../errors.ts'
+import { OauthError, type OauthErrorCode } from './errors.ts'
+
+type Fault = { status: number; code: OauthErrorCode; description: string; retryAfter?: number | undefined }
+
+/**
+ * Answers a client's program with RFC 6749's flat error (§5.2).
+ * @throws what is none of its business: the server's own handler answers that, and logs it.
+ */
+export function answerInOauthWords(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const fault = faultOf(error)
+  if (!fault) throw error
+  if (fault.retryAfter) reply.header('retry-after', String(fault.retryAfter))
+  return reply
+    .code(fault.status)
+    .header('cache-control', 'no-store')
+    .header('pragma', 'no-cache')
+    .type('application/json; charset=utf-8')
+    .send(JSON.stringify({ error: fault.code, error_description: fault.description }))
+}
+
+function faultOf(error: unknown): Fault | null {
+  if (error instanceof OauthError) return { status: 400, code: error.code, description: error.message }
+  if (error instanceof ApiError) {
+    if (error.code !== 'RateLimitExceeded') return null
+    return { status: 429, code: 'temporarily_unavailable', description: error.message, retryAfter: error.retryAfter }
+  }
+  const { statusCode: status = 500 } = error as Partial<FastifyError>
+  if (status === 413) return { status, code: 'invalid_request', description: 'The body is too large.' }
+  if (status === 415) return { status, code: 'invalid_request', description: 'Send a form (application/x-www-form-urlencoded) or JSON.' }
+  return status === 400 ? { status, code: 'invalid_request', description: 'The body is not well-formed.' } : null
+}

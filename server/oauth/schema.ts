@@ -1,0 +1,63 @@
+import { builder } from '../builder.ts'
+import { TokenScope } from '../tokens/refs.ts'
+import { approveAuthorization, denyAuthorization, findPending, type PendingAuthorization } from './service.ts'
+
+/** Only the very session that was asked may see or answer; a token may not, or it could beget others. */
+const bySession = { $all: { session: true, signedIn: true } } as const
+
+const PendingAuthorizationRef = builder.objectRef<PendingAuthorization>('PendingAuthorization').implement({
+  description: 'A command-line client that asks for a token.',
+  fields: (t) => ({
+    requestId: t.exposeID('requestId', { description: 'The id in the address of the consent page.' }),
+    clientId: t.exposeString('clientId', { description: 'Who asks.' }),
+    redirectUri: t.exposeString('redirectUri', { description: 'Where the answer will be sent: a program on your own computer.' }),
+    scopes: t.field({ type: [TokenScope], description: 'What the token could do, clamped to your role.', resolve: ({ scopes }) => scopes }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it asked.', resolve: ({ createdAt }) => createdAt }),
+    expiresAt: t.field({ type: 'DateTime', description: 'Until when it can be answered.', resolve: ({ expiresAt }) => expiresAt }),
+  }),
+})
+
+builder.queryField('pendingAuthorization', (t) =>
+  t.withAuth(bySession).field({
+    type: PendingAuthorizationRef,
+    nullable: true,
+    description: 'A client that waits for the answer of this very session; an error for anybody else, and once it is answered or too old.',
+    args: { requestId: t.arg.id({ required: true, description: 'The id in the address of the consent page.' }) },
+    resolve: (_root, { requestId }, context) => findPending(context, requestId),
+  }),
+)
+
+const AnswerAuthorizationPayload = builder.objectRef<{ redirectUrl: string }>('AnswerAuthorizationPayload').implement({
+  description: 'An answer that its client has yet to hear.',
+  fields: (t) => ({
+    redirectUrl: t.field({ type: 'URL', description: 'Send the browser here.', resolve: ({ redirectUrl }) => redirectUrl }),
+  }),
+})
+
+const ApproveAuthorizationInput = builder.inputType('ApproveAuthorizationInput', {
+  description: 'The client to let in.',
+  fields: (t) => ({ requestId: t.id({ required: true, description: 'The id in the address of the consent page.' }) }),
+})
+
+builder.mutationField('approveAuthorization', (t) =>
+  t.withAuth(bySession).field({
+    type: AnswerAuthorizationPayload,
+    description: 'Lets a command-line client fetch a token of yours, within 60 seconds.',
+    args: { input: t.arg({ type: ApproveAuthorizationInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => ({ redirectUrl: await approveAuthorization(context, input.requestId) }),
+  }),
+)
+
+const DenyAuthorizationInput = builder.inputType('DenyAuthorizationInput', {
+  description: 'The client to turn away.',
+  fields: (t) => ({ requestId: t.id({ required: true, description: 'The id in the address of the consent page.' }) }),
+})
+
+builder.mutationField('denyAuthorization', (t) =>
+  t.withAuth(bySession).field({
+    type: AnswerAuthorizationPayload,
+    description: 'Turns a command-line client away.',
+    args: { input: t.arg({ type: DenyAuthorizationInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => ({ redirectUrl: await denyAuthorization(context, input.requestId) }),
+  }),
+)

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { consoleApp, overflow, publishTo, signIn } from '../support/console.ts'
+
+const wide = '| a | b | c | d | e | f |\n| - | - | - | - | - | - |\n| 1 | 2 | 3 | 4 | 5 | 6 |\n'
+const code = `\`\`\`dart\nfinal ${'long'.repeat(60)} = 1;\n\`\`\`\n`
+const files = { 'README.md': `# Acme\n\n- [x] done\n\n> quoted\n\n${wide}\n${code}`, 'example/main.dart': 'void main() {}\n' }
+
+const addresses = {
+  home: '/',
+  packages: '/packages',
+  'no hit': '/packages?q=zzzz',
+  readme: '/packages/acme',
+  'old version': '/packages/acme/versions/1.0.0',
+  changelog: '/packages/acme/changelog',
+  example: '/packages/acme/example',
+  license: '/packages/acme/license',
+  install: '/packages/acme/install',
+  versions: '/packages/acme/versions',
+  'missing package': '/packages/nope',
+  tokens: '/settings/tokens',
+  'new token': '/settings/tokens?new=1',
+  'not found': '/no/such/page',
+}
+
+const looks = {
+  light: { colorScheme: 'light' },
+  dark: { colorScheme: 'dark' },
+  telephone: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
+} as const
+
+it.each(Object.keys(looks) as (keyof typeof looks)[])('has no serious fault on any page: %s', async (look) => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(app.url, secret, { name: 'acme', version: '1.0.0', files }, { name: 'acme', version: '1.1.0', files })
+  const page = await openPage(app.url, looks[look])
+  await signIn(page, app.url, email)
+  for (const [name, address] of Object.entries(addresses)) {
+    await page.goto(address)
+    await page
+      .getByRole(name === 'new token' ? 'dialog' : 'heading')
+      .first()
+      .waitFor()
+    await page.waitForLoadState('networkidle')
+    await expectAccessible(page)
+    expect(await overflow(page), `overflow of ${name}`).toBeLessThanOrEqual(0)
+    await screenshot(page, `${name.replaceAll(' ', '-')}-${look}`)
+  }
+})

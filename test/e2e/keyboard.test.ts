@@ -1,0 +1,91 @@
+import { expect, it } from 'vitest'
+import type { Page } from 'playwright-core'
+import { openPage } from '../support/browser.ts'
+import { consoleApp } from '../support/console.ts'
+
+/** What has the focus, by its accessible name as far as tests need it. */
+const focused = (page: Page) =>
+  page.evaluate<string>(
+    '(e => e.getAttribute("aria-label") || e.labels?.[0]?.textContent.trim() || e.textContent.trim() || e.tagName)(document.activeElement)',
+  )
+
+/** Presses Tab until this has the focus. */
+async function tabTo(page: Page, name: string) {
+  for (let presses = 0; presses < 30; presses++) {
+    await page.keyboard.press('Tab')
+    if ((await focused(page)) === name) return
+  }
+  throw new Error(`Tab does not reach ${name}.`)
+}
+
+it('signs in, makes a token and revokes it without a mouse', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member()
+  const page = await openPage(app.url)
+  await page.goto('/settings/tokens')
+  await page.getByLabel('E-mail address').waitFor()
+  await expect.poll(() => focused(page)).toBe('E-mail address')
+  await page.keyboard.type(email)
+  await tabTo(page, 'Password')
+  await page.keyboard.type('correct horse')
+  await page.keyboard.press('Enter')
+
+  await page.getByText('No tokens yet').waitFor()
+  expect(await focused(page)).toBe('Access tokens') // the heading of the page
+  await tabTo(page, 'New token')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => focused(page)).toBe('Name')
+  await page.keyboard.type('laptop')
+  await page.keyboard.press('Tab')
+  await page.keyboard.press('ArrowUp') // from "Read and publish" to "Read"
+  await tabTo(page, 'Create token')
+  await page.keyboard.press('Enter')
+
+  await page.getByRole('dialog', { name: 'Save your token now' }).waitFor()
+  await page.keyboard.press('Escape') // must not lose the secret
+  await tabTo(page, 'Copy token')
+  await page.keyboard.press('Enter')
+  await page.getByText('Copied token.').waitFor({ state: 'attached' })
+  await tabTo(page, 'I have saved it')
+  await page.keyboard.press('Space')
+  await tabTo(page, 'Done')
+  await page.keyboard.press('Enter')
+  await page.getByRole('row', { name: /laptop/ }).waitFor()
+  await expect.poll(() => focused(page)).toBe('Access tokens')
+
+  await tabTo(page, 'Revoke laptop')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => focused(page)).toBe('Cancel')
+  await tabTo(page, 'Revoke token')
+  await page.keyboard.press('Enter')
+  await page.getByText('No tokens yet').waitFor()
+  await expect.poll(() => focused(page)).toBe('Access tokens')
+  await page.getByText('Revoked the token laptop.').waitFor({ state: 'attached' })
+})
+
+it('has a way past the header, and keys that can be switched off', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member()
+  const page = await openPage(app.url)
+  await page.goto('/login?redirect=/settings/tokens')
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+  await page.keyboard.press('Enter')
+  await page.getByText('No tokens yet').waitFor()
+  await page.reload()
+  await page.getByText('No tokens yet').waitFor()
+  await page.keyboard.press('Tab')
+  expect(await focused(page)).toBe('Skip to content')
+  await page.keyboard.press('Enter')
+  expect(await page.evaluate('document.activeElement.tagName')).toBe('MAIN')
+
+  await page.keyboard.press('?')
+  await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor()
+  await page.getByRole('switch', { name: 'Single-key shortcuts' }).press('Space')
+  await page.keyboard.press('Escape')
+  await page.getByRole('dialog').waitFor({ state: 'hidden' })
+  await page.keyboard.press('/')
+  expect(await focused(page)).not.toBe('Search packages')
+  await page.keyboard.press('Control+k')
+  expect(await focused(page)).toBe('Search packages')
+})

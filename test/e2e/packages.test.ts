@@ -1,0 +1,113 @@
+import { expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { consoleApp, publishTo, signIn } from '../support/console.ts'
+
+const readme =
+  '# acme_http\n\nTalks **HTTP**. See [usage](#usage).\n\n' +
+  `## Usage\n\n| Option | Default |\n| --- | --- |\n| \`retries\` | 3 |\n\n- [x] Retries\n\n\`\`\`dart\nvoid main() {}\n\`\`\`\n\n<script>alert(1)</script>\n${'\nWords.\n'.repeat(60)}`
+const more = 'repository: https://github.com/acme/http\ntopics: [network]\nplatforms:\n  linux:\nexecutables:\n  acme:'
+const files = { 'README.md': readme, 'CHANGELOG.md': '## 1.2.0\n\n- Faster.\n', 'example/example.md': '# How to\n' }
+
+it('goes from a new token to a published package and its page', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member({ displayName: 'Grace Hopper' })
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
+  await page.getByRole('link', { name: 'Make a token' }).click()
+  await page.getByLabel('Name').fill('laptop')
+  await page.getByRole('button', { name: 'Create token' }).click()
+  const secret = (await page.locator('[data-secret]').textContent()) ?? ''
+  expect(secret).toMatch(/^svc_pat_\w{38}$/)
+  await screenshot(page, 'token-secret')
+  await page.getByLabel('I have saved it').click()
+  await page.getByRole('button', { name: 'Done' }).click()
+  await page.getByRole('row', { name: /laptop.*Read and publish.*Never.*in 3 months/ }).waitFor()
+  expect(await page.content()).not.toContain(secret)
+
+  await publishTo(
+    app.url,
+    secret,
+    { name: 'acme_http', version: '1.0.0', pubspec: more, files },
+    { name: 'acme_http', version: '1.2.0', pubspec: more, files },
+    { name: 'acme_http', version: '2.0.0-dev.1', pubspec: more, files },
+  )
+  await page.getByRole('link', { name: 'Snug, home' }).click()
+  await page.getByRole('link', { name: 'acme_http' }).click()
+  await page.getByRole('heading', { name: 'acme_http 1.2.0' }).waitFor()
+  const about = page.getByRole('complementary')
+  await about.getByText('Grace Hopper').waitFor()
+  expect(await about.getByRole('link', { name: 'Repository' }).getAttribute('href')).toBe('https://github.com/acme/http')
+  expect(await page.locator('article script').count()).toBe(0)
+  await expectAccessible(page)
+  await screenshot(page, 'package')
+})
+
+it('shows every side of a package, each at an address of its own', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(
+    app.url,
+    secret,
+    { name: 'acme_http', version: '1.0.0', pubspec: more, files },
+    { name: 'acme_http', version: '1.2.0', pubspec: more, files },
+    { name: 'acme_http', version: '2.0.0-dev.1', pubspec: more, files },
+  )
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.goto('/packages/acme_http')
+  await page.getByRole('link', { name: 'usage', exact: true }).click()
+  await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(0)
+  expect(page.url()).toBe(`${app.url}/packages/acme_http#doc-usage`)
+
+  const tabs = page.getByRole('navigation', { name: 'acme_http: sections' })
+  await tabs.getByRole('link', { name: 'Changelog' }).click()
+  await page.getByText('Faster.').waitFor()
+  expect(await page.title()).toBe('acme_http – changelog · Snug')
+  await tabs.getByRole('link', { name: 'Install' }).click()
+  await page.getByText(`dart pub token add ${app.url}`).waitFor()
+  await page.getByText('dart pub global activate').waitFor()
+  await page.getByRole('tab', { name: 'With Flutter' }).click()
+  await page.getByText('flutter pub add').waitFor()
+  expect(page.url()).toBe(`${app.url}/packages/acme_http/install?tool=flutter`)
+
+  await tabs.getByRole('link', { name: 'Versions 3' }).click()
+  const order = () => page.getByRole('rowheader').allTextContents()
+  await expect.poll(order).toEqual(['2.0.0-dev.1Pre-release', '1.2.0', '1.0.0'])
+  expect(await page.getByRole('columnheader', { name: 'Version' }).getAttribute('aria-sort')).toBe('descending')
+  await page.getByRole('button', { name: 'Version' }).click()
+  await expect.poll(order).toEqual(['1.0.0', '1.2.0', '2.0.0-dev.1Pre-release'])
+  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Download 1.0.0' }).click()])
+  expect(download.suggestedFilename()).toBe('acme_http-1.0.0.tar.gz')
+
+  await page.getByRole('link', { name: '1.0.0', exact: true }).click()
+  await page.getByText('This is version 1.0.0, not the latest.').waitFor()
+  await page.getByRole('link', { name: 'Go to 1.2.0' }).click()
+  await page.waitForURL(`${app.url}/packages/acme_http`)
+})
+
+it('finds packages; sort and page are in the address', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  const names = Array.from({ length: 23 }, (_, index) => `service_${String.fromCharCode(97 + index)}`)
+  await publishTo(app.url, secret, ...names.map((name) => ({ name, version: '1.0.0' })), { name: 'other', version: '1.0.0' })
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.keyboard.press('/')
+  await page.keyboard.type('service')
+  await page.keyboard.press('Enter')
+  await page.getByText('23 packages for “service”').waitFor()
+  await page.getByRole('combobox', { name: 'Sort by' }).click()
+  await page.getByRole('option', { name: 'Name' }).click()
+  await page.getByRole('link', { name: 'service_a', exact: true }).waitFor()
+  await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Page 2', exact: true }).click()
+  await page.getByRole('link', { name: 'service_w', exact: true }).waitFor()
+  expect(new URL(page.url()).search).toBe('?q=service&sort=name&page=2')
+  await page.reload()
+  await page.getByRole('link', { name: 'service_w', exact: true }).waitFor()
+  await page.getByRole('searchbox').fill('nothing like it')
+  await page.keyboard.press('Enter')
+  await page.getByText('Nothing found for “nothing like it”').waitFor()
+  await page.getByRole('link', { name: 'Show all packages' }).click()
+  await page.getByText('24 packages').waitFor()
+})

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { consoleApp, signIn } from '../support/console.ts'
+
+describe('signing in', () => {
+  it('comes back to the page that wanted it', async () => {
+    await using app = await consoleApp()
+    const { email } = await app.member()
+    const page = await openPage(app.url, { tolerate: [/status of 401/] })
+    await page.goto('/packages?q=http&sort=name')
+    await page.getByText('Sign in to see this page.').waitFor()
+    await expectAccessible(page)
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill('wrong horse')
+    await page.keyboard.press('Enter')
+    await page.getByRole('alert').waitFor()
+    await expectAccessible(page)
+    await screenshot(page, 'login-refused')
+    await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Packages' }).waitFor()
+    expect(new URL(page.url()).search).toBe('?q=http&sort=name')
+  })
+
+  it.each(['//evil.example/', '/\\evil.example', 'https://evil.example', '/login?redirect=/login', '/nowhere'])(
+    'never leads to %s',
+    async (redirect) => {
+      await using app = await consoleApp()
+      const { email } = await app.member()
+      const page = await openPage(app.url)
+      await page.goto(`/login?redirect=${encodeURIComponent(redirect)}`)
+      await page.getByLabel('E-mail address').fill(email)
+      await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+      await page.keyboard.press('Enter')
+      await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
+      expect(page.url()).toBe(`${app.url}/`)
+    },
+  )
+
+  it('says how long to wait after too many attempts', async () => {
+    await using app = await consoleApp()
+    const page = await openPage(app.url, { tolerate: [/status of (401|429)/] })
+    await page.goto('/login')
+    for (let attempt = 0; attempt < 11; attempt++) {
+      await page.getByLabel('E-mail address').fill('nobody@example.com')
+      await page.getByRole('textbox', { name: 'Password' }).fill('wrong horse')
+      await Promise.all([page.waitForResponse(/graphql/), page.keyboard.press('Enter')])
+    }
+    await page.getByText(/Try again in \d+:\d\d min/).waitFor()
+    expect(await page.getByRole('alert').textContent()).toContain('RateLimitExceeded')
+  })
+})
+
+describe('a session', () => {
+  it('ends by the account menu', async () => {
+    await using app = await consoleApp()
+    const { email } = await app.member()
+    const page = await openPage(app.url)
+    await signIn(page, app.url, email)
+    await page.getByRole('button', { name: /^Account/ }).click()
+    await page.getByRole('menuitem', { name: 'Sign out' }).click()
+    await page.waitForURL('**/login')
+    await page.goto('/')
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    expect(await page.getByRole('button', { name: /^Account/ }).count()).toBe(0)
+  })
+
+  it('that the server ended leads to the sign-in, and back', async () => {
+    await using app = await consoleApp()
+    const { email } = await app.member()
+    const page = await openPage(app.url, { tolerate: [/status of 401/] })
+    await signIn(page, app.url, email)
+    await page.context().clearCookies()
+    await page.getByRole('link', { name: 'Packages' }).click()
+    await page.getByText('Sign in to see this page.').waitFor()
+    expect(new URL(page.url()).searchParams.get('redirect')).toBe('/packages')
+  })
+})
+
+it('works below a path', async () => {
+  await using app = await consoleApp({ path: '/registry' })
+  const { email } = await app.member()
+  const page = await openPage(new URL(app.url).origin)
+  await page.goto('/registry/packages')
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+  await signIn(page, app.url, email)
+  await page.getByText('publish_to').waitFor()
+  expect(page.url()).toBe(`${app.url}/`)
+  await page.goto('/registry/settings/tokens')
+  await page.getByRole('heading', { name: 'Access tokens' }).waitFor()
+})

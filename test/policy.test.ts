@@ -1,0 +1,187 @@
+import { expect, it } from 'vitest'
+import { routes } from '../server/rest/routes.ts'
+import { schema } from '../server/schema.ts'
+import { type Actor } from './actor.ts'
+import { testApp, type TestApp } from './app.ts'
+import { bodyFor, fieldQuery, pathFor } from './support/minimal-request.ts'
+
+/** Who may: everybody; whoever signed in; a session; a credential with this scope; whoever may change their own account; the owner. */
+type Access = 'open' | 'identity' | 'signedIn' | 'session' | 'ownAccount' | 'read' | 'write' | 'admin' | 'owner'
+
+/** The interface's "Auth" and "Who" columns (4.1 to 4.12) and decisions §3 and §4, endpoint by endpoint. */
+const rest: Record<string, Access> = {
+  'GET /api/v1/health': 'open',
+  'GET /api/v1/version': 'open',
+  'GET /api/setup/status': 'open',
+  'POST /api/setup/verify': 'open',
+  'POST /api/setup/complete': 'open',
+  'POST /api/auth/login': 'open',
+  'POST /api/auth/logout': 'session',
+  'POST /api/auth/signup': 'open',
+  'GET /api/auth/me': 'identity',
+  'POST /api/auth/change-password': 'ownAccount',
+  'PATCH /api/auth/profile': 'ownAccount',
+  'POST /api/auth/avatar': 'ownAccount',
+  'DELETE /api/auth/avatar': 'ownAccount',
+  'GET /api/users/:id/avatar': 'open',
+  'GET /api/invites/:token': 'open',
+  'POST /api/invites/:token/accept': 'open',
+  'POST /api/auth/keys': 'ownAccount',
+  'GET /api/auth/keys': 'signedIn',
+  'DELETE /api/auth/keys/:id': 'ownAccount',
+  'GET /api/auth/sessions': 'signedIn',
+  'DELETE /api/auth/sessions/:id': 'ownAccount',
+  'POST /api/auth/sessions/revoke-others': 'ownAccount',
+  'GET /oauth/authorize': 'open',
+  'GET /oauth/pending/:requestId': 'session',
+  'POST /oauth/approve': 'session',
+  'POST /oauth/deny': 'session',
+  'POST /oauth/token': 'open',
+  'GET /api/admin/users': 'admin',
+  'GET /api/admin/users/:id': 'admin',
+  'POST /api/admin/users': 'admin',
+  'PUT /api/admin/users/:id': 'admin',
+  'DELETE /api/admin/users/:id': 'admin',
+  'POST /api/admin/users/:id/reset-password': 'admin',
+  'POST /api/admin/transfer-ownership': 'owner',
+  'GET /api/admin/audit-log': 'admin',
+  'GET /api/packages/versions/new': 'write',
+  'POST /api/packages/versions/upload': 'write',
+  'GET /api/packages/versions/newUploadFinish': 'write',
+  'GET /api/packages/:pkg': 'read',
+  'GET /api/packages/:pkg/versions/:version': 'read',
+  'GET /api/packages/:pkg/versions/:version/content': 'read',
+  'GET /api/packages/:pkg/advisories': 'read',
+  'GET /api/packages/:pkg/uploaders': 'read',
+  'GET /api/archives/:file': 'read',
+  'GET /packages/:pkg/versions/:version.tar.gz': 'read',
+  'GET /api/packages/:pkg/versions/:version/archive.tar.gz': 'read',
+  'GET /api/packages': 'read',
+  'GET /api/package-names': 'read',
+  'GET /api/package-name-completion-data': 'read',
+  'GET /api/search': 'read',
+}
+
+/** The same for every root field of GraphQL. */
+const graphql: Record<string, Access> = {
+  'Query.viewer': 'open',
+  'Query.me': 'identity',
+  'Query.node': 'signedIn',
+  'Query.nodes': 'signedIn',
+  'Query.server': 'open',
+  'Query.setup': 'open',
+  'Query.health': 'open',
+  'Query.invite': 'open',
+  'Query.package': 'read',
+  'Query.packages': 'read',
+  'Query.packageNames': 'read',
+  'Query.searchPackages': 'read',
+  'Query.completePackageNames': 'read',
+  'Query.pendingAuthorization': 'session',
+  'Query.user': 'admin',
+  'Query.users': 'admin',
+  'Query.accessTokens': 'admin',
+  'Query.auditEntries': 'admin',
+  'Mutation.verifySetupCode': 'open',
+  'Mutation.completeSetup': 'open',
+  'Mutation.login': 'open',
+  'Mutation.logout': 'session',
+  'Mutation.signUp': 'open',
+  'Mutation.acceptInvite': 'open',
+  'Mutation.changePassword': 'ownAccount',
+  'Mutation.updateProfile': 'ownAccount',
+  'Mutation.createToken': 'ownAccount',
+  'Mutation.revokeToken': 'ownAccount',
+  'Mutation.revokeSession': 'ownAccount',
+  'Mutation.revokeOtherSessions': 'ownAccount',
+  'Mutation.approveAuthorization': 'session',
+  'Mutation.denyAuthorization': 'session',
+  'Mutation.createUpload': 'write',
+  'Mutation.finalizeUpload': 'write',
+  'Mutation.createUser': 'admin',
+  'Mutation.updateUser': 'admin',
+  'Mutation.deleteUser': 'admin',
+  'Mutation.resetPassword': 'admin',
+  'Mutation.createInvite': 'admin',
+  'Mutation.transferOwnership': 'owner',
+}
+
+type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
+const known: Access[] = ['open', 'identity', 'signedIn']
+
+/** Every kind of caller, each a person of their own, and what they may. */
+async function callers(app: TestApp): Promise<Caller[]> {
+  const [viewer, member, admin, owner] = [await app.viewer(), await app.member(), await app.admin(), await app.owner()]
+  const scoped = async (actor: Actor, scope: 'read' | 'write' | 'admin') => app.withScopes(actor, [scope])
+  return [
+    { name: 'anonymous', actor: app.anonymous, allowed: ['open'] },
+    { name: 'a wrong token', actor: app.withToken('svc_pat_wrong'), allowed: ['open'] },
+    { name: 'viewer, session', actor: await viewer.session(), allowed: [...known, 'session', 'ownAccount', 'read'] },
+    { name: 'viewer, token', actor: viewer, allowed: [...known, 'read'] },
+    { name: 'member, token', actor: member, allowed: [...known, 'ownAccount', 'read', 'write'] },
+    { name: 'member, session', actor: await (await app.member()).session(), allowed: [...known, 'session', 'ownAccount', 'read', 'write'] },
+    { name: 'admin, token to read', actor: await scoped(admin, 'read'), allowed: [...known, 'read'] },
+    { name: 'admin, token to write', actor: await scoped(admin, 'write'), allowed: [...known, 'ownAccount', 'read', 'write'] },
+    {
+      name: 'admin, token to administer',
+      actor: await scoped(admin, 'admin'),
+      allowed: [...known, 'ownAccount', 'read', 'write', 'admin'],
+    },
+    {
+      name: 'admin, session',
+      actor: await (await app.admin()).session(),
+      allowed: [...known, 'session', 'ownAccount', 'read', 'write', 'admin'],
+    },
+    // Before the owner's tokens: one of the endpoints ends every other session.
+    {
+      name: 'owner, session',
+      actor: await owner.session(),
+      allowed: [...known, 'session', 'ownAccount', 'read', 'write', 'admin', 'owner'],
+    },
+    { name: 'owner, token to write', actor: await scoped(owner, 'write'), allowed: [...known, 'ownAccount', 'read', 'write'] },
+    { name: 'owner, token', actor: owner, allowed: [...known, 'ownAccount', 'read', 'write', 'admin', 'owner'] },
+  ]
+}
+
+const env = { SIGNUP_ENABLED: 'true' }
+const anybody = new Set(['anonymous', 'a wrong token'])
+const refusalOf = (name: string) => (anybody.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
+
+it('names every REST endpoint in the policy table', () => {
+  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(Object.keys(rest).toSorted())
+})
+
+it('names every GraphQL root field in the policy table', () => {
+  const fields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
+    Object.keys(type?.getFields() ?? {}).map((field) => `${type?.name}.${field}`),
+  )
+  expect(fields.toSorted()).toEqual(Object.keys(graphql).toSorted())
+})
+
+it.each(Object.entries(rest))('%s is for %s', async (endpoint, access) => {
+  await using app = await testApp({ env })
+  const [method = '', path = ''] = endpoint.split(' ')
+  const route = routes.find((one) => one.method === method && one.path === path)
+  for (const { name, actor, allowed } of await callers(app)) {
+    const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
+    const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
+    // A login with a wrong password is 401 for a reason of its own.
+    const own = endpoint === 'POST /api/auth/login' && answer.status === 401
+    expect({ name, refused: refused && !own, status: answer.status }).toMatchObject({ name, refused: !allowed.includes(access) })
+    if (refused && !own) expect({ name, code: answer.body.error.code }).toEqual({ name, code: refusalOf(name) })
+    expect(answer.status).not.toBe(500)
+  }
+})
+
+it.each(Object.entries(graphql))('%s is for %s', async (field, access) => {
+  await using app = await testApp({ env })
+  for (const { name, actor, allowed } of await callers(app)) {
+    const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address() })
+    const code: string | undefined = body.errors?.[0].extensions.code
+    const own = field === 'Mutation.login' && code === 'MissingAuthentication'
+    const refused = (code === 'MissingAuthentication' || code === 'InsufficientPermissions') && !own
+    expect({ name, code, refused }).toMatchObject({ name, refused: !allowed.includes(access) })
+    if (refused) expect({ name, code }).toEqual({ name, code: refusalOf(name) })
+    expect(code).not.toBe('InternalError')
+  }
+})

@@ -1,0 +1,50 @@
+import { createServer } from 'node:net'
+import { once } from 'node:events'
+import type { Page } from 'playwright-core'
+import { testApp, type TestApp, type TestOptions } from '../app.ts'
+import { packageArchive, type ArchiveOptions } from './archive.ts'
+import { PubClient } from './pub-client.ts'
+
+/** A server with its console on a port of its own, known to itself by the address that the browser uses. `path` is a prefix such as `/registry`. */
+export async function consoleApp({ path = '', ...options }: TestOptions & { path?: string } = {}): Promise<TestApp & { url: string }> {
+  const port = await freePort()
+  const url = `http://localhost:${port}${path}`
+  const app = await testApp({ ...options, env: { SERVER_URL: url, TRUST_PROXY: 'false', ...options.env } })
+  await app.http.listen({ host: '127.0.0.1', port })
+  return Object.assign(app, { url })
+}
+
+/** The address without a path, as browsers take it for cookies and requests. */
+export const originOf = ({ url }: { url: string }): string => new URL(url).origin
+
+/** Signs in by the form, as somebody who was made with the usual password. */
+export async function signIn(page: Page, url: string, email: string): Promise<void> {
+  await page.goto(`${url}/login`)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: /^Account/ }).waitFor()
+}
+
+/** Publishes as the package client does. */
+export async function publishTo(url: string, token: string, ...packages: ArchiveOptions[]): Promise<void> {
+  const { origin, pathname } = new URL(url)
+  const client = new PubClient({
+    hostedUrl: url,
+    address: `${origin.replace('localhost', '127.0.0.1')}${pathname.replace(/\/$/, '')}`,
+    token,
+  })
+  for (const options of packages) await client.publish(await packageArchive(options))
+}
+
+/** How far the page is wider than its window. */
+export const overflow = (page: Page): Promise<number> => page.evaluate('document.documentElement.scrollWidth - innerWidth')
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  await new Promise((closed) => server.close(closed))
+  if (address === null || typeof address === 'string') throw new Error('There is no free port.')
+  return address.port
+}

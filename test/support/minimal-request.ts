@@ -1,0 +1,91 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import {
+  getNamedType,
+  type GraphQLArgument,
+  type GraphQLInputField,
+  type GraphQLInputType,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  isEnumType,
+  isInputObjectType,
+  isLeafType,
+  isListType,
+  isNonNullType,
+  parse,
+} from 'graphql'
+import type { BinaryRoute, Route } from '../../server/rest/route.ts'
+
+/** An id that nothing has. */
+const nobody = '00000000-0000-7000-8000-000000000000'
+
+/** A route's path with something in each parameter that is well-formed and does not exist. */
+export function pathFor(path: string): string {
+  return path
+    .replace(/:id|:requestId/, nobody)
+    .replace(':pkg', 'nothing')
+    .replace(':file', 'nothing-1.0.0.tar.gz')
+    .replace(':version', '1.0.0')
+    .replace(':token', 'nothing')
+    .replace(/newUploadFinish$|upload$/, `$&?upload_id=${nobody}`)
+}
+
+/** A body with just what a route requires, so that nothing but a lack of rights refuses it. */
+export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unknown {
+  if (route.kind === 'binary') return undefined
+  const input = /\$input: (\w+)!/.exec(route.operation)?.[1]
+  const type = input && schema.getType(input)
+  if (!isInputObjectType(type)) return undefined
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1])
+  const fields = Object.values(type.getFields()).filter((field) => isNonNullType(field.type) && !inPath.includes(field.name))
+  const restName = (name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
+  return Object.fromEntries(fields.map((field) => [restName(field.name), route.ids?.[field.name] ? nobody : valueOf(field, '')]))
+}
+
+/** A query for one root field with just what it requires: `Mutation.logout`. */
+export function fieldQuery(schema: GraphQLSchema, path: string): string {
+  const [typeName = '', name = ''] = path.split('.')
+  const field = (schema.getType(typeName) as GraphQLObjectType).getFields()[name]
+  if (!field) throw new Error(`There is no ${path}`)
+  const wanted = field.args.filter((argument) => isNonNullType(argument.type) || argument.name === 'first')
+  const given = wanted.map((argument) => `${argument.name}: ${literal(argument.type, valueOf(argument, name))}`).join(', ')
+  const query = `${typeName.toLowerCase()} { ${name}${given && `(${given})`}${isLeafType(getNamedType(field.type)) ? '' : ' { __typename }'} }`
+  parse(query)
+  return query
+}
+
+const samples: Record<string, unknown> = { email: 'stranger@example.com', websiteUrl: 'https://example.com' }
+const byType: Record<string, unknown> = {
+  String: 'something else',
+  Int: 1,
+  Boolean: true,
+  DateTime: '2026-01-01T00:00:00Z',
+  SemVer: '1.0.0',
+  URL: 'https://example.com',
+}
+
+function valueOf({ name, type }: GraphQLArgument | GraphQLInputField, field: string): unknown {
+  return samples[name] ?? sampleOf(type, field)
+}
+
+function sampleOf(type: GraphQLInputType, field: string): unknown {
+  const bare = isNonNullType(type) ? type.ofType : type
+  if (isListType(bare)) return [sampleOf(bare.ofType, field)]
+  if (isEnumType(bare)) return bare.getValues()[0]?.name
+  if (isInputObjectType(bare)) {
+    const required = Object.values(bare.getFields()).filter((inner) => isNonNullType(inner.type))
+    return Object.fromEntries(required.map((inner) => [inner.name, valueOf(inner, field)]))
+  }
+  if (bare.name === 'ID') return encodeGlobalID(typeOfId[field] ?? 'User', nobody)
+  return byType[bare.name]
+}
+
+const typeOfId: Record<string, string> = { revokeToken: 'AccessToken', revokeSession: 'Session' }
+
+function literal(type: GraphQLInputType, value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((one) => literal(type, one)).join(', ')}]`
+  if (typeof value === 'object' && value !== null)
+    return `{ ${Object.entries(value)
+      .map(([name, inner]) => `${name}: ${JSON.stringify(inner)}`)
+      .join(', ')} }`
+  return JSON.stringify(value)
+}

@@ -1,0 +1,40 @@
+import { globSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../..', import.meta.url))
+
+/** A file that people wrote, by its path from the top of the checkout. */
+export interface Source {
+  path: string
+  text: string
+  lines: number
+  /** The paths of the own files that it imports. */
+  imports: string[]
+}
+
+const made = ['**/node_modules/**', 'web/dist/**', 'web/generated/**', 'server/db/migrations/**']
+
+/** Written files that match a pattern. */
+export function sources(pattern: string): Source[] {
+  const paths = globSync(pattern, { cwd: root, exclude: made })
+  return paths.map((path) => {
+    const text = readFileSync(join(root, path), 'utf8')
+    const imported = text.matchAll(/^(?:import|export|\} from)\b[^'\n]*'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm)
+    const imports = Array.from(imported, ([, direct, lazy]) => join(dirname(path), direct ?? lazy ?? ''))
+    return { path, text, lines: text.split('\n').length - 1, imports }
+  })
+}
+
+/** The folder below server/ that a file is in; null for files beside the folders and outside of server/. */
+export function folderOf(path: string): string | null {
+  const [top, folder, file] = path.split('/')
+  return top === 'server' && file !== undefined ? (folder ?? null) : null
+}
+
+/** What a file is in its feature. What belongs to no role serves: it is the feature's own logic. */
+export function roleOf(path: string): 'entity' | 'service' | 'refs' | 'schema' | 'rest' {
+  const role = /(?:^|-)(entity|refs|schema|rest|binary)\.ts$/.exec(basename(path))?.[1]
+  if (role === 'binary') return 'rest'
+  return role === 'entity' || role === 'refs' || role === 'schema' || role === 'rest' ? role : 'service'
+}
