@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { afterAll, beforeAll, expect, it } from 'vitest'
 import { routes } from '../server/rest/routes.ts'
 import { schema } from '../server/schema.ts'
 import { type Actor } from './actor.ts'
@@ -23,7 +23,7 @@ const rest: Record<string, Access> = {
   'PATCH /api/auth/profile': 'ownAccount',
   'POST /api/auth/avatar': 'ownAccount',
   'DELETE /api/auth/avatar': 'ownAccount',
-  'GET /api/users/:id/avatar': 'open',
+  'GET /api/users/:userId/avatar': 'open',
   'GET /api/invites/:token': 'open',
   'POST /api/invites/:token/accept': 'open',
   'POST /api/auth/keys': 'ownAccount',
@@ -90,6 +90,7 @@ const graphql: Record<string, Access> = {
   'Mutation.acceptInvite': 'open',
   'Mutation.changePassword': 'ownAccount',
   'Mutation.updateProfile': 'ownAccount',
+  'Mutation.removeAvatar': 'ownAccount',
   'Mutation.createToken': 'ownAccount',
   'Mutation.revokeToken': 'ownAccount',
   'Mutation.revokeSession': 'ownAccount',
@@ -110,7 +111,7 @@ type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
 const known: Access[] = ['open', 'identity', 'signedIn']
 
 /** Every kind of caller, each a person of their own, and what they may. */
-async function callers(app: TestApp): Promise<Caller[]> {
+async function callers(): Promise<Caller[]> {
   const [viewer, member, admin, owner] = [await app.viewer(), await app.member(), await app.admin(), await app.owner()]
   const scoped = async (actor: Actor, scope: 'read' | 'write' | 'admin') => app.withScopes(actor, [scope])
   return [
@@ -143,7 +144,13 @@ async function callers(app: TestApp): Promise<Caller[]> {
   ]
 }
 
-const env = { SIGNUP_ENABLED: 'true' }
+// One server for all: every caller is somebody new, at a new address.
+let app: TestApp
+beforeAll(async () => {
+  app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
 const anybody = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (anybody.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
@@ -159,10 +166,9 @@ it('names every GraphQL root field in the policy table', () => {
 })
 
 it.each(Object.entries(rest))('%s is for %s', async (endpoint, access) => {
-  await using app = await testApp({ env })
   const [method = '', path = ''] = endpoint.split(' ')
   const route = routes.find((one) => one.method === method && one.path === path)
-  for (const { name, actor, allowed } of await callers(app)) {
+  for (const { name, actor, allowed } of await callers()) {
     const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
     const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
     // A login with a wrong password is 401 for a reason of its own.
@@ -174,8 +180,7 @@ it.each(Object.entries(rest))('%s is for %s', async (endpoint, access) => {
 })
 
 it.each(Object.entries(graphql))('%s is for %s', async (field, access) => {
-  await using app = await testApp({ env })
-  for (const { name, actor, allowed } of await callers(app)) {
+  for (const { name, actor, allowed } of await callers()) {
     const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address() })
     const code: string | undefined = body.errors?.[0].extensions.code
     const own = field === 'Mutation.login' && code === 'MissingAuthentication'

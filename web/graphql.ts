@@ -56,10 +56,15 @@ export function useMutation<Result, Variables extends AnyVariables>(document: Ty
   return { run, running, failure }
 }
 
+export const unreachable: Failure = {
+  code: 'Unreachable',
+  message: 'The server did not answer. Check the connection, then try again.',
+}
+
 /** What to tell the user about an error of any layer. */
 export function failureOf(error: CombinedError): Failure {
   const [first] = error.graphQLErrors
-  if (!first) return { code: 'Unreachable', message: 'The server did not answer. Check the connection, then try again.' }
+  if (!first) return unreachable
   const { code, field, retryAfter } = first.extensions
   return {
     code: typeof code === 'string' ? code : 'InternalError',
@@ -74,7 +79,7 @@ function onError(error: CombinedError) {
 }
 
 /** Proves that our own page sends the change: the server compares the header with the cookie. */
-function csrfHeader(): Record<string, string> {
+export function csrfHeader(): Record<string, string> {
   const token = /(?:^|; )(?:__Host-)?svc_csrf=([^;]*)/.exec(document.cookie)?.[1]
   return token ? { 'X-CSRF-Token': decodeURIComponent(token) } : {}
 }

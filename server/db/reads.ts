@@ -19,28 +19,38 @@ export type Reads = {
 /** Opens the connections. `onQuery` hears of every statement. */
 export function openReads(config: DatabaseConfig, onQuery?: (sql: string) => void): Reads {
   const source = config.DB_BACKEND === 'postgres' ? postgresReads(config.POSTGRES_URL ?? '') : sqliteReads(config.SQLITE_PATH)
-  async function all<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Row[]> {
+  function all<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Row[]> {
     onQuery?.(sql)
-    return (await source.rows(sql, parameters)) as Row[]
+    return source.rows(sql, parameters) as Promise<Row[]>
   }
-  const get: Reads['get'] = async (sql, ...parameters) => (await all(sql, ...parameters))[0] as never
+  function get<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Row | undefined> {
+    onQuery?.(sql)
+    return source.row(sql, parameters) as Promise<Row | undefined>
+  }
   return { get, all, close: () => source.close(), ...(source.pool && { pool: source.pool }) }
 }
 
 /** A moment as either database hands it to plain SQL. */
 export const toDate = (value: number | string | Date): Date => new Date(value)
 
-type Source = { rows(sql: string, parameters: Parameter[]): Promise<unknown[]>; close(): Promise<void>; pool?: Pool }
+type Source = {
+  row(sql: string, parameters: Parameter[]): Promise<unknown>
+  rows(sql: string, parameters: Parameter[]): Promise<unknown[]>
+  close(): Promise<void>
+  pool?: Pool
+}
 
 function sqliteReads(path: string): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })
   const prepared = new Map<string, SqliteDatabase.Statement>()
+  function prepare(sql: string): SqliteDatabase.Statement {
+    let statement = prepared.get(sql)
+    if (!statement) prepared.set(sql, (statement = db.prepare(sql)))
+    return statement
+  }
   return {
-    async rows(sql, parameters) {
-      let statement = prepared.get(sql)
-      if (!statement) prepared.set(sql, (statement = db.prepare(sql)))
-      return statement.all(...parameters)
-    },
+    row: async (sql, parameters) => prepare(sql).get(...parameters),
+    rows: async (sql, parameters) => prepare(sql).all(...parameters),
     async close() {
       db.close()
     },
@@ -52,16 +62,18 @@ function postgresReads(url: string): Source {
   // A dropped idle connection is replaced by the pool; without a listener the event would end the process.
   pool.on('error', () => {})
   const prepared = new Map<string, { name: string; text: string }>()
+  async function rows(sql: string, values: Parameter[]): Promise<unknown[]> {
+    let statement = prepared.get(sql)
+    if (!statement) {
+      let position = 0
+      prepared.set(sql, (statement = { name: `read_${prepared.size}`, text: sql.replaceAll('?', () => `$${++position}`) }))
+    }
+    const result: QueryResult<QueryResultRow> = await pool.query({ ...statement, values })
+    return result.rows
+  }
   return {
-    async rows(sql, values) {
-      let statement = prepared.get(sql)
-      if (!statement) {
-        let position = 0
-        prepared.set(sql, (statement = { name: `read_${prepared.size}`, text: sql.replaceAll('?', () => `$${++position}`) }))
-      }
-      const result: QueryResult<QueryResultRow> = await pool.query({ ...statement, values })
-      return result.rows
-    },
+    row: async (sql, values) => (await rows(sql, values))[0],
+    rows,
     pool,
     close: () => pool.end(),
   }

@@ -1,7 +1,7 @@
 import multipart from '@fastify/multipart'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parse } from 'node:querystring'
-import { unsupportedMediaType } from '../errors.ts'
+import { invalidInput, unsupportedMediaType } from '../errors.ts'
 
 const formLimit = 64 * 1024
 
@@ -23,3 +23,20 @@ export async function acceptBytes(scope: FastifyInstance): Promise<void> {
   )
   await scope.register(multipart, { throwFileSizeLimit: false })
 }
+
+/** Lets the routes of this scope take forms with files as streams, and nothing else. */
+export async function acceptFiles(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(unsupportedMediaType('multipart/form-data')))
+  await scope.register(multipart, { throwFileSizeLimit: false })
+}
+
+/** What to answer with when reading a body failed with `error`. If there is more to come, the connection closes after the answer. */
+export function bodyFault({ request, reply }: { request: FastifyRequest; reply: FastifyReply }, error: unknown): unknown {
+  if (request.raw.errored) return invalidInput('The connection broke before all was sent. Send it again.')
+  if (!request.raw.readableEnded) reply.header('connection', 'close')
+  return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
+}
+
+/** The form reader's own complaints are plain errors; those of the disk have a code. */
+const isFormFault = (error: unknown): error is Error => error instanceof Error && error.constructor === Error && !('code' in error)

@@ -52,16 +52,11 @@ export async function signIn(context: Context, input: { email: string; password:
 export async function signOut(context: Context): Promise<void> {
   const { em, credential, viewer, ip } = context
   if (credential?.kind === 'session') {
-    const ended = await em.nativeDelete(Session, { id: credential.id })
-    if (ended)
-      audit(em, {
-        kind: 'session.revoked',
-        actor: viewer,
-        ...(viewer && { user: viewer }),
-        summary: `${viewer?.displayName} signed out`,
-        ip,
-      })
-    await em.flush()
+    await em.transactional(async (inner) => {
+      const ended = await inner.nativeDelete(Session, { id: credential.id })
+      const summary = `${viewer?.displayName} signed out`
+      if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, ...(viewer && { user: viewer }), summary, ip })
+    })
   }
   clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
 }

@@ -1,7 +1,8 @@
 import type { Context, SignedInContext } from '../context.ts'
 import { guardChange } from '../context.ts'
-import { ApiError, archiveTooLarge, invalidInput } from '../errors.ts'
+import { archiveTooLarge, invalidInput } from '../errors.ts'
 import { requireScope } from '../guards.ts'
+import { bodyFault } from '../http/bodies.ts'
 import { binary } from '../rest/route.ts'
 import { finishUrl } from './addresses.ts'
 import { receiveUpload } from './service.ts'
@@ -26,10 +27,7 @@ async function receive(context: Context): Promise<unknown> {
     const uploadId = request.isMultipart() ? await receiveForm(actor) : await receiveBody(actor)
     return await reply.redirect(finishUrl(config.SERVER_URL, uploadId), 302)
   } catch (error) {
-    if (request.raw.errored) throw invalidInput('The connection broke before all was sent. Send it again.')
-    // What is left of the body is not read, so nothing else can come over this connection.
-    if (!request.raw.readableEnded) reply.header('connection', 'close')
-    throw error
+    throw bodyFault(context, error)
   }
 }
 
@@ -48,16 +46,12 @@ async function receiveForm(actor: SignedInContext): Promise<string> {
   refuseAnnouncedSize(actor, actor.config.MAX_UPLOAD_BYTES + formOverhead)
   let uploadId: string | undefined
   let received = false
-  try {
-    for await (const part of actor.request.parts({ limits: formLimits })) {
-      if (part.type === 'field' && part.fieldname === 'upload_id') uploadId = String(part.value)
-      if (part.type !== 'file') continue
-      if (uploadId === undefined) throw invalidInput('upload_id: is required, before the file.', 'upload_id')
-      await receiveUpload(actor, uploadId, part.file)
-      received = true
-    }
-  } catch (error) {
-    throw isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
+  for await (const part of actor.request.parts({ limits: formLimits })) {
+    if (part.type === 'field' && part.fieldname === 'upload_id') uploadId = String(part.value)
+    if (part.type !== 'file') continue
+    if (uploadId === undefined) throw invalidInput('upload_id: is required, before the file.', 'upload_id')
+    await receiveUpload(actor, uploadId, part.file)
+    received = true
   }
   if (uploadId === undefined || !received) throw invalidInput('Send a form with the field upload_id and then the field file.', 'file')
   return uploadId
@@ -70,6 +64,3 @@ const formLimits = { fileSize: Infinity, files: 1, fields: 20, fieldSize: 1024, 
 function refuseAnnouncedSize({ request, config }: SignedInContext, limit: number): void {
   if (Number(request.headers['content-length'] ?? 0) > limit) throw archiveTooLarge(config.MAX_UPLOAD_BYTES)
 }
-
-/** The parser's own complaints are plain errors; those of the disk have a code. */
-const isFormFault = (error: unknown): error is Error => error instanceof Error && !(error instanceof ApiError) && !('code' in error)

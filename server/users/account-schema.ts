@@ -1,6 +1,7 @@
 import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { changePassword, signUp, updateProfile } from './accounts.ts'
+import { removeAvatar } from './avatar.ts'
 import { displayName, email, password } from './input.ts'
 import { type PublicUser, UserRef } from './refs.ts'
 
@@ -64,5 +65,13 @@ builder.mutationField('updateProfile', (t) =>
     description: 'Changes your own account.',
     args: { input: t.arg({ type: UpdateProfileInput, required: true, description: 'What to change.' }) },
     resolve: async (_root, { input }, context) => ({ user: await updateProfile(context, input) }),
+  }),
+)
+
+builder.mutationField('removeAvatar', (t) =>
+  t.withAuth({ ownAccount: true }).field({
+    type: UpdateProfilePayload,
+    description: 'Takes your picture away. Pictures are set over REST: POST /api/auth/avatar.',
+    resolve: async (_root, _args, context) => ({ user: await removeAvatar(context) }),
   }),
 )

@@ -1,5 +1,6 @@
 import bcrypt from 'bcrypt'
 import { invalidInput } from '../errors.ts'
+import { takeTurns } from '../jobs/turns.ts'
 
 /**
  * The password as it is hashed, when it keeps the rules (decisions §4): NFC-normalised, `minLength` characters or more, at most 72 bytes
@@ -57,18 +58,4 @@ function decoyHash(cost: number): Promise<string> {
 }
 
 // Two at a time: more would take every thread of the pool from files and DNS, and every core from other requests.
-const most = 2
-let running = 0
-const waiting: (() => void)[] = []
-
-async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-  if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve))
-  else running++
-  try {
-    return await work()
-  } finally {
-    const next = waiting.shift()
-    if (next) next()
-    else running--
-  }
-}
+const inTurn = takeTurns(2)

@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import type { Config } from '../config.ts'
 import type { Viewer } from './policy.ts'
 
 /** The fields of an account that the API shows; both a row and a viewer have them. */
@@ -14,4 +15,33 @@ export const userFields = 'userId: uuid email displayName role isActive mustChan
 export const restUser = (user: unknown): unknown => {
   const { role, status, ...rest } = user as { role: string; status: string }
   return { ...rest, role: role.toLowerCase(), status: status.toLowerCase() }
+}
+
+/** The same of a person who came by another way than GraphQL. */
+export const describeUser = (user: PublicUser, config: Config) => {
+  const { id: userId, email, displayName, role, isActive, mustChangePassword, createdAt, lastLoginAt = null } = user
+  return {
+    userId,
+    email,
+    displayName,
+    role,
+    isActive,
+    mustChangePassword,
+    status: statusOf(user),
+    avatarUrl: avatarUrl(user, config),
+    createdAt,
+    lastLoginAt,
+  }
+}
+
+/** Where an account is in its life. */
+export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
+  if (!user.isActive) return 'inactive'
+  // A viewer has signed in, so has a password; a row tells by itself.
+  return user.passwordHash === null ? 'invited' : 'active'
+}
+
+/** Path of somebody's picture below SERVER_URL's, changing with the picture; null for none. */
+export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config): string | null {
+  return avatarTag ? `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/api/users/${id}/avatar?v=${avatarTag}` : null
 }

@@ -1,5 +1,6 @@
 import { notFound } from '../errors.ts'
 import { type Data, ok, route } from '../rest/route.ts'
+import { avatarBinaries } from './avatar-binary.ts'
 import { restUser, userFields } from './refs.ts'
 
 const user = `user { ${userFields} }`
@@ -20,6 +21,11 @@ export const userRoutes = [
   route('PATCH /api/auth/profile', `mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { ${user} } }`, {
     summary: 'Changes your name.',
     answer: userOf('updateProfile'),
+  }),
+  ...avatarBinaries,
+  route('DELETE /api/auth/avatar', `mutation { removeAvatar { ${user} } }`, {
+    summary: 'Takes your picture away.',
+    answer: userOf('removeAvatar'),
   }),
   route(
     'GET /api/admin/users',

@@ -1,6 +1,6 @@
 import { builder } from '../builder.ts'
 import { type Role, User } from './entity.ts'
-import { type PublicUser, UserRef } from './refs.ts'
+import { avatarUrl, statusOf, UserRef } from './refs.ts'
 
 export const RoleEnum = builder.enumType('Role', {
   description: 'What a person may do on this server; each role includes the ones before it.',
@@ -36,6 +36,11 @@ builder.node(UserRef, {
       description: 'Whether a new password must be chosen before anything else.',
     }),
     status: t.field({ type: UserStatus, description: 'Where the account is in its life.', resolve: statusOf }),
+    avatarUrl: t.string({
+      nullable: true,
+      description: 'Path of the picture on this server, which may be kept for ever: it changes with the picture. Null for no picture.',
+      resolve: (user, _args, { config }) => avatarUrl(user, config),
+    }),
     createdAt: t.field({ type: 'DateTime', description: 'When the account was made.', resolve: (user) => user.createdAt }),
     lastLoginAt: t.field({
       type: 'DateTime',
@@ -64,9 +69,3 @@ builder.queryField('me', (t) =>
     resolve: (_root, _args, { viewer }) => viewer,
   }),
 )
-
-function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
-  if (!user.isActive) return 'inactive'
-  // A viewer has signed in, so has a password; a row tells by itself.
-  return user.passwordHash === null ? 'invited' : 'active'
-}

@@ -21,7 +21,7 @@ const nobody = '00000000-0000-7000-8000-000000000000'
 /** A route's path with something in each parameter that is well-formed and does not exist. */
 export function pathFor(path: string): string {
   return path
-    .replace(/:id|:requestId/, nobody)
+    .replace(/:(id|requestId|userId)/, nobody)
     .replace(':pkg', 'nothing')
     .replace(':file', 'nothing-1.0.0.tar.gz')
     .replace(':version', '1.0.0')

@@ -26,18 +26,18 @@ export function authorizeUrl(parameters: Record<string, string | null> = {}): st
   return `/oauth/authorize?${new URLSearchParams(Object.entries(all).filter((entry): entry is [string, string] => entry[1] !== null))}`
 }
 
-/** Opens the consent page; gives the id in its address. */
-export async function askFor(browser: Actor, parameters: Record<string, string | null> = {}): Promise<string> {
-  const { status, headers } = await browser.get(authorizeUrl(parameters))
+/** Opens the consent page; gives the id in its address. `ip` is for whoever does it more often than one address may. */
+export async function askFor(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip): Promise<string> {
+  const { status, headers } = await browser.get(authorizeUrl(parameters), { ip })
   const location = String(headers.location)
   if (status !== 302 || !location.startsWith(consentUrl)) throw new Error(`No consent page: ${status} ${location}`)
   return location.slice(consentUrl.length)
 }
 
 /** Goes as far as a code that nobody has used; gives all that a client sends for its token. */
-export async function codeFor(browser: Actor, parameters: Record<string, string | null> = {}) {
+export async function codeFor(browser: Actor, parameters: Record<string, string | null> = {}, ip = browser.ip) {
   const { verifier, challenge } = pkce()
-  const requestId = await askFor(browser, { code_challenge: challenge, ...parameters })
+  const requestId = await askFor(browser, { code_challenge: challenge, ...parameters }, ip)
   const { body } = await browser.post('/oauth/approve', { request_id: requestId })
   const code = new URL(body.redirect_url).searchParams.get('code') ?? ''
   return { grant_type: 'authorization_code', code, redirect_uri: parameters.redirect_uri ?? redirectUri, code_verifier: verifier }

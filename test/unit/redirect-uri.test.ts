@@ -11,10 +11,36 @@ it.each(foreignRedirects)('does not trust %j', (uri) => {
   expect(isLoopbackRedirect(uri)).toBe(false)
 })
 
-const pieces = ['http', 'https', ':', '/', '//', '\\', '@', '#', '?', '%', '%00', '.', '127.0.0.1', 'localhost', '[::1]', '[', ']', 'evil.com', '8000', '0', ' ', '\n', '。']
+const pieces = [
+  'http',
+  'https',
+  ':',
+  '/',
+  '//',
+  '\\',
+  '@',
+  '#',
+  '?',
+  '%',
+  '%00',
+  '.',
+  '127.0.0.1',
+  'localhost',
+  '[::1]',
+  '[',
+  ']',
+  'evil.com',
+  '8000',
+  '0',
+  ' ',
+  '\n',
+  '。',
+]
 
 it('trusts nothing that a browser would open elsewhere', () => {
-  const near = fc.array(fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...pieces) }, fc.string()), { maxLength: 12 }).map((parts) => parts.join(''))
+  const near = fc
+    .array(fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...pieces) }, fc.string()), { maxLength: 12 })
+    .map((parts) => parts.join(''))
   const changed = fc
     .tuple(fc.constantFrom(...loopbackRedirects), fc.nat(30), fc.nat(3), near)
     .map(([uri, at, cut, put]) => uri.slice(0, at) + put + uri.slice(at + cut))

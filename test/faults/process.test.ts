@@ -1,0 +1,133 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { packageArchive } from '../support/archive.ts'
+
+type Server = { process: ChildProcess; url: string; log: () => string; exit: Promise<number | null> }
+
+/** A free port of this moment. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  return port
+}
+
+/** Starts the real program; resolves when it is ready or gone. */
+async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const settings = { SERVER_URL: url, JWT_SECRET: 's'.repeat(40), LISTEN_PORT: String(port), DATA_DIR: folder, BCRYPT_COST: '10', ...env }
+  const child = spawn(process.execPath, ['server/main.ts'], { env: { PATH: process.env.PATH, ...settings } })
+  let text = ''
+  const exit = once(child, 'exit').then(([code]) => code as number | null)
+  const ready = new Promise<void>((resolve) => {
+    const hear = (chunk: Buffer) => {
+      text += chunk.toString()
+      if (text.includes('Snug is ready')) resolve()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    void exit.then(() => resolve())
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await ready
+  return { process: child, url, log: () => text, exit }
+}
+
+function folderForTest(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-fault-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+async function json(url: string, body?: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(url, {
+    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+  return { status: response.status, body: await response.json(), cookies: response.headers.getSetCookie() }
+}
+
+/** Sets a fresh server up and gives the owner's token. */
+async function ownersToken({ url, log }: Server): Promise<string> {
+  const code = /Setup code: (\S+)/.exec(log())?.[1]
+  const account = { email: 'olive@example.com', displayName: 'Olive', password: 'a fine password' }
+  await json(`${url}/api/setup/verify`, { code })
+  await json(`${url}/api/setup/complete`, account)
+  const { cookies } = await json(`${url}/api/auth/login`, account)
+  const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ')
+  const csrf = /svc_csrf=([^;]+)/.exec(cookie)?.[1] ?? ''
+  return (await json(`${url}/api/auth/keys`, { name: 'test' }, { cookie, 'x-csrf-token': csrf })).body.secret
+}
+
+const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+
+it('lists every problem of a bad configuration and exits with 78', async () => {
+  const server = await start(folderForTest(), { JWT_SECRET: 'short', LOG_LEVEL: 'loud' })
+  expect(await server.exit).toBe(78)
+  expect(server.log()).toMatch(/^JWT_SECRET: .*\nLOG_LEVEL: .*\n$/)
+})
+
+it('stops cleanly on SIGTERM, and starts again on the same data', async () => {
+  const folder = folderForTest()
+  const first = await start(folder)
+  const secret = await ownersToken(first)
+  first.process.kill('SIGTERM')
+  expect(await first.exit).toBe(0)
+  const second = await start(folder)
+  expect(second.log()).not.toContain('Setup code')
+  expect(await json(`${second.url}/api/auth/me`, undefined, { authorization: `Bearer ${secret}` })).toMatchObject({
+    status: 200,
+    body: { role: 'owner' },
+  })
+})
+
+it('keeps a second process off its data, and lets go when it is killed', async () => {
+  const folder = folderForTest()
+  const first = await start(folder)
+  const refused = await start(folder)
+  expect(await refused.exit).toBe(1)
+  expect(refused.log()).toContain('held by another process')
+  first.process.kill('SIGKILL')
+  await first.exit
+  expect((await json(`${(await start(folder)).url}/api/v1/health`)).body.status).toBe('ok')
+})
+
+it('shows nothing of an upload that a power cut interrupted, and takes it again afterwards', async () => {
+  const folder = folderForTest()
+  const first = await start(folder)
+  const authorization = `Bearer ${await ownersToken(first)}`
+  const archive = await packageArchive({
+    name: 'halfway',
+    version: '1.0.0',
+    files: { 'lib/large.bin': Buffer.from(Array.from({ length: 300_000 }, (_, index) => (index * 7919) % 251)) },
+  })
+  const { body } = await json(`${first.url}/api/packages/versions/new`, undefined, { authorization })
+  // Half of the bytes, then nothing more: the server is writing when it dies.
+  const half = new ReadableStream({ start: (controller) => controller.enqueue(archive.subarray(0, archive.length / 2)) })
+  const sending = fetch(`${body.url}?upload_id=${body.fields.upload_id}`, {
+    method: 'POST',
+    body: half,
+    duplex: 'half',
+    headers: { authorization, 'content-type': 'application/octet-stream' },
+  } as RequestInit).catch(() => 'cut')
+  await expect.poll(() => filesBelow(join(folder, 'blobs')).length, { timeout: 5000 }).toBeGreaterThan(0)
+  first.process.kill('SIGKILL')
+  expect(await sending).toBe('cut')
+  const second = await start(folder)
+  expect(await json(`${second.url}/api/packages/halfway`, undefined, { authorization })).toMatchObject({ status: 404 })
+  const again = (await json(`${second.url}/api/packages/versions/new`, undefined, { authorization })).body
+  const finish = await fetch(`${again.url}?upload_id=${again.fields.upload_id}`, {
+    method: 'POST',
+    body: new Uint8Array(archive),
+    headers: { authorization, 'content-type': 'application/octet-stream' },
+  })
+  expect(finish.status).toBe(200)
+  expect((await json(`${second.url}/api/packages/halfway`, undefined, { authorization })).body.versions).toHaveLength(1)
+})

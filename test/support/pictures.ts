@@ -1,0 +1,42 @@
+import sharp from 'sharp'
+
+type Size = { width: number; height: number }
+const red = { r: 255, g: 0, b: 0 }
+const blue = { r: 0, g: 0, b: 255 }
+
+/** A picture in one colour. */
+export const plain = ({ width, height }: Size, background: string | typeof red = red) =>
+  sharp({ create: { width, height, channels: 3, background } })
+
+/** A picture whose left half is red and whose right half is blue. */
+export async function halves({ width, height }: Size) {
+  const right = await plain({ width: width / 2, height }, blue)
+    .png()
+    .toBuffer()
+  return plain({ width, height }).composite([{ input: right, left: width / 2, top: 0 }])
+}
+
+/** An animation: a red picture, then a blue one. */
+export async function animation({ width, height }: Size): Promise<Buffer> {
+  const frames = await Promise.all([red, blue].map((colour) => plain({ width, height }, colour).png().toBuffer()))
+  return sharp(frames, { join: { animated: true } })
+    .webp({ loop: 0, delay: [100, 100] })
+    .toBuffer()
+}
+
+/** The colour at a point, as a word. */
+export async function colourAt(picture: Buffer, left: number, top: number): Promise<string> {
+  const [r = 0, g = 0, b = 0] = await sharp(picture).extract({ left, top, width: 1, height: 1 }).removeAlpha().raw().toBuffer()
+  return r > 200 && g < 60 && b < 60 ? 'red' : b > 200 && r < 60 && g < 60 ? 'blue' : `${r} ${g} ${b}`
+}
+
+/** What a form with one file in it is sent as. */
+export async function form(bytes: Buffer | string, { field = 'file', name = 'me.png', type = 'image/png' } = {}) {
+  const data = new FormData()
+  data.set(field, new Blob([typeof bytes === 'string' ? bytes : new Uint8Array(bytes)], { type }), name)
+  const request = new Response(data)
+  return {
+    body: Buffer.from(await request.arrayBuffer()),
+    options: { headers: { 'content-type': request.headers.get('content-type') ?? '' } },
+  }
+}

@@ -1,0 +1,20 @@
+import { computed } from 'vue'
+import { RevokeOtherSessionsDocument, RevokeSessionDocument, SessionsDocument } from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from './query-param.ts'
+
+/** The viewer's sessions, a page of them; the page is in the address. This browser's comes first. */
+export function useSessions() {
+  const after = useQueryParam<string>('after', '')
+  const { data, ...state } = useQuery(SessionsDocument, () => ({ after: after.value || null }))
+  const connection = computed(() => data.value?.viewer?.sessions)
+  return {
+    ...state,
+    after,
+    connection,
+    sessions: computed(() => connection.value?.nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
+  }
+}
+
+export const useRevokeSession = () => useMutation(RevokeSessionDocument)
+export const useRevokeOtherSessions = () => useMutation(RevokeOtherSessionsDocument)
