@@ -154,7 +154,8 @@ it('lets a session whose password is due do nothing but read itself and leave', 
     status: 403,
     body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('password') } },
   })
-  expect(await browser.get('/api/package-names')).toMatchObject({ status: 403 })
+  for (const path of ['/api/package-names', '/api/auth/keys', '/api/auth/sessions'])
+    expect(await browser.get(path)).toMatchObject({ status: 403 })
   expect(await alice.get('/api/auth/keys')).toMatchObject({ status: 200 })
   expect(await browser.post('/api/auth/logout')).toMatchObject({ status: 200 })
 })

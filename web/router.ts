@@ -1,4 +1,4 @@
-import { createRouter, createWebHistory, type RouteRecordRaw } from 'vue-router'
+import { createRouter, createWebHistory, type RouteLocationNormalized, type RouteRecordRaw } from 'vue-router'
 import { loadSession, useSession } from './composables/session.ts'
 
 declare module 'vue-router' {
@@ -26,6 +26,10 @@ export const router = createRouter({
     { path: '/', name: 'home', component: () => import('./pages/home-page.vue'), meta: { browsing: true } },
     { path: '/setup', name: 'setup', component: () => import('./pages/setup-page.vue'), meta: { open: true } },
     { path: '/login', name: 'login', component: () => import('./pages/login-page.vue'), meta: { open: true } },
+    { path: '/signup', name: 'signup', component: () => import('./pages/signup-page.vue'), meta: { open: true } },
+    { path: '/invite/:token', name: 'invite', component: () => import('./pages/invite-page.vue'), meta: { open: true } },
+    { path: '/welcome', name: 'welcome', component: () => import('./pages/welcome-page.vue') },
+    { path: '/oauth/consent', name: 'consent', component: () => import('./pages/consent-page.vue') },
     { path: '/packages', name: 'packages', component: () => import('./pages/packages-page.vue'), meta: { browsing: true } },
     {
       path: '/packages/:name',
@@ -37,8 +41,28 @@ export const router = createRouter({
       ],
     },
     { path: '/packages/:name/versions/:version', component: packageFrame, meta: { browsing: true }, children: packageTabs('version') },
-    { path: '/settings', redirect: { name: 'tokens' } },
-    { path: '/settings/tokens', name: 'tokens', component: () => import('./pages/tokens-page.vue') },
+    {
+      path: '/settings',
+      component: () => import('./pages/settings/settings-frame.vue'),
+      children: [
+        { path: '', redirect: { name: 'profile' } },
+        { path: 'profile', name: 'profile', component: () => import('./pages/settings/profile-page.vue') },
+        { path: 'security', name: 'security', component: () => import('./pages/settings/security-page.vue') },
+        { path: 'sessions', name: 'sessions', component: () => import('./pages/settings/sessions-page.vue') },
+        { path: 'tokens', name: 'tokens', component: () => import('./pages/tokens-page.vue') },
+      ],
+    },
+    {
+      path: '/admin',
+      component: () => import('./pages/admin/admin-frame.vue'),
+      redirect: { name: 'admin-users' },
+      children: [
+        { path: 'users', name: 'admin-users', component: () => import('./pages/admin/users-page.vue') },
+        { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
+        { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },
+        { path: 'ownership', name: 'admin-ownership', component: () => import('./pages/admin/ownership-page.vue') },
+      ],
+    },
     { path: '/:path(.*)*', name: 'not-found', component: () => import('./pages/not-found-page.vue'), meta: { open: true } },
   ],
   scrollBehavior: (to, from, saved) => {
@@ -51,11 +75,19 @@ export const router = createRouter({
 /** Where to sign in, and come back from to `path`. */
 export const loginRoute = (path: string) => ({ name: 'login', query: path === '/' ? {} : { redirect: path } })
 
+/** Where to choose a new password, and come back from to where `to` leads. */
+function welcomeRoute(to: RouteLocationNormalized) {
+  const redirect = to.name === 'login' ? to.query.redirect : to.fullPath
+  return { name: 'welcome', query: redirect && redirect !== '/' ? { redirect } : {}, replace: true }
+}
+
 router.beforeEach(async (to) => {
   if (!(await loadSession())) return true // app.vue shows the failure instead of the page
   const { setup, viewer } = useSession()
   if (setup.value?.needsSetup) return to.name === 'setup' ? true : { name: 'setup', replace: true }
   if (to.name === 'setup') return { name: 'home', replace: true }
+  if (viewer.value?.mustChangePassword) return to.name === 'welcome' ? true : welcomeRoute(to)
+  if (to.name === 'welcome' && viewer.value) return { name: 'home', replace: true }
   const open = to.meta.open || (to.meta.browsing && setup.value?.publicBrowsing)
   return open || viewer.value ? true : loginRoute(to.fullPath)
 })

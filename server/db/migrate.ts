@@ -12,10 +12,7 @@ const advisoryLock = 7_305_514_901
  * @throws Error when the database was written by a newer version of this program.
  */
 export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
-  const known = readdirSync(join(import.meta.dirname, 'migrations', config.DB_BACKEND))
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => file.slice(0, -3))
-  if (isCurrent(known, await applied(orm))) return
+  if (await isMigrated(orm, config)) return
   if (config.DB_BACKEND === 'sqlite') return run(orm)
   const client = new Client({ connectionString: config.POSTGRES_URL })
   await client.connect()
@@ -25,6 +22,17 @@ export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<vo
   } finally {
     await client.end()
   }
+}
+
+/**
+ * Whether the schema is that of this program.
+ * @throws Error when the database was written by a newer version of it.
+ */
+export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise<boolean> {
+  const known = readdirSync(join(import.meta.dirname, 'migrations', config.DB_BACKEND))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.slice(0, -3))
+  return isCurrent(known, await applied(orm))
 }
 
 async function run(orm: MikroORM): Promise<void> {

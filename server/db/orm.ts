@@ -1,10 +1,10 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import type { Database as NativeSqlite } from 'better-sqlite3'
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { entities } from '../entities.ts'
 import { lockSqlite } from './lock.ts'
-import { migrate } from './migrate.ts'
+import { isMigrated, migrate } from './migrate.ts'
 import { commonOptions, type DatabaseConfig } from './options.ts'
 import { openReads, type Reads } from './reads.ts'
 
@@ -39,6 +39,23 @@ export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: strin
   } catch (error) {
     await orm.close(true)
     unlock()
+    throw error
+  }
+}
+
+/**
+ * Opens the database of a server that may be running: without its lock, and without changing the schema.
+ * @throws Error when no server of this version has made the database ready.
+ */
+export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
+  // Opening a file that is not there would make one.
+  if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH)) throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
+  const orm = config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH) : await openPostgres(config.POSTGRES_URL ?? '')
+  try {
+    if (!(await isMigrated(orm, config))) throw new Error('The database was last used by an older version. Start this version of the server once.')
+    return orm
+  } catch (error) {
+    await orm.close(true)
     throw error
   }
 }

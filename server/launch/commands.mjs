@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { ensureConsole } from './console.mjs'
 import { nodePath, run } from './process.mjs'
 import { makeEnvironmentFile } from './start.mjs'
@@ -57,6 +58,12 @@ export async function dev() {
   process.emit('SIGTERM', 'SIGTERM') // passed on to the other one
   await Promise.all([api, vite])
   return code
+}
+
+/** What the operator does without the console: see server/admin. */
+export function admin(args) {
+  const settings = existsSync('.env') ? ['--env-file=.env'] : []
+  return run(nodePath(), [...settings, 'server/admin/main.ts', ...args])
 }
 
 /** Measurements; not part of the tests. */

@@ -17,6 +17,7 @@ builder.objectField(UserRef, 'tokens', (t) =>
     {
       type: AccessTokenRef,
       nullable: true,
+      authScopes: { signedIn: true },
       description: 'The tokens that are not revoked, newest first; null for anybody but their owner and administrators.',
       resolve: (user, args, { em, viewer, scopes }) =>
         viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { userId: user.id }, args) : null,

@@ -47,7 +47,7 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
   const field = (schema.getType(typeName) as GraphQLObjectType).getFields()[name]
   if (!field) throw new Error(`There is no ${path}`)
   const wanted = field.args.filter((argument) => isNonNullType(argument.type) || argument.name === 'first')
-  const given = wanted.map((argument) => `${argument.name}: ${literal(argument.type, valueOf(argument, name))}`).join(', ')
+  const given = wanted.map((argument) => `${argument.name}: ${literal(valueOf(argument, name))}`).join(', ')
   const query = `${typeName.toLowerCase()} { ${name}${given && `(${given})`}${isLeafType(getNamedType(field.type)) ? '' : ' { __typename }'} }`
   parse(query)
   return query
@@ -81,8 +81,8 @@ function sampleOf(type: GraphQLInputType, field: string): unknown {
 
 const typeOfId: Record<string, string> = { revokeToken: 'AccessToken', revokeSession: 'Session' }
 
-function literal(type: GraphQLInputType, value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((one) => literal(type, one)).join(', ')}]`
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((one) => literal(one)).join(', ')}]`
   if (typeof value === 'object' && value !== null)
     return `{ ${Object.entries(value)
       .map(([name, inner]) => `${name}: ${JSON.stringify(inner)}`)

@@ -37,6 +37,13 @@ export function useLogin() {
   return { login, ...state }
 }
 
+/** After a change of the password, which ended all sessions: starts the page anew at the login, which leads on to `redirect`. */
+export function signInAgain(redirect: unknown) {
+  const login = new URL('login?notice=password-changed', document.baseURI)
+  if (typeof redirect === 'string') login.searchParams.set('redirect', redirect)
+  location.assign(login)
+}
+
 /** Signs out and starts the page anew, so that nothing of the account stays in memory. */
 export async function signOut() {
   await client.mutation(LogoutDocument.toString(), {}).toPromise()

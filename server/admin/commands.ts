@@ -1,0 +1,67 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { Config } from '../config.ts'
+import { conflict, notFound } from '../errors.ts'
+import { Invite } from '../invites/entity.ts'
+import { revokeSessions } from '../sessions/service.ts'
+import { User } from '../users/entity.ts'
+import { generatePassword } from '../users/generate-password.ts'
+import { emailKey } from '../users/input.ts'
+import { hashPassword } from '../users/password.ts'
+
+/** What the operator's commands need of the server. */
+export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL'> }
+
+/**
+ * Gives somebody, the owner included, a one-time password and ends their sessions; tokens stay.
+ * @returns what to tell the operator.
+ * @throws ApiError NotFound.
+ */
+export async function resetPassword({ em, config }: Operation, email: string): Promise<string> {
+  const user = await person(em, email)
+  const password = generatePassword()
+  const passwordHash = await hashPassword(password, config.BCRYPT_COST)
+  await em.transactional(async (inner) => {
+    // A write comes first: it waits for its turn beside a running server, where a write after a read would fail.
+    if (!(await inner.nativeUpdate(User, { id: user.id }, { passwordHash, mustChangePassword: true }))) throw unknown(email)
+    await revokeSessions(inner, user.id)
+    await inner.nativeDelete(Invite, { user: user.id })
+    audit(inner, { kind: 'user.password_reset', actor: null, user, summary: `The operator reset the password of ${user.displayName}` })
+  })
+  const hint = user.isActive ? '' : '\nThe account is disabled: an administrator must enable it before anybody can sign in.'
+  return `New password of ${user.email}: ${password}\nSign in with it at ${config.SERVER_URL}/login and choose another.${hint}`
+}
+
+/**
+ * Makes somebody the owner, whatever their role; the owner so far becomes an administrator, in one step.
+ * @returns what to tell the operator.
+ * @throws ApiError NotFound; Conflict when the person cannot sign in.
+ */
+export async function makeOwner({ em }: Operation, email: string): Promise<string> {
+  const user = await person(em, email)
+  if (user.role === 'owner') return `${user.email} is the owner already.`
+  if (!user.isActive) throw conflict(`${user.email} is disabled. Let an administrator enable the account first.`)
+  if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: npm run admin -- reset-password ${user.email}`)
+  const previous = await em.findOne(User, { role: 'owner' })
+  const summary = `The operator made ${user.displayName} the owner${previous ? ` in place of ${previous.displayName}` : ''}`
+  try {
+    await em.transactional(async (inner) => {
+      await inner.nativeUpdate(User, { role: 'owner' }, { role: 'admin' })
+      if (!(await inner.nativeUpdate(User, { id: user.id, isActive: true }, { role: 'owner' }))) throw justChanged()
+      audit(inner, { kind: 'owner.transferred', actor: null, user, summary })
+    })
+  } catch (error) {
+    throw error instanceof UniqueConstraintViolationException ? justChanged() : error
+  }
+  return `${user.email} is the owner now.${previous ? ` ${previous.email} is an administrator.` : ''}`
+}
+
+async function person(em: EntityManager, email: string) {
+  const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
+  if (!user) throw unknown(email)
+  return user
+}
+
+const unknown = (email: string) => notFound(`There is no user with the e-mail address ${email}.`)
+const justChanged = () => conflict('The accounts were changed a moment ago. Try again.')

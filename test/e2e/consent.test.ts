@@ -1,0 +1,89 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+
+/** A command-line program that waits for the browser's answer. */
+async function commandLine() {
+  const answers: URLSearchParams[] = []
+  const server = createServer((request, response) => {
+    answers.push(new URL(request.url ?? '', 'http://localhost').searchParams)
+    response.setHeader('content-type', 'text/html').end('<!doctype html><link rel="icon" href="data:,"><title>Done</title>')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const verifier = randomBytes(32).toString('base64url')
+  const redirectUri = `http://127.0.0.1:${port}/callback`
+  const query = new URLSearchParams({
+    response_type: 'code',
+    client_id: 'cli',
+    redirect_uri: redirectUri,
+    code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+    code_challenge_method: 'S256',
+    state: 'a state',
+    scope: 'read,write',
+  })
+  return { host: `127.0.0.1:${port}`, verifier, redirectUri, answers, path: `/oauth/authorize?${query}` }
+}
+
+it('signs in, approves, and hands over a code that becomes a token', async () => {
+  await using app = await consoleApp()
+  const { email, id } = await app.member({ displayName: 'Mia Member' })
+  const program = await commandLine()
+  const page = await openPage(app.url, { tolerate: [RegExp(`another origin: http://${program.host}/`), /status of 404/] })
+  await page.goto(program.path)
+  await page.getByLabel('E-mail address').fill(email)
+  await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Let the command line in?' }).waitFor()
+  const address = page.url()
+  for (const text of [program.host, email, 'Also publish new versions', '(90 days)']) await page.getByText(text).first().waitFor()
+  await expectSound(page, 'consent')
+  await page.getByRole('button', { name: 'Approve' }).click()
+  await page.waitForURL(`http://${program.host}/**`)
+
+  const [answer] = program.answers
+  expect(answer?.get('state')).toBe('a state')
+  const exchanged = await app.anonymous.post('/oauth/token', {
+    grant_type: 'authorization_code',
+    code: answer?.get('code'),
+    redirect_uri: program.redirectUri,
+    code_verifier: program.verifier,
+  })
+  expect(exchanged.body.email).toBe(email)
+  expect((await app.withToken(exchanged.body.access_token).get('/api/auth/me')).body.userId).toBe(id)
+
+  await page.goto(address)
+  await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+  await expectSound(page, 'consent-used')
+})
+
+it('denies', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.viewer()
+  const program = await commandLine()
+  const page = await openPage(app.url, { tolerate: [RegExp(`another origin: http://${program.host}/`)] })
+  await signIn(page, app.url, email)
+  await page.goto(program.path)
+  await page.getByText('Browse, search and download packages.').waitFor()
+  expect(await page.getByText('Also publish').count()).toBe(0) // a viewer cannot give what they may not do
+  await page.getByRole('button', { name: 'Deny' }).click()
+  await page.waitForURL(`http://${program.host}/**`)
+  expect(program.answers[0]?.get('error')).toBe('access_denied')
+})
+
+it('says so when there is no such request', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member()
+  const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
+  await signIn(page, app.url, email)
+  await page.goto('/oauth/consent?request_id=01234567-89ab-7def-8123-456789abcdef')
+  await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+  await page.goto('/oauth/consent')
+  await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+})
