@@ -38,6 +38,9 @@ export class Actor {
   get email(): string {
     return this.user.email
   }
+  get cookies(): Record<string, string> {
+    return { ...this.identity.cookies }
+  }
   get csrf(): string {
     return this.identity.cookies?.svc_csrf ?? ''
   }

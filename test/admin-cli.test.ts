@@ -14,8 +14,11 @@ type Result = { code: number; out: string; err: string }
 function runAdmin(env: Record<string, string>, ...args: string[]): Promise<Result> {
   const { PATH = '', HOME = '' } = process.env
   return new Promise((resolve) => {
-    execFile(process.execPath, [launcher, 'admin', ...args], { env: { PATH, HOME, NODE_ENV: 'test', BCRYPT_COST: '4', ...env } }, (error, out, err) =>
-      resolve({ code: error === null ? 0 : Number(error.code), out, err }),
+    execFile(
+      process.execPath,
+      [launcher, 'admin', ...args],
+      { env: { PATH, HOME, NODE_ENV: 'test', BCRYPT_COST: '4', ...env } },
+      (error, out, err) => resolve({ code: error === null ? 0 : Number(error.code), out, err }),
     )
   })
 }
@@ -26,7 +29,8 @@ function settings({ config }: TestApp): Record<string, string> {
   return { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL }
 }
 
-const login = (app: TestApp, email: string, password: string) => app.anonymous.post('/api/auth/login', { email, password }, { ip: app.address() })
+const login = (app: TestApp, email: string, password: string) =>
+  app.anonymous.post('/api/auth/login', { email, password }, { ip: app.address() })
 const passwordIn = (out: string) => /: (\S+)\n/.exec(out)?.[1] ?? ''
 
 it('gives a one-time password while the server runs, and after it was stopped', async () => {
@@ -35,16 +39,19 @@ it('gives a one-time password while the server runs, and after it was stopped', 
   const browser = await owner.session()
   const { code, out, err } = await runAdmin(settings(app), 'reset-password', ` ${owner.email.toUpperCase()} `)
   expect({ code, err }).toEqual({ code: 0, err: '' })
-  expect(out).toMatch(new RegExp(`^New password of ${owner.email}: [2-9A-HJ-NP-Za-km-np-z]{16}\nSign in with it at http://localhost:8080/login`))
+  expect(out).toMatch(
+    new RegExp(`^New password of ${owner.email}: [2-9A-HJ-NP-Za-km-np-z]{16}\nSign in with it at http://localhost:8080/login`),
+  )
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
   expect(await owner.get('/api/auth/me')).toMatchObject({ status: 200 })
   expect(await login(app, owner.email, 'correct horse')).toMatchObject({ status: 401 })
   expect(await login(app, owner.email, passwordIn(out))).toMatchObject({ status: 200, body: { mustChangePassword: true } })
   const log = await (await app.admin()).get('/api/admin/audit-log?kind=user.password_reset')
-  expect(log.body.entries).toMatchObject([{ summary: `The operator reset the password of ${owner.user.displayName}`, agent: null, user: { userId: owner.id }, clientIp: null }])
+  expect(log.body.entries).toMatchObject([
+    { summary: `The operator reset the password of ${owner.user.displayName}`, agent: null, user: { userId: owner.id }, clientIp: null },
+  ])
 
-  await app.http.close()
-  await app.services.database.close()
+  await app.stop()
   const again = await runAdmin(settings(app), 'reset-password', owner.email)
   expect(again.code).toBe(0)
   await using restarted = await testApp({ beside: app })
@@ -60,8 +67,13 @@ it('hands the server to somebody else at once', async () => {
   expect((await viewer.get('/api/auth/me')).body.role).toBe('owner')
   expect((await owner.get('/api/auth/me')).body.role).toBe('admin')
   const { entries } = (await owner.get('/api/admin/audit-log?kind=owner.transferred')).body
-  expect(entries).toMatchObject([{ summary: `The operator made ${viewer.user.displayName} the owner in place of Olive Owner`, agent: null, user: { userId: viewer.id } }])
-  expect(await runAdmin(settings(app), 'make-owner', viewer.email)).toMatchObject({ code: 0, out: `${viewer.email} is the owner already.\n` })
+  expect(entries).toMatchObject([
+    { summary: `The operator made ${viewer.user.displayName} the owner in place of Olive Owner`, agent: null, user: { userId: viewer.id } },
+  ])
+  expect(await runAdmin(settings(app), 'make-owner', viewer.email)).toMatchObject({
+    code: 0,
+    out: `${viewer.email} is the owner already.\n`,
+  })
 })
 
 it('refuses people whom nobody knows or who cannot sign in, and changes nothing', async () => {
@@ -92,7 +104,10 @@ it('waits for its turn to write', async () => {
   const busy = (async () => {
     while (tokens.length < 60) tokens.push((await alice.post('/api/auth/keys', { name: `key ${tokens.length}` })).status)
   })()
-  expect((await Promise.all(resets)).map(({ code, err }) => [code, err])).toEqual([[0, ''], [0, '']])
+  expect((await Promise.all(resets)).map(({ code, err }) => [code, err])).toEqual([
+    [0, ''],
+    [0, ''],
+  ])
   await busy
   expect(new Set(tokens)).toEqual(new Set([201]))
 })
@@ -101,12 +116,24 @@ it('says how it is used, and what is wrong with the settings', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'snug-admin-'))
   const env = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough', DATA_DIR: folder }
   try {
-    for (const args of [[], ['reset-password'], ['delete-everything', 'a@example.com'], ['make-owner', 'a@example.com', 'b@example.com'], ['toString', 'a@example.com']]) {
+    for (const args of [
+      [],
+      ['reset-password'],
+      ['delete-everything', 'a@example.com'],
+      ['make-owner', 'a@example.com', 'b@example.com'],
+      ['toString', 'a@example.com'],
+    ]) {
       expect(await runAdmin(env, ...args)).toEqual({ code: 64, out: '', err: expect.stringMatching(/^Usage: npm run admin -- /) })
     }
     expect(await runAdmin(env, '--help')).toEqual({ code: 0, out: expect.stringContaining('reset-password'), err: '' })
-    expect(await runAdmin({ ...env, JWT_SECRET: 'short' }, 'make-owner', 'a@example.com')).toMatchObject({ code: 78, err: expect.stringContaining('JWT_SECRET') })
-    expect(await runAdmin(env, 'make-owner', 'a@example.com')).toMatchObject({ code: 1, err: expect.stringMatching(/^There is no database at .*registry\.sqlite\. Start the server once\.\n$/) })
+    expect(await runAdmin({ ...env, JWT_SECRET: 'short' }, 'make-owner', 'a@example.com')).toMatchObject({
+      code: 78,
+      err: expect.stringContaining('JWT_SECRET'),
+    })
+    expect(await runAdmin(env, 'make-owner', 'a@example.com')).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^There is no database at .*registry\.sqlite\. Start the server once\.\n$/),
+    })
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -38,6 +38,7 @@ export class TestApp implements AsyncDisposable {
   readonly clock: { now: Date | null }
   private readonly cleanUp: () => Promise<void>
   private people = 0
+  private stopping: Promise<void> | undefined
 
   constructor(parts: Pick<TestApp, 'config' | 'services' | 'http' | 'lines' | 'queries' | 'clock'>, cleanUp: () => Promise<void>) {
     this.config = parts.config
@@ -60,6 +61,9 @@ export class TestApp implements AsyncDisposable {
   admin = (options?: UserOptions): Promise<Actor> => this.person('admin', options)
   member = (options?: UserOptions): Promise<Actor> => this.person('member', options)
   viewer = (options?: UserOptions): Promise<Actor> => this.person('viewer', options)
+
+  /** Somebody who was made by other means than the factories'. */
+  someone = (user: Actor['user']): Actor => new Actor(this.http, { user, ip: this.address() })
 
   /** Whoever holds this secret. */
   withToken = (secret: string): Actor => new Actor(this.http, { secret, ip: this.address() })
@@ -86,9 +90,11 @@ export class TestApp implements AsyncDisposable {
   /** An address that nobody had before, so that nobody uses up another one's limit. */
   address = (): string => `10.${Math.floor(++this.people / 250)}.${this.people % 250}.7`
 
+  /** Ends the server as a signal does; its database and bytes stay until the test ends. */
+  stop = (): Promise<void> => (this.stopping ??= this.http.close().then(() => this.services.database.close()))
+
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.http.close()
-    await this.services.database.close()
+    await this.stop()
     await this.cleanUp()
   }
 

@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from './app.ts'
+import { makeToken } from './factories.ts'
 
 it('lets a token read as its owner, but never give what it lacks', async () => {
   await using app = await testApp()
@@ -170,4 +171,16 @@ it('shows the tokens of everybody to administrators, without secrets and with fe
   expect(await app.countQueries(() => admin.graphql(query))).toBe(few)
   for (const actor of [alice, await app.withScopes(admin, ['write'])])
     expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+})
+
+it('lists all of them over REST, however many', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (let count = 0; count < 230; count++) await makeToken(app.services, alice.id)
+  const { body } = await alice.get('/api/auth/keys')
+  expect(new Set(body.keys.map(({ id }: { id: string }) => id)).size).toBe(231)
+  expect(await app.admin().then((admin) => admin.get('/api/admin/users?page=999999999'))).toMatchObject({
+    status: 200,
+    body: { users: [], page: 999_999_999 },
+  })
 })

@@ -49,10 +49,12 @@ export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: strin
  */
 export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   // Opening a file that is not there would make one.
-  if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH)) throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
+  if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH))
+    throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
   const orm = config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH) : await openPostgres(config.POSTGRES_URL ?? '')
   try {
-    if (!(await isMigrated(orm, config))) throw new Error('The database was last used by an older version. Start this version of the server once.')
+    if (!(await isMigrated(orm, config)))
+      throw new Error('The database was last used by an older version. Start this version of the server once.')
     return orm
   } catch (error) {
     await orm.close(true)

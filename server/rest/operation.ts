@@ -38,11 +38,17 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
   if (!definition) throw new Error(`${route.method} ${route.path} names no operation`)
   const isMutation = definition.operation === 'mutation'
   const readVariables = variablesReader(schema, definition, route)
-  async function run(context: Context): Promise<Data> {
-    if (isMutation) guardChange(context)
-    const result = await execute({ schema, document, contextValue: context, variableValues: readVariables(context.request) })
+  async function once(context: Context, after?: string): Promise<Data> {
+    const variableValues = { ...readVariables(context.request), ...(after && { after }) }
+    const result = await execute({ schema, document, contextValue: context, variableValues })
     if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
     return result.data as Data
+  }
+  async function run(context: Context): Promise<Data> {
+    if (isMutation) guardChange(context)
+    const data = await once(context)
+    if (route.whole) await appendPages(data, route.whole, (after) => once(context, after))
+    return data
   }
   function variables(request: FastifyRequest): Data {
     const { errors, variableValues } = getVariableValues(schema, definition?.variableDefinitions ?? [], readVariables(request))
@@ -50,4 +56,17 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
     return { ...variableValues?.coerced }
   }
   return { isMutation, document, definition, run, variables }
+}
+
+type Page = { nodes: unknown[]; pageInfo: { hasNextPage: boolean; endCursor: string } }
+
+/** Puts every further page's nodes behind those of the first. */
+async function appendPages(data: Data, path: string, next: (after: string) => Promise<Data>): Promise<void> {
+  const connectionOf = (from: Data) => path.split('.').reduce<unknown>((value, key) => (value as Data)[key], from) as Page
+  const first = connectionOf(data)
+  for (let page = first; page.pageInfo.hasNextPage;) {
+    // oxlint-disable-next-line eslint/no-await-in-loop -- a page's cursor comes from the page before
+    page = connectionOf(await next(page.pageInfo.endCursor))
+    first.nodes.push(...page.nodes)
+  }
 }

@@ -43,7 +43,9 @@ export function variablesReader(
     for (const { name, type } of variables) {
       if (isInputObjectType(getNamedType(type)) && name === 'input')
         values[name] = inputValue(getNamedType(type) as GraphQLInputObjectType, request.body, path, route)
-      else if (name === 'offset') values[name] = (pageNumber(query.page) - 1) * pageSize
+      // The cursor of a list that is given whole is the router's, not the client's.
+      else if (name === 'after' && route.whole) continue
+      else if (name === 'offset') values[name] = offsetOf(pageNumber(query.page))
       else if (path[name] !== undefined) values[name] = path[name]
       else if (query[name] !== undefined && query[name] !== '') values[name] = fromText(name, type, query[name])
     }
@@ -57,6 +59,9 @@ export function pageNumber(value: unknown): number {
   if (typeof value !== 'string' || !/^[1-9]\d{0,8}$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
   return Number(value)
 }
+
+/** Rows before a page; beyond what GraphQL counts, every page is as empty. */
+const offsetOf = (page: number): number => Math.min((page - 1) * pageSize, 2 ** 31 - 1)
 
 function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<string, string> {
   if (!ids) return path

@@ -8,9 +8,10 @@ export const sessionRoutes = [
   }),
   route(
     'GET /api/auth/sessions',
-    '{ me { sessions(first: 100) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } } } }',
+    'query ($after: String) { me { sessions(first: 100, after: $after) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } pageInfo { hasNextPage endCursor } } } }',
     {
       summary: 'Your sessions, newest first.',
+      whole: 'me.sessions',
       answer: { from: ({ me }) => ({ sessions: (me as { sessions: { nodes: Data[] } }).sessions.nodes }) },
     },
   ),

@@ -18,10 +18,15 @@ export const tokenRoutes = [
       },
     },
   }),
-  route('GET /api/auth/keys', `{ me { tokens(first: 100) { nodes { ${tokenFields} lastUsedAt } } } }`, {
-    summary: 'Your tokens, newest first, without their secrets.',
-    answer: { from: ({ me }) => ({ keys: (me as { tokens: { nodes: Data[] } }).tokens.nodes.map(lowerScopes) }) },
-  }),
+  route(
+    'GET /api/auth/keys',
+    `query ($after: String) { me { tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
+    {
+      summary: 'Your tokens, newest first, without their secrets.',
+      whole: 'me.tokens',
+      answer: { from: ({ me }) => ({ keys: (me as { tokens: { nodes: Data[] } }).tokens.nodes.map(lowerScopes) }) },
+    },
+  ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
     summary: 'Revokes a token.',
     ids: { id: 'AccessToken' },

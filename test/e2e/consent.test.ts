@@ -82,8 +82,9 @@ it('says so when there is no such request', async () => {
   const { email } = await app.member()
   const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
   await signIn(page, app.url, email)
-  await page.goto('/oauth/consent?request_id=01234567-89ab-7def-8123-456789abcdef')
-  await page.getByRole('heading', { name: 'This request is over' }).waitFor()
-  await page.goto('/oauth/consent')
-  await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+  for (const query of ['?request_id=01234567-89ab-7def-8123-456789abcdef', '']) {
+    await page.goto(`/oauth/consent${query}`)
+    await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+    expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
+  }
 })

@@ -38,7 +38,8 @@ export async function publishTo(url: string, token: string, ...packages: Archive
 }
 
 /** How far the page is wider than its window. */
-export const overflow = (page: Page): Promise<number> => page.evaluate('document.documentElement.scrollWidth - innerWidth')
+export const overflow = (page: Page): Promise<number> =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
 
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')

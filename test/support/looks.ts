@@ -12,7 +12,7 @@ export async function expectSound(page: Page, name: string): Promise<void> {
     await page.setViewportSize(viewport)
     for (const colorScheme of ['dark', 'light'] as const) {
       await page.emulateMedia({ colorScheme })
-      await page.waitForFunction(`document.documentElement.classList.contains('dark') === ${colorScheme === 'dark'}`)
+      await page.locator(colorScheme === 'dark' ? 'html.dark' : 'html:not(.dark)').waitFor()
       await expectAccessible(page)
       expect(await overflow(page), `overflow of ${name}`).toBeLessThanOrEqual(0)
       await screenshot(page, `${name}-${size}-${colorScheme}`)

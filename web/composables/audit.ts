@@ -14,8 +14,9 @@ const kinds: Record<string, string[]> = {
       ' ',
     ),
   publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
-  server:
-    'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed settings_updated'.split(' '),
+  server: 'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed settings_updated'.split(
+    ' ',
+  ),
 }
 
 /** Every kind of event, and for each group of several the choice of all. */

@@ -26,11 +26,10 @@ export function usePackage() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(PackageDocument, addressed)
   const pkg = computed(() => data.value?.package ?? undefined)
-  const version = computed(() => {
-    const shown = addressed.value.exact ? pkg.value?.version : pkg.value?.latest
-    return shown && 'archiveUrl' in shown ? (shown as VersionDetailsFragment) : undefined
-  })
-  return { ...state, addressed, isAnswered: computed(() => data.value !== undefined), pkg, version }
+  // The answer tells which one it shows: until the next answer is here, the last one stays.
+  const version = computed(() => [pkg.value?.version, pkg.value?.latest].find(isDetailed))
+  const isMissing = computed(() => data.value !== undefined && !version.value && !state.loading.value)
+  return { ...state, addressed, isMissing, pkg, version }
 }
 
 /** One text of the version on show, as HTML that the server made safe; null when there is none. */
@@ -39,7 +38,7 @@ export function useVersionDocument(kind: DocumentKind) {
   const { data, ...state } = useQuery(VersionDocumentDocument, () => ({ ...addressed.value, [kind]: true }))
   const text = computed(() => {
     const pkg = data.value?.package
-    return data.value && ((addressed.value.exact ? pkg?.version : pkg?.latest)?.[kind] ?? null)
+    return data.value && ((pkg?.version ?? pkg?.latest)?.[kind] ?? null)
   })
   return { ...state, text }
 }
@@ -48,8 +47,7 @@ export function useVersionDocument(kind: DocumentKind) {
 export function useInstallation() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(InstallationDocument, addressed)
-  return {
-    ...state,
-    version: computed(() => (addressed.value.exact ? data.value?.package?.version : data.value?.package?.latest) ?? undefined),
-  }
+  return { ...state, version: computed(() => data.value?.package?.version ?? data.value?.package?.latest ?? undefined) }
 }
+
+const isDetailed = (version: object | null | undefined): version is VersionDetailsFragment => version != null && 'archiveUrl' in version
