@@ -5,6 +5,7 @@ import { notFound } from './errors.ts'
 import { mountGraphql } from './graphql.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
+import { parseJsonBody } from './http/json-body.ts'
 import { logRequests } from './http/request-log.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
@@ -26,7 +27,10 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
     clientErrorHandler: answerMalformed,
     return503OnClosing: false,
   })
-  app.removeContentTypeParser('text/plain')
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: unknown, text: string | Buffer) =>
+    parseJsonBody(text.toString()),
+  )
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   logRequests(app, log)
   secureHeaders(app)

@@ -53,6 +53,9 @@ export class Actor {
     return new Actor(this.http, { user: this.user, cookies, ip: this.ip })
   }
 
+  /** The same person at another instance. */
+  at = ({ http }: { http: FastifyInstance }): Actor => new Actor(http, this.identity)
+
   get = (url: string, options?: Options): Promise<Answer> => this.send('GET', url, undefined, options)
   head = (url: string, options?: Options): Promise<Answer> => this.send('HEAD', url, undefined, options)
   post = (url: string, body?: unknown, options?: Options): Promise<Answer> => this.send('POST', url, body, options)

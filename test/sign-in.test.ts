@@ -50,6 +50,12 @@ it('answers a wrong e-mail, a wrong password and a disabled account with the sam
   expect(new Set(answers.map(({ raw }) => raw.toString())).size).toBe(1)
 })
 
+it('answers an e-mail address that is far too long as any other wrong one', async () => {
+  await using app = await testApp()
+  const answer = await app.anonymous.post('/api/auth/login', { email: `${'x'.repeat(1000)}@example.com`, password: 'correct horse' })
+  expect(answer).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
+})
+
 it('sends one well-formed challenge with every 401 and 403', async () => {
   await using app = await testApp()
   const alice = await app.viewer()

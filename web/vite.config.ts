@@ -7,6 +7,8 @@ import { typedOperations } from './codegen.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
 
+const hoverOf = { primary: 'hover:bg-primary/90 active:bg-primary/90', error: 'hover:bg-error/90 active:bg-error/90' }
+
 export default defineConfig({
   root: import.meta.dirname,
   // Addresses in the bundle are relative, so that one build serves below any path prefix.
@@ -23,7 +25,11 @@ export default defineConfig({
       // Nothing is fetched from outside: the icons in use are part of the bundle.
       icon: { clientBundle: { scan: { globInclude: ['web/**/*.{vue,ts}'] }, sizeLimitKb: 256 } },
       theme: { colors: ['primary', 'success', 'info', 'warning', 'error'] },
-      ui: { colors: { primary: 'petrol', success: 'emerald', info: 'sky', warning: 'amber', error: 'rose', neutral: 'mist' } },
+      ui: {
+        colors: { primary: 'petrol', success: 'emerald', info: 'sky', warning: 'amber', error: 'rose', neutral: 'mist' },
+        // The theme fades a button below the pointer to 75 %, which leaves its label too little contrast.
+        button: { compoundVariants: (['primary', 'error'] as const).map((color) => ({ color, variant: 'solid', class: hoverOf[color] })) },
+      },
     }),
   ],
   build: { target: 'baseline-widely-available', sourcemap: false, assetsInlineLimit: 0 },

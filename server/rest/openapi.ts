@@ -72,7 +72,7 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
     if (name === 'input' && isInputObjectType(named)) requestBody = bodyOf(named, inPath, route.names)
     else if (name === 'offset')
       parameters.push({ name: 'page', in: 'query', required: false, description: 'Page, from 1.', schema: { type: 'integer', minimum: 1 } })
-    else if (!inPath.includes(name) && named)
+    else if (!inPath.includes(name) && named && !(name === 'after' && route.whole))
       parameters.push({ name, in: 'query', required: node.type.kind === Kind.NON_NULL_TYPE, schema: inputSchema(named as never) })
   }
   const type = `application/${route.pub ? 'vnd.pub.v2+json' : 'json'}`

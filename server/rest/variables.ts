@@ -56,7 +56,7 @@ export function variablesReader(
 /** The `page` of a list: 1 when absent; anything but a positive integer is refused. */
 export function pageNumber(value: unknown): number {
   if (value === undefined) return 1
-  if (typeof value !== 'string' || !/^[1-9]\d{0,8}$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
+  if (typeof value !== 'string' || !/^[1-9]\d{0,14}$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
   return Number(value)
 }
 

@@ -1,5 +1,5 @@
-import sharp from 'sharp'
 import type { Page } from 'playwright-core'
+import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, signIn } from '../support/console.ts'

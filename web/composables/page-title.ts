@@ -23,11 +23,8 @@ export function usePageTitle(title: MaybeRefOrGetter<string>) {
   )
 }
 
-/** Gives the focus to the page's heading instead of what had it and is gone. */
-export function focusHeading(event: Event) {
-  event.preventDefault()
-  document.querySelector<HTMLElement>('h1')?.focus()
-}
+/** Gives the focus to the page's heading when what had it is gone, or will be. */
+export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.focus()
 
 /** Gives the focus to the page's heading when the page was reached by a link, as a browser would. */
 export function useHeadingFocus(name: string) {
