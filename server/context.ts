@@ -34,28 +34,36 @@ export async function createContext(services: Services, request: FastifyRequest,
   const now = services.now()
   const identity = await authenticate(request, database.reads, keys, config.SERVER_URL, now)
   if (identity) keepLastUse(services, identity, now)
-  let em: EntityManager | undefined
-  let people: UsersById | undefined
-  const context: Context = {
-    ...services,
+  return Object.assign(Object.create(onDemand) as OnDemand, services, {
     request,
     reply,
-    // Made when it is needed: the hottest routes never touch the ORM.
-    get em() {
-      return (em ??= database.fork())
-    },
-    get people() {
-      return (people ??= usersById(context.em))
-    },
     viewer: identity?.viewer ?? null,
     credential: identity?.credential ?? null,
     scopes: identity ? effectiveScopes(identity.viewer, identity.credential) : noScopes,
     ip: request.ip,
-  }
-  return context
+  })
 }
+
+/** The same context as a plain object, for what copies its properties. */
+export const plainContext = (context: Context): Context => ({ ...context, em: context.em, people: context.people })
 
 /** Refuses a change that rides on a cookie without its CSRF token. Every door calls this before it changes anything. */
 export function guardChange({ request, credential, keys }: Context): void {
   if (credential?.kind === 'session') requireCsrf(request, keys, credential.id)
+}
+
+type OnDemand = Pick<Context, 'em' | 'people'>
+type Made = { database: Services['database']; madeEm?: EntityManager; madePeople?: UsersById }
+
+/**
+ * What is made when it is needed: the hottest routes never touch the ORM. These getters are shared by all contexts, because an object with
+ * getters of its own gets a hidden class of its own, which would keep everything that the request holds until a full garbage collection.
+ */
+const onDemand: OnDemand & ThisType<Made & OnDemand> = {
+  get em() {
+    return (this.madeEm ??= this.database.fork())
+  },
+  get people() {
+    return (this.madePeople ??= usersById(this.em))
+  },
 }

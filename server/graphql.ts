@@ -3,7 +3,7 @@ import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
 import { createYoga, type Plugin } from 'graphql-yoga'
-import { type Context, createContext, guardChange } from './context.ts'
+import { type Context, createContext, guardChange, plainContext } from './context.ts'
 import { ApiError, internalError, invalidInput, statusOf } from './errors.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
@@ -57,7 +57,7 @@ function openYoga(services: Services, schema: GraphQLSchema) {
     graphiql: { title: 'Snug GraphQL', defaultQuery: welcome },
     renderGraphiQL,
     maskedErrors: { maskError: (error) => masked(services, error) },
-    context: ({ caller }) => caller,
+    context: ({ caller }) => plainContext(caller),
     plugins: [...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
   })
 }

@@ -3,8 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { type TestApp, testApp } from './app.ts'
+
+// Each run of the command is a process that starts from nothing.
+vi.setConfig({ testTimeout: 90_000 })
 
 const launcher = fileURLToPath(new URL('../server/launch.mjs', import.meta.url))
 
@@ -94,6 +97,17 @@ it('refuses people whom nobody knows or who cannot sign in, and changes nothing'
   const { out } = await runAdmin(settings(app), 'reset-password', invited.email)
   expect(await app.anonymous.get(new URL(invited.inviteUrl).pathname.replace('/invite/', '/api/invites/'))).toMatchObject({ status: 404 })
   expect(await login(app, invited.email, passwordIn(out))).toMatchObject({ status: 200 })
+})
+
+it('leaves a database alone that this version has not served yet', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await app.services.database.fork().getConnection().execute("delete from schema_migrations where name like '%_audit_order'")
+  expect(await runAdmin(settings(app), 'make-owner', alice.email)).toEqual({
+    code: 1,
+    out: '',
+    err: expect.stringMatching(/^The database was last used by an older version\./),
+  })
 })
 
 it('waits for its turn to write', async () => {

@@ -11,6 +11,7 @@ export function isFresh(request: FastifyRequest, etag: string): boolean {
 /** Whether a compressed answer is welcome (RFC 9110 §12.5.3). */
 export function acceptsGzip(request: FastifyRequest): boolean {
   const accepted = request.headers['accept-encoding']
+  if (accepted === 'gzip') return true
   if (typeof accepted !== 'string') return false
   const codings = new Map(accepted.toLowerCase().split(',').map(coding))
   return (codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? 0) > 0

@@ -1,4 +1,4 @@
-import { createHash, createHmac, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Keys for one purpose each, derived from JWT_SECRET (HKDF, RFC 5869), so that a new secret ends every session. */
 export type Keys = { session: Buffer; csrf: Buffer }
@@ -7,7 +7,7 @@ export type Keys = { session: Buffer; csrf: Buffer }
 export const deriveKeys = (secret: string): Keys => ({ session: derive(secret, 'session'), csrf: derive(secret, 'csrf') })
 
 /** SHA-256 in hex. */
-export const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
+export const sha256 = (text: string): string => hash('sha256', text)
 
 /** HMAC-SHA256 in hex. */
 export const hmac = (key: Buffer, text: string): string => createHmac('sha256', key).update(text).digest('hex')

@@ -12,8 +12,7 @@ export type Log = Record<LogLevel, (text: string) => void> & {
 
 /** Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. */
 export function openLog(level: LogLevel, write?: (line: string) => void): Log {
-  const out = write ? null : new sonicBoom.SonicBoom({ fd: 1, minLength: 4096, sync: false, periodicFlush: 200 })
-  const emit = write ?? ((line: string) => out?.write(line))
+  const { emit, flush } = write ? { emit: write, flush: () => {} } : openStdout()
   const least = levels.indexOf(level)
   const log = Object.fromEntries(
     levels.map((name, rank) => [
@@ -21,7 +20,28 @@ export function openLog(level: LogLevel, write?: (line: string) => void): Log {
       rank > least ? () => {} : (text: string) => emit(`${new Date().toISOString()} ${name.toUpperCase()} ${printable(text)}\n`),
     ]),
   ) as Record<LogLevel, (text: string) => void>
-  return { ...log, announce: (text) => emit(`${printable(text)}\n`), flush: () => out?.flushSync() }
+  return { ...log, announce: (text) => emit(`${printable(text)}\n`), flush }
+}
+
+/** Writes to stdout without holding anybody up, many lines at once. A line waits for a fifth of a second at most. */
+function openStdout(): { emit(line: string): void; flush(): void } {
+  const out = new sonicBoom.SonicBoom({ fd: 1, sync: false })
+  let gathered = ''
+  let timer: NodeJS.Timeout | undefined
+  function pass(): void {
+    clearTimeout(timer)
+    timer = undefined
+    if (gathered) out.write(gathered)
+    gathered = ''
+  }
+  return {
+    emit(line) {
+      gathered += line
+      if (gathered.length > 8192) pass()
+      else timer ??= setTimeout(pass, 200).unref()
+    },
+    flush: () => (pass(), out.flushSync()),
+  }
 }
 
 // oxlint-disable-next-line no-control-regex -- control characters are what this is about

@@ -65,7 +65,6 @@ async function appendPages(data: Data, path: string, next: (after: string) => Pr
   const connectionOf = (from: Data) => path.split('.').reduce<unknown>((value, key) => (value as Data)[key], from) as Page
   const first = connectionOf(data)
   for (let page = first; page.pageInfo.hasNextPage;) {
-    // oxlint-disable-next-line eslint/no-await-in-loop -- a page's cursor comes from the page before
     page = connectionOf(await next(page.pageInfo.endCursor))
     first.nodes.push(...page.nodes)
   }

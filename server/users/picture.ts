@@ -27,7 +27,7 @@ export async function squarePicture(bytes: Buffer): Promise<Buffer> {
 }
 
 // What the content begins with; the name and the declared type of a file say nothing.
-const signatures = [/^\x89PNG\r\n\x1a\n/, /^\xff\xd8\xff/, /^RIFF[^]{4}WEBP/]
+const signatures = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^RIFF[^]{4}WEBP/]
 
 const inTurn = takeTurns(2)
 let loading: Promise<(typeof import('sharp'))['default']> | undefined

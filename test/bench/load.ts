@@ -55,7 +55,7 @@ function answerReader(status: number, done: () => void): (buffer: Buffer, length
     let position = 0
     if (missing === 0) {
       const before = head.length
-      head += buffer.latin1Slice(0, Math.min(length, 4096))
+      head += buffer.toString('latin1', 0, Math.min(length, 4096))
       const end = head.indexOf('\r\n\r\n')
       if (end < 0) return
       if (!head.startsWith(`HTTP/1.1 ${status} `)) throw new Error(`expected ${status}, got ${head.slice(9, end)}`)

@@ -14,9 +14,6 @@ export async function consoleApp({ path = '', ...options }: TestOptions & { path
   return Object.assign(app, { url })
 }
 
-/** The address without a path, as browsers take it for cookies and requests. */
-export const originOf = ({ url }: { url: string }): string => new URL(url).origin
-
 /** Signs in by the form, as somebody who was made with the usual password. */
 export async function signIn(page: Page, url: string, email: string): Promise<void> {
   await page.goto(`${url}/login`)
@@ -35,6 +32,12 @@ export async function publishTo(url: string, token: string, ...packages: Archive
     token,
   })
   for (const options of packages) await client.publish(await packageArchive(options))
+}
+
+/** Picks an option of a select box. */
+export async function choose(page: Page, name: string, option: string): Promise<void> {
+  await page.getByRole('combobox', { name }).click()
+  await page.getByRole('option', { name: option, exact: true }).click()
 }
 
 /** How far the page is wider than its window. */

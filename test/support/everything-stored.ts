@@ -16,4 +16,4 @@ export async function everythingStored({ config, services }: TestApp): Promise<s
 }
 
 const textOf = (value: unknown): string =>
-  Buffer.isBuffer(value) ? value.toString('latin1') : typeof value === 'object' ? JSON.stringify(value) : String(value)
+  Buffer.isBuffer(value) ? value.toString('latin1') : typeof value === 'string' ? value : JSON.stringify(value)

@@ -41,10 +41,11 @@ function faultOf({ type, size }: File): Failure | undefined {
   return undefined
 }
 
+/** An object URL would be simpler, but the page's policy shows pictures of this server and data addresses only. */
 function dataAddress(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader()
-    reader.addEventListener('load', () => resolve(String(reader.result)))
+    reader.addEventListener('load', () => resolve(reader.result as string)) // readAsDataURL gives text
     reader.addEventListener('error', () => reject(reader.error ?? new Error('The file cannot be read.')))
     reader.readAsDataURL(file)
   })

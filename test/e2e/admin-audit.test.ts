@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises'
+import { expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+
+it('filters the audit log, shows an entry, and saves what is shown as CSV', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const member = await app.member({ displayName: 'Mona Member' })
+  await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
+  for (let change = 0; change < 51; change++)
+    await admin.patch(`/api/admin/users/${member.id}`, { displayName: `Mona ${change % 2 ? 'Member' : 'Other'}` })
+  const page = await openPage(app.url, { acceptDownloads: true })
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/audit')
+  const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row')
+  await expect.poll(() => rows.count()).toBe(51)
+  await page.getByRole('button', { name: 'Next page' }).click()
+  await page.getByRole('row', { name: /package\.version_published/ }).waitFor()
+
+  await choose(page, 'Event', 'Any package event')
+  await page.getByRole('row', { name: /package\.created/ }).waitFor()
+  expect(new URL(page.url()).search).toBe('?kind=package.')
+  await page.getByLabel('Package').fill('acme')
+  await page.keyboard.press('Enter')
+  await page.getByLabel('Actor').fill(member.email)
+  await page.keyboard.press('Enter')
+  await page.getByLabel('From').fill('2020-01-31')
+  await page.keyboard.press('Tab')
+  await expect
+    .poll(() => Object.fromEntries(new URL(page.url()).searchParams))
+    .toEqual({
+      kind: 'package.',
+      package: 'acme',
+      actor: member.email,
+      from: '2020-01-31',
+    })
+  await expect.poll(() => rows.count()).toBe(3)
+
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download these as CSV' }).click()])
+  expect(file.suggestedFilename()).toMatch(/^audit-log-.*\.csv$/)
+  const lines = (await readFile(await file.path(), 'utf8')).trim().split('\r\n')
+  expect(lines).toHaveLength(3)
+  expect(lines[1]).toContain('package.')
+
+  await page
+    .getByRole('button', { name: /^Details/ })
+    .first()
+    .click()
+  const drawer = page.getByRole('dialog', { name: 'Audit entry' })
+  await drawer.getByText(member.email).waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'audit-details')
+  await page.reload()
+  await drawer.getByText(member.email).waitFor()
+  await page.keyboard.press('Escape')
+  await drawer.waitFor({ state: 'hidden' })
+  expect(new URL(page.url()).searchParams.has('entry')).toBe(false)
+
+  await page.goto('/admin/audit?kind=nonsense')
+  await page.getByRole('alert').getByText(/kind/).waitFor()
+  await page.goto('/admin/audit?to=2020-01-31')
+  await page.getByText('Nothing happened').waitFor()
+})

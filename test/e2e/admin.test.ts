@@ -1,0 +1,251 @@
+import type { Page } from 'playwright-core'
+import { describe, expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { choose, consoleApp, overflow, publishTo, signIn } from '../support/console.ts'
+
+/** Takes the secret of the sheet that shows one, and closes the sheet. */
+async function takeSecret(page: Page, title: string): Promise<string> {
+  const sheet = page.getByRole('dialog', { name: title })
+  const secret = (await sheet.locator('[data-secret]').textContent()) ?? ''
+  await sheet.getByLabel('I have saved it').click()
+  await sheet.getByRole('button', { name: 'Done' }).click()
+  await sheet.waitFor({ state: 'hidden' })
+  return secret.trim()
+}
+
+describe('people', () => {
+  it('get accounts in both ways, each shown its secret once', async () => {
+    await using app = await consoleApp()
+    const { email } = await app.admin()
+    const page = await openPage(app.url)
+    await signIn(page, app.url, email)
+    await page.getByRole('button', { name: /^Account/ }).click()
+    await page.getByRole('menuitem', { name: 'People' }).click()
+
+    await page.getByRole('button', { name: 'New person' }).click()
+    const dialog = page.getByRole('dialog', { name: 'New person' })
+    await dialog.getByLabel('Name').fill('Ivy Invited')
+    await dialog.getByLabel('E-mail address').fill('ivy@example.com')
+    await choose(page, 'The invitation works for', '3 days')
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Create account' }).click()
+    expect(await takeSecret(page, 'Hand over the invitation')).toMatch(new RegExp(`^${app.url}/invite/.{20,}`))
+    await page.getByRole('row', { name: /Ivy Invited.*Member.*Invited/ }).waitFor()
+
+    await page.getByRole('button', { name: 'New person' }).click()
+    await dialog.getByLabel('Name').fill('Paul Password')
+    await dialog.getByLabel('E-mail address').fill('ivy@example.com')
+    await choose(page, 'Role', 'Viewer')
+    await dialog.getByRole('radio', { name: /One-time password/ }).click()
+    await dialog.getByRole('button', { name: 'Create account' }).click()
+    await dialog.getByRole('alert').getByText('There is an account with this e-mail address already.').waitFor()
+    await dialog.getByLabel('E-mail address').fill('paul@example.com')
+    await dialog.getByRole('button', { name: 'Create account' }).click()
+    const password = await takeSecret(page, 'Hand over the one-time password')
+    expect((await app.anonymous.post('/api/auth/login', { email: 'paul@example.com', password })).status).toBe(200)
+    await page.getByRole('row', { name: /Paul Password.*Viewer.*Active/ }).waitFor()
+  })
+
+  it('are filtered and paged by the address', async () => {
+    await using app = await consoleApp()
+    const { email } = await app.admin()
+    for (let made = 0; made < 51; made++) await app.member({ email: `member-no-${made}@example.com` })
+    await app.viewer({ email: 'gone@example.com', isActive: false })
+    const page = await openPage(app.url)
+    await signIn(page, app.url, email)
+    await page.goto('/admin')
+    await page.getByText('54 people').waitFor()
+    expect(new URL(page.url()).pathname).toBe('/admin/users')
+
+    await page.getByRole('searchbox', { name: 'Filter by e-mail address' }).fill('MEMBER-NO')
+    await page.keyboard.press('Enter')
+    await page.getByText('51 people').waitFor()
+    await page.getByRole('button', { name: 'Next page' }).click()
+    await expect.poll(() => page.getByRole('table').getByRole('row').count()).toBe(2) // the header and the last person
+    await page.goBack()
+    await expect.poll(() => page.getByRole('table').getByRole('row').count()).toBe(51)
+
+    await choose(page, 'State', 'Disabled')
+    await page.getByText('Nobody fits').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Show everybody' }).click()
+    await page.getByText('54 people').waitFor()
+    await page.goto('/admin/users?state=INACTIVE&role=VIEWER')
+    await page.getByText('1 person').waitFor()
+    await page.getByRole('row', { name: /gone@example.com/ }).waitFor()
+  })
+})
+
+describe('one account', () => {
+  it('changes its role, loses its access and its password, and goes', async () => {
+    await using app = await consoleApp()
+    const admin = await app.admin()
+    const member = await app.member({ displayName: 'Mona Member' })
+    const page = await openPage(app.url)
+    await signIn(page, app.url, admin.email)
+    await page.goto(`/admin/users/${member.id}`)
+    await page.getByRole('heading', { name: 'Mona Member' }).waitFor()
+    await page.getByRole('table', { name: 'Access tokens of Mona Member' }).getByText('test').waitFor()
+
+    await choose(page, 'Role', 'Viewer')
+    await page.getByLabel('Name', { exact: true }).fill('Mona Viewer')
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('heading', { name: 'Mona Viewer' }).waitFor()
+    expect((await admin.get(`/api/admin/users/${member.id}`)).body).toMatchObject({ role: 'viewer' })
+
+    await page.getByRole('button', { name: 'Disable account' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Disable account' }).click()
+    await page.getByText('The account is disabled').waitFor()
+    expect((await member.get('/api/users/me')).status).toBe(401)
+    await page.getByRole('button', { name: 'Enable account' }).click()
+    await page.getByRole('button', { name: 'Disable account' }).waitFor()
+
+    await page.getByRole('button', { name: 'Reset password' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click()
+    const password = await takeSecret(page, 'Hand over the one-time password')
+    expect((await app.anonymous.post('/api/auth/login', { email: member.email, password })).status).toBe(200)
+    await page.getByText('Must change password').waitFor()
+    await page.reload()
+    await page.getByText(/reset the password of Mona Viewer/).waitFor()
+
+    await page.getByRole('button', { name: 'Delete account' }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Delete Mona Viewer?' })
+    await dialog.getByLabel('E-mail address of the account').fill('somebody@example.com')
+    expect(await dialog.getByRole('button', { name: 'Delete account' }).isDisabled()).toBe(true)
+    await dialog.getByLabel('E-mail address of the account').fill(member.email)
+    await expectAccessible(page)
+    await dialog.getByRole('button', { name: 'Delete account' }).click()
+    await page.getByText('2 people').waitFor()
+    await page.goto(`/admin/users/${member.id}`)
+    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+  })
+
+  it('stays while packages have nobody else, which are named', async () => {
+    await using app = await consoleApp()
+    const admin = await app.admin()
+    const member = await app.member()
+    await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
+    const page = await openPage(app.url)
+    await signIn(page, app.url, admin.email)
+    await page.goto(`/admin/users/${member.id}`)
+    await page.getByRole('button', { name: 'Delete account' }).click()
+    await page.getByLabel('E-mail address of the account').fill(member.email)
+    await page.keyboard.press('Enter')
+    await page
+      .getByRole('alert')
+      .getByText(/is the only uploader of acme/)
+      .waitFor()
+    await screenshot(page, 'delete-refused')
+  })
+
+  it('is invited again, and the old invitation dies', async () => {
+    await using app = await consoleApp()
+    const admin = await app.admin()
+    const made = await admin.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' })
+    const page = await openPage(app.url)
+    await signIn(page, app.url, admin.email)
+    await page.goto('/admin/users?state=INVITED')
+    await page.getByRole('link', { name: 'Ivy' }).click()
+    await page.getByRole('button', { name: 'New invitation' }).click()
+    const address = await takeSecret(page, 'Hand over the invitation')
+    const tokenOf = (url: string) => url.split('/').at(-1)
+    expect((await app.anonymous.get(`/api/invites/${tokenOf(address)}`)).status).toBe(200)
+    expect((await app.anonymous.get(`/api/invites/${tokenOf(made.body.inviteUrl)}`)).status).not.toBe(200)
+  })
+
+  it.each(['owner', 'oneself'])('is guarded, with the reason: %s', async (who) => {
+    await using app = await consoleApp()
+    const [owner, admin] = [await app.owner(), await app.admin()]
+    const page = await openPage(app.url)
+    await signIn(page, app.url, admin.email)
+    await page.goto(`/admin/users/${who === 'owner' ? owner.id : admin.id}`)
+    await page.getByText(who === 'owner' ? /Nobody changes the owner/ : /This is your own account/).waitFor()
+    for (const name of ['Reset password', 'Disable account', 'Delete account']) {
+      const button = page.getByRole('button', { name })
+      expect(await button.isDisabled(), name).toBe(true)
+      expect(await button.getAttribute('aria-describedby'), name).toBe('guard')
+    }
+    expect(await page.getByRole('combobox', { name: 'Role' }).isDisabled()).toBe(true)
+    await screenshot(page, `guarded-${who}`)
+  })
+})
+
+it('hands the server to another administrator', async () => {
+  await using app = await consoleApp()
+  const owner = await app.owner()
+  const heir = await app.admin({ displayName: 'Hedy Heir' })
+  await app.admin({ displayName: 'Gone', isActive: false })
+  const page = await openPage(app.url)
+  await signIn(page, app.url, owner.email)
+  await page.goto('/admin/ownership')
+  await page.getByRole('combobox', { name: 'New owner' }).click()
+  expect(await page.getByRole('option').count()).toBe(1)
+  await page.getByRole('option', { name: /Hedy Heir/ }).click()
+  await page.getByRole('button', { name: /^Transfer ownership/ }).click()
+  const dialog = page.getByRole('alertdialog', { name: 'Make Hedy Heir the owner?' })
+  await dialog.getByLabel('E-mail address of the new owner').fill(heir.email)
+  await expectAccessible(page)
+  await screenshot(page, 'ownership-dialog')
+  await page.keyboard.press('Enter')
+  await page.waitForURL(`**/admin/users/${heir.id}`)
+  await page.getByText(/Nobody changes the owner/).waitFor()
+  expect((await heir.get('/api/users/me')).body).toMatchObject({ role: 'owner' })
+  expect(await page.getByRole('link', { name: 'Ownership' }).count()).toBe(0)
+  await page.goto('/admin/ownership')
+  await page.getByText('Only the owner of this server sees this page.').waitFor()
+})
+
+it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
+  await using app = await consoleApp()
+  const { email } = await app.person(role)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
+  expect(await page.getByRole('menuitem', { name: 'People' }).count()).toBe(0)
+  for (const address of ['/admin/users', '/admin/audit', '/admin/ownership']) {
+    await page.goto(address)
+    await page.getByText('Only administrators of this server see this page.').waitFor()
+  }
+  await expectAccessible(page)
+})
+
+const looks = {
+  light: { colorScheme: 'light', viewport: { width: 1280, height: 800 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1280, height: 800 } },
+  telephone: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
+  'dark-telephone': { colorScheme: 'dark', viewport: { width: 360, height: 740 } },
+} as const
+
+it.each(Object.keys(looks) as (keyof typeof looks)[])('has no serious fault on any page: %s', async (look) => {
+  await using app = await consoleApp()
+  const owner = await app.owner()
+  const member = await app.member({ displayName: 'Mona Member' })
+  await app.admin({ displayName: 'Adam Admin' })
+  await app.viewer({ displayName: 'Vera Viewer', isActive: false })
+  await owner.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy Invited', mode: 'invite' })
+  await owner.patch(`/api/admin/users/${member.id}`, { role: 'admin' })
+  await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
+  const page = await openPage(app.url, looks[look])
+  await signIn(page, app.url, owner.email)
+  const addresses = {
+    people: '/admin/users',
+    'new-person': '/admin/users?new=1',
+    nobody: '/admin/users?email=zzz',
+    person: `/admin/users/${member.id}`,
+    owner: `/admin/users/${owner.id}`,
+    audit: '/admin/audit?from=2020-01-01',
+    ownership: '/admin/ownership',
+  }
+  for (const [name, address] of Object.entries(addresses)) {
+    await page.goto(address)
+    await page
+      .getByRole(name === 'new-person' ? 'dialog' : 'heading')
+      .first()
+      .waitFor()
+    await page.waitForLoadState('networkidle')
+    await expectAccessible(page)
+    expect(await overflow(page), `overflow of ${name}`).toBeLessThanOrEqual(0)
+    await screenshot(page, `${name}-${look}`)
+  }
+})
