@@ -6,7 +6,7 @@ import { notFound } from './errors.ts'
 import type { Services } from './services.ts'
 
 const policy =
-  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: https:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
+  "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
 /** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
 export async function mountConsole(app: FastifyInstance, { config }: Services): Promise<void> {

@@ -59,7 +59,7 @@ it('keeps everything else shut until then, on both doors', async () => {
     })
   }
   expect(await app.anonymous.post('/api/auth/login', { email: 'a@b.c', password: 'x' })).toMatchObject({ status: 403 })
-  const { body } = await app.anonymous.graphql('{ viewer { email } }')
+  const { body } = await app.anonymous.graphql('{ packageNames }')
   expect(body.errors[0]).toMatchObject({ extensions: { code: 'InsufficientPermissions' } })
   expect(await app.anonymous.get('/api/v1/health')).toMatchObject({ status: 200 })
 })

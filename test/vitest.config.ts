@@ -32,12 +32,12 @@ export default defineConfig({
         globalSetup: 'test/support/browser-setup.ts',
         sequence: { groupOrder: 2 },
         maxWorkers: 1,
-        testTimeout: 60_000,
       }),
     ],
     reporters: ['default', './test/support/tally-reporter.ts'],
-    testTimeout: 20_000,
-    hookTimeout: 30_000,
+    // Far above what any test takes: a busy machine is no failure.
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
     expect: { requireAssertions: true },
     // Node loads everything itself, as in production: vite's own loader would bring a second copy of graphql, whose types refuse the first one's.
     experimental: { viteModuleRunner: false, nodeLoader: false },

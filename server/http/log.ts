@@ -40,7 +40,10 @@ function openStdout(): { emit(line: string): void; flush(): void } {
       if (gathered.length > 8192) pass()
       else timer ??= setTimeout(pass, 200).unref()
     },
-    flush: () => (pass(), out.flushSync()),
+    flush() {
+      pass()
+      out.flushSync()
+    },
   }
 }
 

@@ -3,16 +3,22 @@ import sanitizeHtml from 'sanitize-html'
 import type { LinkResolver } from './repository-links.ts'
 import { taskLists } from './task-lists.ts'
 
-/** Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. */
+/**
+ * Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. A picture becomes a
+ * link to it: loading it would tell another server who reads the page.
+ */
 export function renderMarkdown(source: string, resolve: LinkResolver): string {
+  let links = 0
   return sanitizeHtml(markdown.render(source), {
     ...allowed,
     transformTags: {
       a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve) }),
-      img: (tagName, attributes) => ({ tagName, attribs: imageAttributes(attributes, resolve) }),
+      img: (_tagName, attributes) => pictureLink(attributes, resolve, links > 0),
       '*': (tagName, attributes) => ({ tagName, attribs: prefixedId(attributes) }),
     },
-    exclusiveFilter: ({ tag, attribs }) => (tag === 'img' && !attribs.src) || (tag === 'input' && attribs.type !== 'checkbox'),
+    onOpenTag: (name) => void (links += name === 'a' ? 1 : 0),
+    onCloseTag: (name) => void (links -= name === 'a' ? 1 : 0),
+    exclusiveFilter: ({ tag, attribs }) => tag === 'input' && attribs.type !== 'checkbox',
   })
 }
 
@@ -24,12 +30,11 @@ markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
 
 const allowed: sanitizeHtml.IOptions = {
   allowedTags:
-    `h1 h2 h3 h4 h5 h6 p a img ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
+    `h1 h2 h3 h4 h5 h6 p a ul ol li blockquote pre code kbd samp var em strong b i u s del ins sub sup br hr table thead tbody tfoot tr th td
     caption dl dt dd details summary div span center picture abbr q cite small mark input`.split(/\s+/),
   allowedAttributes: {
     '*': ['id', 'title', 'align', 'lang', 'dir'],
     a: ['href', 'rel'],
-    img: ['src', 'alt', 'width', 'height'],
     ol: ['start', 'reversed', 'type'],
     th: ['colspan', 'rowspan', 'scope', 'style'],
     td: ['colspan', 'rowspan', 'style'],
@@ -39,7 +44,6 @@ const allowed: sanitizeHtml.IOptions = {
   allowedClasses: { code: [/^language-[\w+#-]{1,40}$/], ul: ['task-list'], ol: ['task-list'], li: ['task'] },
   allowedStyles: { '*': { 'text-align': [/^(left|right|center)$/] } },
   allowedSchemes: ['https', 'http', 'mailto'],
-  allowedSchemesByTag: { img: ['https'] },
   allowProtocolRelative: false,
   disallowedTagsMode: 'discard',
   nestingLimit: 100,
@@ -61,9 +65,12 @@ function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver): A
   return target === null ? rest : { ...rest, href: target, rel: 'nofollow ugc noopener' }
 }
 
-function imageAttributes({ src, ...rest }: Attributes, resolve: LinkResolver): Attributes {
+/** What stands for a picture: a link to it with its description, or within a link just the description. */
+function pictureLink({ src, alt }: Attributes, resolve: LinkResolver, withinLink: boolean): sanitizeHtml.Tag {
   const target = src === undefined ? null : resolve(src, 'image')
-  return target === null ? rest : { ...rest, src: target }
+  const text = alt?.trim() || 'Picture'
+  if (target === null || withinLink) return { tagName: 'span', attribs: {}, text }
+  return { tagName: 'a', attribs: { href: target, rel: 'nofollow ugc noopener' }, text }
 }
 
 /** Headings get the ids that GitHub would give them, so that tables of contents work. */

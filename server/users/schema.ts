@@ -57,6 +57,7 @@ builder.queryField('viewer', (t) =>
     nullable: true,
     description: 'Who is asking; null for nobody.',
     skipTypeScopes: true,
+    extensions: { beforeSetup: true },
     resolve: (_root, _args, { viewer }) => viewer,
   }),
 )

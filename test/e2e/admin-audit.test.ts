@@ -9,7 +9,7 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV', asyn
   const member = await app.member({ displayName: 'Mona Member' })
   await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
   for (let change = 0; change < 51; change++)
-    await admin.patch(`/api/admin/users/${member.id}`, { displayName: `Mona ${change % 2 ? 'Member' : 'Other'}` })
+    await admin.put(`/api/admin/users/${member.id}`, { displayName: `Mona ${change % 2 ? 'Member' : 'Other'}` })
   const page = await openPage(app.url, { acceptDownloads: true })
   await signIn(page, app.url, admin.email)
   await page.goto('/admin/audit')

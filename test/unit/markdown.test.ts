@@ -104,7 +104,12 @@ describe('relative addresses', () => {
     expect(repositoryLinks(github, 'example/README.md')('shot.png', 'image')).toBe(
       'https://github.com/acme/tools/raw/HEAD/example/shot.png',
     )
-    expect(render('![a](shot.png)', github)).toBe('<p><img alt="a" src="https://github.com/acme/tools/raw/HEAD/shot.png" /></p>')
+    expect(render('![a](shot.png)', github)).toBe(
+      '<p><a href="https://github.com/acme/tools/raw/HEAD/shot.png" rel="nofollow ugc noopener">a</a></p>',
+    )
+    expect(render('[![badge](https://ci.example/x.svg)](https://ci.example)', github)).toBe(
+      '<p><a href="https://ci.example" rel="nofollow ugc noopener"><span>badge</span></a></p>',
+    )
     expect(render('[a](x.md) ![b](y.png)')).toBe('<p><a>a</a> </p>')
   })
 })
