@@ -1,3 +1,4 @@
+import { validate as isUuid } from 'uuid'
 import { invalidInput } from './errors.ts'
 
 type PageArguments = {
@@ -10,6 +11,8 @@ type PageArguments = {
 type Source<Node> = {
   /** What the order is by; it must be unique. */
   keyOf: (node: Node) => string
+  /** Whether a cursor's key could be one; an id, unless said otherwise. */
+  isKey?: (key: string) => boolean
   /** Up to `limit` nodes that come after this key, in order. */
   load: (limit: number, after: string | undefined) => Promise<Node[]>
   count: () => Promise<number>
@@ -22,9 +25,9 @@ const most = 100
  * A page of a connection by keyset: as cheap on page 1,000 as on page 1. One row more than asked for is loaded, to know whether there is a next page.
  * @throws ApiError InvalidInput for a page size outside 1 to 100, a cursor that is not ours, or backward paging.
  */
-export async function pageByKey<Node>(args: PageArguments, { keyOf, load, count }: Source<Node>) {
+export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isUuid, load, count }: Source<Node>) {
   const size = pageSizeOf(args)
-  const rows = await load(size + 1, args.after == null ? undefined : fromCursor(args.after))
+  const rows = await load(size + 1, args.after == null ? undefined : fromCursor(args.after, isKey))
   const nodes = rows.slice(0, size)
   const edges = nodes.map((node) => ({ cursor: toCursor(keyOf(node)), node }))
   return {
@@ -39,6 +42,9 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, load, count 
   }
 }
 
+/** For keys that are texts: whatever it is, it has its place in the order. */
+export const anyText = (): boolean => true
+
 /** The page size that was asked for: `first` from 1 to 100. */
 export function pageSizeOf({ first, last, before }: PageArguments): number {
   if (last != null || before != null)
@@ -52,8 +58,8 @@ export function pageSizeOf({ first, last, before }: PageArguments): number {
 export const toCursor = (key: string): string => Buffer.from(`key:${key}`).toString('base64url')
 
 /** The key behind a cursor. */
-export function fromCursor(cursor: string): string {
+export function fromCursor(cursor: string, isKey: (key: string) => boolean): string {
   const text = Buffer.from(cursor, 'base64url').toString()
-  if (text.startsWith('key:') && !text.includes('\0')) return text.slice(4)
+  if (text.startsWith('key:') && !text.includes('\0') && isKey(text.slice(4))) return text.slice(4)
   throw invalidInput('after: is not a cursor of this connection.', 'after')
 }

@@ -37,7 +37,7 @@ export default defineConfig({
     port: 5173,
     strictPort: true,
     proxy: Object.fromEntries(
-      ['^/(api|graphql|oauth|documentation)(/|\\?|$)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
+      ['^/(api|graphql|documentation)(/|\\?|$)', '^/oauth/(?!consent)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
         path,
         { target: api },
       ]),

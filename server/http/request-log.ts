@@ -1,11 +1,17 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Log } from './log.ts'
 
 /** Logs a line per request: method, path without query, status, duration (interface §6). */
 export function logRequests(app: FastifyInstance, log: Log): void {
+  const write = ({ method, raw }: FastifyRequest, status: number, ms: number) =>
+    log.info(`${method} ${withoutSecrets(raw.url?.split('?', 1)[0] ?? '')} ${status} ${Math.round(ms)}ms`)
   app.addHook('onResponse', (request, reply, done) => {
-    const path = request.raw.url?.split('?', 1)[0] ?? ''
-    log.info(`${request.method} ${withoutSecrets(path)} ${reply.statusCode} ${Math.round(reply.elapsedTime)}ms`)
+    write(request, reply.statusCode, reply.elapsedTime)
+    done()
+  })
+  // The client went away before the answer: nginx calls that 499. How long it waited is not known here.
+  app.addHook('onRequestAbort', (request, done) => {
+    write(request, 499, 0)
     done()
   })
 }

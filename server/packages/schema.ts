@@ -1,5 +1,5 @@
 import { builder } from '../builder.ts'
-import { pageByKey } from '../connections.ts'
+import { anyText, pageByKey } from '../connections.ts'
 import { UserRef } from '../users/refs.ts'
 import { Package, type PackageVersion } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
@@ -61,6 +61,7 @@ builder.objectFields(PackageRef, (t) => ({
       resolve: (pkg, args, { em }) =>
         pageByKey(args, {
           keyOf: ({ sortKey }: PackageVersion) => sortKey,
+          isKey: anyText,
           load: (limit, after) => listVersions(em, pkg, { limit, after }),
           count: () => countVersions(em, pkg),
         }),
@@ -102,6 +103,7 @@ builder.queryField('packages', (t) =>
       resolve: (_root, args, { em }) =>
         pageByKey(args, {
           keyOf: ({ name }: Package) => name,
+          isKey: anyText,
           load: (limit, after) => listPackages(em, { limit, after, offset: args.offset ?? undefined }),
           count: () => countPackages(em),
         }),

@@ -26,11 +26,8 @@ type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Mome
 
 const userColumns =
   'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at, u.avatar_tag'
-// The cast is for SQLite: `users` has a partial index, against whose condition a bare parameter is compared, and so the statement would be
-// planned anew for every value, at four times the cost.
-const hashed = 'hash = cast(? as text)'
-const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.${hashed} and t.revoked_at is null`
-const sessionSql = `select s.id, s.expires_at, s.last_used_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.${hashed}`
+const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
+const sessionSql = `select s.id, s.expires_at, s.last_used_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
 
 /** Seven days without use end a session (decisions §4). */
 export const sessionIdleMs = 7 * 86_400_000

@@ -1,6 +1,6 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey, pageSizeOf } from '../connections.ts'
+import { anyText, pageByKey } from '../connections.ts'
 import { type Role, User } from './entity.ts'
 
 export type UserFilter = {
@@ -25,25 +25,17 @@ type Page = {
  */
 export function listUsers(em: EntityManager, filter: UserFilter, order: UserOrder, page: Page) {
   const where = conditions(filter)
-  if (page.offset) return pageByOffset(em, where, order, page, page.offset)
   return pageByKey(page, {
-    keyOf: (user: User) => keyOf(user, order),
-    load: (limit, after) =>
-      em.find(User, { $and: [where, afterKey(order, after)] }, { ...sorting(order), limit, populate: ['passwordHash'] }),
+    keyOf: (user: User) => (order === 'email' ? user.emailKey : user.id),
+    ...(order === 'email' && { isKey: anyText }),
+    load: (limit, after) => {
+      const paging = { ...sorting(order), limit, offset: page.offset ?? 0 }
+      return em.find(User, { $and: [where, afterKey(order, after)] }, { ...paging, populate: ['passwordHash'] })
+    },
     count: () => em.count(User, where),
   })
 }
 
-async function pageByOffset(em: EntityManager, where: FilterQuery<User>, order: UserOrder, page: Page, offset: number) {
-  const size = pageSizeOf(page)
-  return pageByKey(page, {
-    keyOf: (user: User) => keyOf(user, order),
-    load: () => em.find(User, where, { ...sorting(order), limit: size + 1, offset, populate: ['passwordHash'] }),
-    count: () => em.count(User, where),
-  })
-}
-
-const keyOf = (user: User, order: UserOrder): string => (order === 'email' ? user.emailKey : user.id)
 const sorting = (order: UserOrder) =>
   order === 'email' ? ({ orderBy: { emailKey: 'asc' } } as const) : ({ orderBy: { id: 'desc' } } as const)
 

@@ -97,7 +97,9 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     /** Why the account cannot be changed here, if so. */
     guard: computed(() => {
       if (user.value?.role === 'OWNER') return 'Nobody changes the owner’s account here. Ownership is transferred instead.'
-      return isOneself.value ? 'This is your own account: another administrator can change its role and state.' : undefined
+      return isOneself.value
+        ? 'This is your own account: your password is in your settings, and another administrator can change the rest.'
+        : undefined
     }),
     /** Newest first. The two lists overlap where somebody acted upon themselves. */
     history: computed(() => {
