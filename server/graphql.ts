@@ -1,8 +1,6 @@
-import { EnvelopArmor } from '@escape.tech/graphql-armor'
-import { renderGraphiQL } from '@graphql-yoga/render-graphiql'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
-import { createYoga, type Plugin } from 'graphql-yoga'
+import type { Plugin } from 'graphql-yoga'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
 import { ApiError, internalError, invalidInput, statusOf } from './errors.ts'
 import { randomText } from './http/keys.ts'
@@ -17,7 +15,7 @@ type Door = { caller: Context }
 
 /** Serves `/graphql`: queries by POST, or by GET when they change nothing; GraphiQL for browsers, all of it from here. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
-  const yoga = openYoga(services, schema)
+  let yoga: ReturnType<typeof openYoga> | undefined
   await app.register(async (scope) => {
     // Yoga parses the text itself; the server refuses what is too long or not JSON.
     scope.removeAllContentTypeParsers()
@@ -29,7 +27,9 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       handler: async (request, reply) => {
         const caller = await createContext(services, request, reply)
         await services.limits.use('graphql', caller.credential?.id ?? addressKey(caller.ip))
-        const response = await yoga.fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })
+        // Loaded with the first query: package clients never send one, and it takes twenty megabytes.
+        const { fetch } = await (yoga ??= openYoga(services, schema))
+        const response = await fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })
         for (const [name, value] of response.headers) reply.header(name, value)
         if (response.headers.get('content-type')?.startsWith('text/html')) reply.header('content-security-policy', graphiqlPolicy)
         return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
@@ -38,7 +38,8 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
   })
 }
 
-function openYoga(services: Services, schema: GraphQLSchema) {
+async function openYoga(services: Services, schema: GraphQLSchema) {
+  const [{ createYoga }, { EnvelopArmor }] = await Promise.all([import('graphql-yoga'), import('@escape.tech/graphql-armor')])
   const armor = new EnvelopArmor({
     maxDepth: { n: limits.depth, flattenFragments: true },
     costLimit: { maxCost: limits.cost, objectCost: 1, scalarCost: 1, depthCostFactor: 1.1, flattenFragments: true },
@@ -55,7 +56,8 @@ function openYoga(services: Services, schema: GraphQLSchema) {
     landingPage: false,
     logging: false,
     graphiql: { title: 'Snug GraphQL', defaultQuery: welcome },
-    renderGraphiQL,
+    // The explorer is one text of many megabytes; most servers never show it.
+    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(caller),
     plugins: [...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
