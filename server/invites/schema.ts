@@ -20,6 +20,8 @@ const InviteRef = builder.objectRef<{ email: string; displayName: string; expire
 builder.queryField('invite', (t) =>
   t.field({
     type: InviteRef,
+    // So that of several asked for at once, each answers for itself.
+    nullable: true,
     description: 'The invitation behind a token.',
     skipTypeScopes: true,
     args: { token: t.arg.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }) },
