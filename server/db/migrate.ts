@@ -1,7 +1,6 @@
 import type { MikroORM } from '@mikro-orm/sql'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Client } from 'pg'
 import type { DatabaseConfig } from './options.ts'
 
 /** Any number that no other program is likely to lock on the same PostgreSQL. */
@@ -14,6 +13,7 @@ const advisoryLock = 7_305_514_901
 export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
   if (await isMigrated(orm, config)) return
   if (config.DB_BACKEND === 'sqlite') return run(orm)
+  const { Client } = await import('pg')
   const client = new Client({ connectionString: config.POSTGRES_URL })
   await client.connect()
   try {

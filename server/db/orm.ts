@@ -6,7 +6,8 @@ import { entities } from '../entities.ts'
 import { lockSqlite } from './lock.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { commonOptions, type DatabaseConfig } from './options.ts'
-import { openReads, type Reads } from './reads.ts'
+import { openReads, type Reads, type Source } from './reads.ts'
+import { sqliteReads } from './sqlite-reads.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
 export type Database = {
@@ -29,7 +30,7 @@ export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: strin
     config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH, onQuery) : await openPostgres(config.POSTGRES_URL ?? '', onQuery)
   try {
     await migrate(orm, config)
-    const reads = openReads(config, onQuery)
+    const reads = openReads(await openSource(orm, config), onQuery)
     const close = async () => {
       await reads.close()
       await orm.close(true)
@@ -62,6 +63,15 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   }
 }
 
+async function openSource(orm: MikroORM, config: DatabaseConfig): Promise<Source> {
+  if (config.DB_BACKEND === 'sqlite') return sqliteReads(config.SQLITE_PATH, await nativeSqlite(orm))
+  const { postgresReads } = await import('./postgres-reads.ts')
+  return postgresReads(config.POSTGRES_URL ?? '')
+}
+
+/** The one connection that the ORM has on SQLite. */
+const nativeSqlite = (orm: Pick<MikroORM, 'em'>) => orm.em.getConnection().getNativeClient() as Promise<NativeSqlite>
+
 const logging = (onQuery?: (sql: string) => void) => (onQuery ? { debug: ['query' as const], colors: false, logger: onQuery } : {})
 
 function lockFile(path: string) {
@@ -71,14 +81,14 @@ function lockFile(path: string) {
 
 async function openSqlite(path: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
   const { MikroORM } = await import('@mikro-orm/sqlite')
-  const orm = await MikroORM.init({ ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: path })
-  const native: NativeSqlite = await orm.em.getConnection().getNativeClient()
+  const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: path })
+  const native = await nativeSqlite(orm)
   for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 5000']) native.pragma(pragma)
   return orm
 }
 
 async function openPostgres(url: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
   const { MikroORM } = await import('@mikro-orm/postgresql')
-  const orm = await MikroORM.init({ ...commonOptions('postgres'), ...logging(onQuery), entities, clientUrl: url, pool: { max: 10 } })
+  const orm = new MikroORM({ ...commonOptions('postgres'), ...logging(onQuery), entities, clientUrl: url, pool: { max: 10 } })
   return orm
 }

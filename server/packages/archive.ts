@@ -8,7 +8,7 @@ export type ArchiveFacts = { sha256: string; bytes: number; crc32c: string }
 
 /** The archive of a version, or null. */
 export async function findArchive({ database }: Pick<Services, 'database'>, name: string, version: string): Promise<ArchiveFacts | null> {
-  const row = await database.reads.get<{ sha256: string; bytes: number | string; crc32c: string }>(
+  const row = await database.reads.recall<{ sha256: string; bytes: number | string; crc32c: string }>(
     `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
      from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`,
     name,
@@ -24,13 +24,14 @@ export function splitArchiveName(file: string): { name: string; version: string 
   return name && parseVersion(version) ? { name, version } : null
 }
 
-/** The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream. */
+/** The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore). */
 export async function openArchive(
   { blobs }: Pick<Services, 'blobs'>,
   { sha256, bytes }: ArchiveFacts,
-  range?: { start: number; end: number },
+  range: { start: number; end: number } | undefined,
+  isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
-  if (bytes > largestKept) return blobs.open(sha256, range)
+  if (bytes > largestKept) return blobs.open(sha256, range, isTaken)
   const cache = cacheOf(blobs)
   let content = cache.get(sha256)
   if (!content) cache.set(sha256, (content = await blobs.read(sha256)))

@@ -16,7 +16,7 @@ type Reader = Pick<Services, 'database' | 'config'>
  */
 export async function readListing(reader: Reader, name: string): Promise<Listing | null> {
   const { database, config } = reader
-  const current = await database.reads.get<{ id: string; revision: number }>('select id, revision from packages where name = ?', name)
+  const current = await database.reads.recall<{ id: string; revision: number }>('select id, revision from packages where name = ?', name)
   if (!current) return null
   const { cache, building } = memoryOf(database)
   const cached = cache.get(current.id)

@@ -46,10 +46,10 @@ export async function authenticate(
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-    return secret && looksLikeSecret(secret) ? byToken(await reads.get<TokenRow>(tokenSql, sha256(secret)), now) : null
+    return secret && looksLikeSecret(secret) ? byToken(await reads.recall<TokenRow>(tokenSql, sha256(secret)), now) : null
   }
   const cookie = sessionCookie(request, isSecure(request, serverUrl))
-  return cookie ? bySession(await reads.get<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null
+  return cookie ? bySession(await reads.recall<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null
 }
 
 function byToken(row: TokenRow | undefined, now: Date): Identity | null {

@@ -10,7 +10,11 @@ export async function isSetUp({ database }: Pick<Services, 'database'>): Promise
 }
 
 /** Refuses everything but the setup itself until there is an owner (decisions §4). */
-export async function requireSetup(services: Pick<Services, 'database' | 'config'>): Promise<void> {
+export function requireSetup(services: Pick<Services, 'database' | 'config'>): Promise<void> | undefined {
+  return done.has(services.database) ? undefined : refuseUnlessSetUp(services)
+}
+
+async function refuseUnlessSetUp(services: Pick<Services, 'database' | 'config'>): Promise<void> {
   if (await isSetUp(services)) return
   throw insufficientPermissions(
     `Finish the setup first: open ${services.config.SERVER_URL}/setup and enter the code from the server's log.`,

@@ -28,14 +28,19 @@ const scopesOfRole: Record<Role, readonly Scope[]> = {
 export const allowedScopes = (role: Role): readonly Scope[] => scopesOfRole[role]
 
 /** Scopes with those they include: `admin` includes `write`, `write` includes `read`. */
-export const includedScopes = (held: readonly Scope[]): Scope[] =>
-  scopes.slice(0, Math.max(-1, ...held.map((scope) => scopes.indexOf(scope))) + 1)
+export const includedScopes = (held: readonly Scope[]): Scope[] => scopes.slice(0, level(held))
 
 /** What a credential may do now: what it holds, within what its owner's role allows at this moment. */
 export function effectiveScopes(viewer: Viewer, credential: Credential): ReadonlySet<Scope> {
-  const held = credential.kind === 'token' ? includedScopes(credential.scopes) : scopes
-  return new Set(allowedScopes(viewer.role).filter((scope) => held.includes(scope)))
+  const held = credential.kind === 'token' ? level(credential.scopes) : scopes.length
+  return upTo[Math.min(held, scopesOfRole[viewer.role].length)] ?? nothing
 }
+
+/** How many scopes the strongest of these stands for: each includes the ones before it. */
+const level = (held: readonly Scope[]): number => held.reduce((highest, scope) => Math.max(highest, scopes.indexOf(scope) + 1), 0)
+
+const nothing: ReadonlySet<Scope> = new Set()
+const upTo: readonly ReadonlySet<Scope>[] = [nothing, ...scopes.map((_, index) => new Set(scopes.slice(0, index + 1)))]
 
 /** Whether the person administers the server. */
 export const isServerAdmin = (viewer: Viewer): boolean => viewer.role === 'admin' || viewer.role === 'owner'
