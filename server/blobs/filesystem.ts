@@ -1,12 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { createReadStream, open as openFileDescriptor } from 'node:fs'
 import { mkdir, open, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { promisify } from 'node:util'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
 import { collectStaged, collectStored } from './filesystem-collect.ts'
+import { streamFile } from './file-stream.ts'
 import type { BlobStore, StoredBytes } from './store.ts'
 
 /**
@@ -19,7 +18,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
   const promoting = new Set<string>()
   return {
     stage: async (name, source, limit) => stage(places.staged(name), source, limit),
-    openStaged: async (name) => openFile(places.staged(name)),
+    openStaged: async (name) => streamFile(places.staged(name)),
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
@@ -29,7 +28,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
       }
     },
     discard: async (name) => rm(places.staged(name), { force: true }),
-    open: async (sha256, range) => openFile(places.blob(sha256), range),
+    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), range, isTaken),
     read: async (sha256) => readFile(places.blob(sha256)),
     remove: async (sha256) => rm(places.blob(sha256), { force: true }),
     async collect(before, isKnown) {
@@ -94,14 +93,6 @@ async function promote(staged: string, path: string): Promise<void> {
   await utimes(path, now, now)
   await syncDirectory(dirname(path))
 }
-
-async function openFile(path: string, range?: { start: number; end: number }): Promise<Readable> {
-  // A file handle's own stream would cost half as much again.
-  const fd = await openDescriptor(path, 'r')
-  return createReadStream(path, { fd, highWaterMark: 256 * 1024, ...range })
-}
-
-const openDescriptor = promisify<string, string, number>(openFileDescriptor)
 
 /** Makes directories with those above them. A new name lasts once the directory that holds it is synced. */
 async function makeDirectories(paths: string[]): Promise<void> {

@@ -23,8 +23,11 @@ export type BlobStore = {
   promote(name: string, sha256: string): Promise<void>
   /** Removes staged bytes; nothing happens when there are none. */
   discard(name: string): Promise<void>
-  /** Streams stored bytes; `start` and `end` (inclusive) pick a range. Rejects with ENOENT when there are none. */
-  open(sha256: string, range?: { start: number; end: number }): Promise<Readable>
+  /**
+   * Streams stored bytes; `start` and `end` (inclusive) pick a range. Rejects with ENOENT when there are none. Who uses up each chunk before
+   * taking the next one may say so by `isTaken`, which lets a store use its memory again.
+   */
+  open(sha256: string, range?: { start: number; end: number }, isTaken?: () => boolean): Promise<Readable>
   /** Whole bytes, for small archives that a cache keeps. */
   read(sha256: string): Promise<Buffer>
   /** Removes stored bytes; nothing happens when there are none. */

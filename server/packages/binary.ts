@@ -88,7 +88,8 @@ async function sendArchive(context: Context): Promise<unknown> {
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
   reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
-  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(await openArchive(context, archive, range ?? undefined))
+  if (request.method === 'HEAD') return sendHeadersOnly(request, reply)
+  return reply.send(await openArchive(context, archive, range ?? undefined, () => reply.raw.writableLength === 0))
 }
 
 async function redirectToArchive(context: Context): Promise<unknown> {

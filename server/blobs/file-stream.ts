@@ -1,0 +1,40 @@
+import { close, open, read } from 'node:fs'
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+
+/** Inclusive positions of bytes. */
+type Range = { start: number; end: number }
+
+const chunkBytes = 256 * 1024
+
+/**
+ * Streams a file, or a range of it; rejects with ENOENT when there is none. `isTaken` tells that nobody needs the chunk before any longer,
+ * so that its memory may carry the next one. Without that every chunk is new memory, and collecting it costs more than reading and sending.
+ */
+export async function streamFile(path: string, { start, end }: Range = wholeFile, isTaken = () => false): Promise<Readable> {
+  const fd = await openDescriptor(path, 'r')
+  let position = start
+  let chunk: Buffer | undefined
+  let reading: Promise<unknown> | undefined
+  async function readNext(stream: Readable): Promise<void> {
+    const wanted = Math.min(chunkBytes, end - position + 1)
+    if (!chunk || !isTaken()) chunk = Buffer.allocUnsafeSlow(wanted)
+    const { bytesRead } = await readDescriptor(fd, chunk, 0, wanted, position)
+    position += bytesRead
+    stream.push(bytesRead > 0 ? chunk.subarray(0, bytesRead) : null)
+  }
+  return new Readable({
+    highWaterMark: 0, // reads when it is asked to, and never ahead
+    read() {
+      reading = readNext(this).catch((error: Error) => this.destroy(error))
+    },
+    destroy(error, done) {
+      // A descriptor must not be closed, and so given to somebody else, while a read of it is under way.
+      void Promise.resolve(reading).then(() => close(fd, (failure) => done(error ?? failure)))
+    },
+  })
+}
+
+const wholeFile: Range = { start: 0, end: Number.POSITIVE_INFINITY }
+const openDescriptor = promisify(open)
+const readDescriptor = promisify(read)
