@@ -2,6 +2,7 @@ import { createApp } from './app.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config.ts'
 import { openLog } from './http/log.ts'
 import { regularly } from './jobs/regularly.ts'
+import { tidyMemory } from './jobs/tidy.ts'
 import { openServices } from './open-services.ts'
 import { collectExpired } from './sessions/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
@@ -35,6 +36,7 @@ async function serve(config: Config): Promise<void> {
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   log.flush()
+  tidyMemory()
 
   let stopping = false
   const stop = async (signal: string) => {

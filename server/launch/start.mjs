@@ -16,7 +16,8 @@ export async function start() {
 
 /** Runs server/main.ts in this process when it can: one process less to start, to signal and to keep in memory. */
 async function main() {
-  if (!isCapable()) return run(nodePath(), ['--env-file-if-exists=.env', 'server/main.ts'], { NODE_COMPILE_CACHE: cache })
+  if (!isCapable())
+    return run(nodePath(), ['--max-semi-space-size=8', '--env-file-if-exists=.env', 'server/main.ts'], { NODE_COMPILE_CACHE: cache })
   if (existsSync('.env')) process.loadEnvFile('.env') // variables that are set already win
   module.enableCompileCache(cache) // keeps the stripped TypeScript
   await import('../main.ts')

@@ -1,15 +1,14 @@
 import { byteCache } from '../http/byte-cache.ts'
 import type { PackageVersion, VersionDocument } from './entity.ts'
-import { escapeHtml, renderMarkdown } from './markdown.ts'
 import { pubspecOf } from './pubspec-view.ts'
 import { repositoryLinks } from './repository-links.ts'
 
 /** A version's text as HTML that is safe to show. It never changes, so it is rendered once and kept for a while. */
-export function renderDocument(version: PackageVersion, { kind, path, content }: VersionDocument): string {
+export async function renderDocument(version: PackageVersion, { kind, path, content }: VersionDocument): Promise<string> {
   const key = `${version.id} ${kind}`
   let html = cache.get(key)
   if (html === undefined) {
-    html = render(version, path, content)
+    html = await render(version, path, content)
     cache.set(key, html)
   }
   return html
@@ -17,7 +16,9 @@ export function renderDocument(version: PackageVersion, { kind, path, content }:
 
 const cache = byteCache<string>(16 * 1024 ** 2, (html) => 2 * html.length)
 
-function render(version: PackageVersion, path: string, content: string): string {
+async function render(version: PackageVersion, path: string, content: string): Promise<string> {
+  // Only when the first text is read: it takes ten megabytes.
+  const { escapeHtml, renderMarkdown } = await import('./markdown.ts')
   if (/\.(md|markdown|mkd)$/i.test(path) || /^(readme|changelog)$/i.test(path)) {
     const { repository, homepage } = pubspecOf(version)
     return renderMarkdown(content, repositoryLinks(repository ?? homepage, path))

@@ -4,7 +4,6 @@ import { ApiError, conflict, invalidInput } from '../errors.ts'
 import { admit, publish } from '../packages/publish.ts'
 import { Upload } from './entity.ts'
 import { ownUpload } from './service.ts'
-import { inspectPackage } from './validate.ts'
 
 /** What finishing an upload says; the hash tells which version it was. */
 export type FinishedUpload = { message: string; sha256: string }
@@ -31,6 +30,8 @@ type ReceivedUpload = { id: string; stagedAs: string; sha256: string; bytes: num
 async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
   const { blobs, config } = context
   const rules = { serverUrl: config.SERVER_URL, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
+  // Only when the first package comes: the readers of archives and manifests take memory, too.
+  const { inspectPackage } = await import('./validate.ts')
   const inspected = await inspectPackage(await openBytes(context, stagedAs, archive.sha256), rules)
   const submission = { ...inspected, archive }
   const { isNewName } = await admit(context, submission)
