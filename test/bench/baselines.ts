@@ -18,14 +18,10 @@ export async function record({ url, token }: Registry, { path, headers, status =
   const body = answer.headers.get('content-encoding') === 'gzip' ? gzipSync(plain) : plain
   const file = join(folder, path.slice(1).replaceAll('/', '-'))
   writeFileSync(file, body)
-  const kept = ['content-type', 'content-encoding', 'etag', 'cache-control', 'vary']
-  return {
-    path,
-    status,
-    file,
-    headers: Object.fromEntries(kept.flatMap((name) => (answer.headers.has(name) ? [[name, answer.headers.get(name) ?? '']] : []))),
-  }
+  return { path, status, file, headers: Object.fromEntries([...answer.headers].filter(([name]) => !ofTheMoment.has(name))) }
 }
+
+const ofTheMoment = new Set(['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding'])
 
 /** Starts what the registry is compared with, each in a process of its own. There is no nginx where it is not installed. */
 export async function startBaselines(

@@ -7,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 /** A server in a process of its own. `output` is the file that it writes to, as it would under a service manager. */
 export type Server = { pid: number; url: string; output: string; child: ChildProcess }
 
-const hasTaskset = (() => {
+/** Whether servers and load can have a core each. */
+export const hasTaskset = (() => {
   try {
     execFileSync('taskset', ['-V'], { stdio: 'ignore' })
     return availableParallelism() > 1

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import packageFile from '../../package.json' with { type: 'json' }
 import { packageArchive } from '../support/archive.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { nextPort, type Server, startServer } from './processes.ts'
@@ -23,7 +24,8 @@ export function settings(folder: string, port: number): Record<string, string> {
   }
 }
 
-export const startCommand = [process.execPath, 'server/launch.mjs', 'start']
+/** What `npm start` runs. */
+export const startCommand = packageFile.scripts.start.replace(/^(exec )?node/, process.execPath).split(' ')
 
 /** Starts the real server with an empty database, its output going to a file, and makes an owner and a token. */
 export async function startRegistry(folder: string): Promise<Registry> {

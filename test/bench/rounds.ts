@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Burst, BurstResult } from './load.ts'
-import { cpuMicroseconds, pinned, type Server } from './processes.ts'
+import { cpuMicroseconds, hasTaskset, pinned, type Server } from './processes.ts'
 import { checkout } from './registry.ts'
 
 /** One kind of request to one server. */
@@ -15,12 +15,12 @@ const connections = 16
 
 /**
  * Sends bursts to all subjects in turn, and that several times over, so that whatever else the machine does falls on all alike. Gives
- * each subject's samples, a round each; a first, short round only warms up.
+ * each subject's samples, a round each; a first round only warms up.
  */
 export async function measureInterleaved(subjects: Subject[], rounds: number, seconds: number): Promise<Map<Subject, Sample[]>> {
   const load = startLoad()
   const samples = new Map(subjects.map((subject) => [subject, [] as Sample[]]))
-  for (const subject of subjects) await sample(load, subject, Math.min(seconds, 1))
+  for (const subject of subjects) await sample(load, subject, 2)
   for (let round = 0; round < rounds; round++) {
     for (const [subject, found] of samples) found.push(await sample(load, subject, seconds))
     process.stderr.write(`round ${round + 1} of ${rounds}\n`)
@@ -41,7 +41,7 @@ function startLoad(): ChildProcess {
 }
 
 async function sample(load: ChildProcess, { server, path, headers = {}, status = 200 }: Subject, seconds: number): Promise<Sample> {
-  const burst: Burst = { url: server.url + path, headers, status, seconds, connections }
+  const burst: Burst = { url: server.url + path, headers, status, seconds, connections, ownCore: hasTaskset }
   const before = cpuMicroseconds(server.pid)
   load.send(burst)
   const [result] = (await once(load, 'message')) as [BurstResult]
