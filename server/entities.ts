@@ -1,8 +1,12 @@
 import { AuditEntry } from './audit/entity.ts'
 import { Invite } from './invites/entity.ts'
+import { Job } from './jobs/entity.ts'
 import { OauthRequest } from './oauth/entity.ts'
+import { DeletedVersion, PackageDependency } from './packages/dependency-entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
+import { Publisher, PublisherMember } from './publishers/entity.ts'
 import { Session } from './sessions/entity.ts'
+import { ServerSetting } from './settings/entity.ts'
 import { SetupCode } from './setup/entity.ts'
 import { AccessToken } from './tokens/entity.ts'
 import { Upload } from './uploads/entity.ts'
@@ -24,4 +28,10 @@ export const entities = [
   Invite,
   OauthRequest,
   Avatar,
+  Publisher,
+  PublisherMember,
+  PackageDependency,
+  DeletedVersion,
+  ServerSetting,
+  Job,
 ]

@@ -30,9 +30,14 @@ export async function streamFile(path: string, { start, end }: Range = wholeFile
     },
     destroy(error, done) {
       // A descriptor must not be closed, and so given to somebody else, while a read of it is under way.
-      void Promise.resolve(reading).then(() => close(fd, (failure) => done(error ?? failure)))
+      void closeAfter(fd, reading, (failure) => done(error ?? failure))
     },
   })
+}
+
+async function closeAfter(fd: number, reading: Promise<unknown> | undefined, done: (failure: Error | null) => void): Promise<void> {
+  await reading
+  close(fd, done)
 }
 
 const wholeFile: Range = { start: 0, end: Number.POSITIVE_INFINITY }

@@ -1,6 +1,10 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
+import { Publisher } from '../publishers/entity.ts'
 import { User } from '../users/entity.ts'
+
+export const visibilities = ['private', 'public'] as const
+export type Visibility = (typeof visibilities)[number]
 
 /** A package. `revision` grows with every change that its listing shows, so that caches can tell. */
 export const Package = defineEntity({
@@ -15,6 +19,15 @@ export const Package = defineEntity({
     latestVersion: p.string().length(64),
     /** Only while it is above the latest stable version. */
     latestPrerelease: p.string().length(64).nullable(),
+    /** The owner; without one, the uploaders alone are. A publisher that owns packages cannot be deleted. */
+    publisher: () => p.manyToOne(Publisher).nullable().deleteRule('restrict').index(),
+    /** Who may read it: whoever signed in, or anybody where the server permits that (decisions §6). */
+    visibility: p.enum(visibilities).default('private').index(),
+    isDiscontinued: p.boolean().default(false),
+    /** The name of a package to use instead; only while it is discontinued. */
+    replacedBy: p.string().length(64).nullable(),
+    /** Kept out of search, lists and name completion. */
+    isUnlisted: p.boolean().default(false),
   },
 })
 export type Package = InferEntity<typeof Package>

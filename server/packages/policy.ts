@@ -1,28 +1,41 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
+import { PublisherMember, type PublisherRole } from '../publishers/entity.ts'
 import { isServerAdmin, type Viewer } from '../users/policy.ts'
-import { PackageUploader } from './entity.ts'
+import { type Package, PackageUploader } from './entity.ts'
 
-type PackageKey = { id: string }
+type Owned = Pick<Package, 'id' | 'publisher'>
 
-/** Whoever may add versions: a named uploader or a server admin (decisions §3). The scope `write` is asked for at the door. */
-export async function canPublish(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
-  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg))
+/** Whoever may add versions: a named uploader, any member of the owning publisher, or a server admin (decisions §3). The scope `write` is asked for at the door. */
+export async function canPublish(em: EntityManager, viewer: Viewer, pkg: Owned): Promise<boolean> {
+  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg)) || (await roleInOwner(em, viewer, pkg)) !== null
 }
 
-/** Whoever may change a package's options, uploaders and owner: a named uploader or a server admin (decisions §3, "package admin"). */
-export async function canAdminister(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
-  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg))
+/** Whoever may change a package: a named uploader, an admin of the owning publisher, or a server admin (decisions §3, "package admin"). */
+export async function canAdminister(em: EntityManager, viewer: Viewer, pkg: Owned): Promise<boolean> {
+  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg)) || (await roleInOwner(em, viewer, pkg)) === 'admin'
 }
 
 /** Whether the person is named as an uploader. */
-async function isUploader(em: EntityManager, viewer: Viewer, pkg: PackageKey): Promise<boolean> {
+export async function isUploader(em: EntityManager, viewer: Viewer, pkg: Owned): Promise<boolean> {
   return (await loadNaming({ em }, `${pkg.id} ${viewer.id}`)) ?? false
+}
+
+/** What the person is in the publisher that owns the package; null for nothing, and when none does. */
+async function roleInOwner(em: EntityManager, viewer: Viewer, { publisher }: Owned): Promise<PublisherRole | null> {
+  return publisher ? loadRole({ em }, `${publisher.id} ${viewer.id}`) : null
 }
 
 /** By package and person, for lists ask it of each of their packages. */
 const loadNaming = batched(async (em, keys) => {
-  const pairs = keys.map((key) => key.split(' ')).map(([pkg = '', user = '']) => ({ package: pkg, user }))
-  const rows = await em.find(PackageUploader, { $or: pairs })
+  const rows = await em.find(PackageUploader, { $or: pairsOf(keys).map(([pkg, user]) => ({ package: pkg, user })) })
   return new Map(rows.map((row) => [`${row.package.id} ${row.user.id}`, true]))
 })
+
+/** By publisher and person. */
+const loadRole = batched(async (em, keys) => {
+  const rows = await em.find(PublisherMember, { $or: pairsOf(keys).map(([publisher, user]) => ({ publisher, user })) })
+  return new Map(rows.map((row) => [`${row.publisher.id} ${row.user.id}`, row.role]))
+})
+
+const pairsOf = (keys: string[]) => keys.map((key) => key.split(' ')).map(([object = '', user = '']) => [object, user] as const)

@@ -6,6 +6,7 @@ import { conflict, insufficientPermissions } from '../errors.ts'
 import { indexPackage, touchIndex } from '../search/index-package.ts'
 import type { InspectedPackage } from '../uploads/validate.ts'
 import { User } from '../users/entity.ts'
+import { DeletedVersion, PackageDependency } from './dependency-entity.ts'
 import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
 import { canPublish } from './policy.ts'
@@ -21,7 +22,10 @@ export type Submission = InspectedPackage & { archive: { sha256: string; bytes: 
  */
 export async function admit({ em, viewer }: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
   const pkg = await em.findOne(Package, { name: submission.pubspec.name })
-  if (!pkg) return { isNewName: true }
+  if (!pkg) {
+    await refuseDeleted(em, submission)
+    return { isNewName: true }
+  }
   if (!(await canPublish(em, viewer, pkg))) throw notYours(pkg.name)
   await publishedAlready(em, pkg, submission)
   return { isNewName: false }
@@ -65,6 +69,7 @@ async function publishWithin(
     throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(name)
   await alongWith(em)
   if (existing && (await publishedAlready(em, existing, submission))) return
+  if (!existing) await refuseDeleted(em, submission)
   const pkg = existing ?? createPackage(em, context, submission, publishedAt)
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
@@ -115,6 +120,16 @@ function createVersion(em: EntityManager, { viewer }: SignedInContext, pkg: Pack
     const document = submission[kind]
     if (document) em.create(VersionDocument, { version, kind, path: document.path, content: document.text })
   }
+  createDependencies(em, version, pubspec)
+}
+
+/** Dependencies become rows when they come from a registry or an SDK; nobody finds the others by name. */
+function createDependencies(em: EntityManager, version: PackageVersion, { dependencies, devDependencies }: Submission['pubspec']): void {
+  for (const [kind, list] of [['direct', dependencies] as const, ['dev', devDependencies] as const]) {
+    for (const { source, name, constraint, hostedUrl, sdk } of list) {
+      if (source === 'hosted' || source === 'sdk') em.create(PackageDependency, { version, kind, name, constraint, hostedUrl, sdk })
+    }
+  }
 }
 
 /** Moves the pointers of a package that gets another version: only the versions that they name now can keep them. */
@@ -156,7 +171,14 @@ async function publishedAlready(em: EntityManager, pkg: Package, { pubspec, arch
       `${pubspec.name} ${pubspec.version} is published already, with other contents. A version never changes: raise the version number.`,
     )
   }
+  if (!published) await refuseDeleted(em, { pubspec })
   return published !== null
+}
+
+/** A version's number stays taken when the version is deleted (pub's protocol, "Publish"). */
+async function refuseDeleted(em: EntityManager, { pubspec: { name, version } }: Pick<Submission, 'pubspec'>): Promise<void> {
+  if (await em.count(DeletedVersion, { packageName: name, version }))
+    throw conflict(`${name} ${version} was deleted, and its number is never used again. Raise the version number.`)
 }
 
 const notYours = (name: string) => insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.`)

@@ -1,0 +1,32 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../context.ts'
+import { insufficientPermissions } from '../errors.ts'
+import { Package } from './entity.ts'
+import { unknownPackage } from './parameters.ts'
+import { canAdminister } from './policy.ts'
+
+type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result>
+
+/**
+ * Changes a package in one transaction, under its lock, so that two changes never judge by the same state. Caches see it by the new revision.
+ * `may`: who is allowed; whoever administers the package, unless said otherwise.
+ * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
+ */
+export function changePackage<Result>(
+  { em, viewer, now }: SignedInContext,
+  name: string,
+  change: Change<Result>,
+  may: typeof canAdminister = canAdminister,
+): Promise<Result> {
+  return em.fork().transactional(async (inner) => {
+    const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    if (!pkg) throw unknownPackage(name)
+    if (!(await may(inner, viewer, pkg)))
+      throw insufficientPermissions(`You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.`)
+    const result = await change(inner, pkg)
+    pkg.revision += 1
+    pkg.updatedAt = now()
+    return result
+  })
+}

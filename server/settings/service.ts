@@ -1,0 +1,18 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { z } from 'zod'
+import type { Reads } from '../db/reads.ts'
+import { ServerSetting } from './entity.ts'
+
+/** A setting: its key, what it looks like, and what it is until somebody changes it. */
+export type Setting<Value> = { key: string; schema: z.ZodType<Value>; initial: Value }
+
+/** What the setting is now. One keyed read, remembered where that is safe. */
+export async function readSetting<Value>(reads: Reads, { key, schema, initial }: Setting<Value>): Promise<Value> {
+  const row = await reads.recall<{ value: string }>('select value from server_settings where key = ?', key)
+  return row ? schema.parse(JSON.parse(row.value)) : initial
+}
+
+/** Changes the setting in the transaction of `em`. */
+export async function writeSetting<Value>(em: EntityManager, { key }: Setting<Value>, value: Value): Promise<void> {
+  await em.upsert(ServerSetting, { key, value: JSON.stringify(value) })
+}
