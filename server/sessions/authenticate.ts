@@ -54,11 +54,22 @@ export async function authenticate(
 
 function byToken(row: TokenRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null
+  let identity = tokenIdentities.get(row)
+  if (!identity) tokenIdentities.set(row, (identity = tokenIdentity(row)))
+  const { expiresAt } = identity.credential
+  return expiresAt && expiresAt <= now ? null : identity
+}
+
+function tokenIdentity(row: TokenRow): TokenIdentity {
   const expiresAt = row.expires_at === null ? null : toDate(row.expires_at)
-  if (expiresAt && expiresAt <= now) return null
   const credential = { kind: 'token', id: row.id, scopes: row.scopes.split(',') as Scope[], expiresAt } as const
   return { viewer: viewerOf(row), credential, lastUsedAt: toDate(row.last_used_at ?? 0) }
 }
+
+type TokenIdentity = Identity & { credential: Extract<Credential, { kind: 'token' }> }
+
+// A row that is remembered (see Reads.recall) is the same object each time.
+const tokenIdentities = new WeakMap<TokenRow, TokenIdentity>()
 
 function bySession(row: SessionRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null
