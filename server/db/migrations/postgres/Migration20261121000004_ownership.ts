@@ -1,8 +1,9 @@
+import { raw } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
+import { normalHostedUrl } from '../../../uploads/hosted-url.ts'
 
 export class Migration20261121000004_ownership extends Migration {
-  override up() {
-    this.addSql('set names \'utf8\';')
+  override async up() {
     this.addSql('create table "deleted_versions" ("package_name" varchar(64) collate "C" not null, "version" varchar(64) not null, "deleted_at" timestamptz(3) not null, primary key ("package_name", "version"));')
     this.addSql('create table "jobs" ("id" uuid not null, "created_at" timestamptz(3) not null, "kind" varchar(64) not null, "subject" varchar(255) not null, "payload" text not null default \'{}\', "state" text not null default \'queued\', "run_at" timestamptz(3) not null, "attempts" int not null default 0, "leased_until" timestamptz(3) null, "lease" uuid null, "phase" varchar(64) null, "done" bigint not null default \'0\', "total" bigint null, "started_at" timestamptz(3) null, "finished_at" timestamptz(3) null, "error" varchar(1000) null, primary key ("id"));')
     this.addSql('create index "jobs_state_run_at_index" on "jobs" ("state", "run_at");')
@@ -24,13 +25,19 @@ export class Migration20261121000004_ownership extends Migration {
     this.addSql('alter table "publisher_members" add constraint "publisher_members_role_check" check ("role" in (\'admin\', \'member\'));')
     this.addSql('alter table "package_dependencies" add constraint "package_dependencies_version_id_foreign" foreign key ("version_id") references "package_versions" ("id") on delete cascade;')
     this.addSql('alter table "package_dependencies" add constraint "package_dependencies_kind_check" check ("kind" in (\'direct\', \'dev\'));')
-    // The versions that are there already: a dependency is a constraint, or a mapping.
-    this.addSql(`insert into "package_dependencies" ("version_id", "kind", "name", "constraint", "hosted_url", "sdk")
-      select v."id", k."kind", d."key", coalesce(case jsonb_typeof(d."value") when 'string' then d."value" #>> '{}' else d."value" ->> 'version' end, 'any'),
-        case jsonb_typeof(d."value" -> 'hosted') when 'string' then d."value" ->> 'hosted' when 'object' then d."value" -> 'hosted' ->> 'url' end, d."value" ->> 'sdk'
-      from "package_versions" v
-      cross join (values ('direct', 'dependencies'), ('dev', 'dev_dependencies')) k ("kind", "section")
-      cross join lateral jsonb_each(case jsonb_typeof(v."pubspec"::jsonb -> k."section") when 'object' then v."pubspec"::jsonb -> k."section" else '{}'::jsonb end) d
-      where not (jsonb_typeof(d."value") = 'object' and d."value" ?| array['git', 'path']);`)
+    // The versions that are there already. Addresses are stored in the form that they are compared by, which takes more than SQL.
+    this.addSql(`insert into "package_dependencies" ("version_id", "kind", "name", "constraint", "hosted_url", "sdk") ${dependencies}`)
+    const stated: { url: string }[] = await this.execute(`select distinct hosted_url as url from (${dependencies}) d where hosted_url is not null`)
+    for (const { url } of stated) this.addSql(raw('update package_dependencies set hosted_url = ? where hosted_url = ?', [normalHostedUrl(url), url]))
   }
 }
+
+/** What the versions' pubspecs state: a dependency is a constraint, or a mapping. */
+const dependencies = `select v."id" as "version_id", k."kind", d."key" as "name",
+  coalesce(btrim(case jsonb_typeof(d."value") when 'string' then d."value" #>> '{}' else d."value" ->> 'version' end, E' \\t\\n\\r'), 'any') as "constraint",
+  case jsonb_typeof(d."value" -> 'hosted') when 'string' then d."value" ->> 'hosted' when 'object' then d."value" -> 'hosted' ->> 'url' end as "hosted_url",
+  d."value" ->> 'sdk' as "sdk"
+  from "package_versions" v
+  cross join (values ('direct', 'dependencies'), ('dev', 'dev_dependencies')) k ("kind", "section")
+  cross join lateral jsonb_each(case jsonb_typeof(v."pubspec"::jsonb -> k."section") when 'object' then v."pubspec"::jsonb -> k."section" else '{}'::jsonb end) d
+  where not (jsonb_typeof(d."value") = 'object' and d."value" ?| array['git', 'path'])`

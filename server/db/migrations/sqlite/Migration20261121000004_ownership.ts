@@ -1,7 +1,9 @@
+import { raw } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
+import { normalHostedUrl } from '../../../uploads/hosted-url.ts'
 
 export class Migration20261121000004_ownership extends Migration {
-  override up() {
+  override async up() {
     this.addSql('create table `deleted_versions` (`package_name` text not null, `version` text not null, `deleted_at` datetime not null, primary key (`package_name`, `version`));')
     this.addSql('create table `jobs` (`id` text not null primary key, `created_at` datetime not null, `kind` text not null, `subject` text not null, `payload` text not null default \'{}\', `state` text check (`state` in (\'queued\', \'running\', \'done\', \'failed\')) not null default \'queued\', `run_at` datetime not null, `attempts` integer not null default 0, `leased_until` datetime null, `lease` text null, `phase` text null, `done` bigint not null default \'0\', `total` bigint null, `started_at` datetime null, `finished_at` datetime null, `error` text null);')
     this.addSql('create index `jobs_state_run_at_index` on `jobs` (`state`, `run_at`);')
@@ -21,13 +23,19 @@ export class Migration20261121000004_ownership extends Migration {
     this.addSql('alter table `packages` add column `is_unlisted` integer not null default false;')
     this.addSql('create index `packages_publisher_id_index` on `packages` (`publisher_id`);')
     this.addSql('create index `packages_visibility_index` on `packages` (`visibility`);')
-    // The versions that are there already: a dependency is a constraint, or a mapping.
-    this.addSql(`insert into package_dependencies (version_id, kind, name, "constraint", hosted_url, sdk)
-      select v.id, k.kind, d.key, coalesce(case d.type when 'text' then d.value when 'object' then d.value ->> '$.version' end, 'any'),
-        case when d.type <> 'object' then null when json_type(d.value, '$.hosted') = 'text' then d.value ->> '$.hosted' else d.value ->> '$.hosted.url' end, case d.type when 'object' then d.value ->> '$.sdk' end
-      from package_versions v
-      cross join (select 'direct' as kind, '$.dependencies' as section union all select 'dev', '$.dev_dependencies') k
-      join json_each(v.pubspec, k.section) d 
-      where json_type(v.pubspec, k.section) = 'object' and not (d.type = 'object' and (json_type(d.value, '$.git') is not null or json_type(d.value, '$.path') is not null));`)
+    // The versions that are there already. Addresses are stored in the form that they are compared by, which takes more than SQL.
+    this.addSql(`insert into package_dependencies (version_id, kind, name, "constraint", hosted_url, sdk) ${dependencies}`)
+    const stated: { url: string }[] = await this.execute(`select distinct hosted_url as url from (${dependencies}) d where hosted_url is not null`)
+    for (const { url } of stated) this.addSql(raw('update package_dependencies set hosted_url = ? where hosted_url = ?', [normalHostedUrl(url), url]))
   }
 }
+
+/** What the versions' pubspecs state: a dependency is a constraint, or a mapping. */
+const dependencies = `select v.id as version_id, k.kind, d.key as name,
+  coalesce(trim(case d.type when 'text' then d.value when 'object' then d.value ->> '$.version' end, char(9, 10, 13, 32)), 'any') as "constraint",
+  case when d.type <> 'object' then null when json_type(d.value, '$.hosted') = 'text' then d.value ->> '$.hosted' else d.value ->> '$.hosted.url' end as hosted_url,
+  case d.type when 'object' then d.value ->> '$.sdk' end as sdk
+  from package_versions v
+  cross join (select 'direct' as kind, '$.dependencies' as section union all select 'dev', '$.dev_dependencies') k
+  join json_each(v.pubspec, k.section) d
+  where json_type(v.pubspec, k.section) = 'object' and not (d.type = 'object' and (json_type(d.value, '$.git') is not null or json_type(d.value, '$.path') is not null))`
