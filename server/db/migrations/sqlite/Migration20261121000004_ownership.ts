@@ -25,7 +25,7 @@ export class Migration20261121000004_ownership extends Migration {
     this.addSql('create index `packages_visibility_index` on `packages` (`visibility`);')
     // The versions that are there already. Addresses are stored in the form that they are compared by, which takes more than SQL.
     this.addSql(`insert into package_dependencies (version_id, kind, name, "constraint", hosted_url, sdk) ${dependencies}`)
-    const stated: { url: string }[] = await this.execute(`select distinct hosted_url as url from (${dependencies}) d where hosted_url is not null`)
+    const stated = (await this.execute(`select distinct hosted_url as url from (${dependencies}) d where hosted_url is not null`)) as { url: string }[]
     for (const { url } of stated) this.addSql(raw('update package_dependencies set hosted_url = ? where hosted_url = ?', [normalHostedUrl(url), url]))
   }
 }
