@@ -1,6 +1,7 @@
 import { AuditEntry } from './audit/entity.ts'
 import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
+import { LegalDocument } from './legal/entity.ts'
 import { OauthRequest } from './oauth/entity.ts'
 import { DeletedVersion, PackageDependency } from './packages/dependency-entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
@@ -34,4 +35,5 @@ export const entities = [
   DeletedVersion,
   ServerSetting,
   Job,
+  LegalDocument,
 ]

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
-import { ApiError, internalError, invalidInput, statusOf } from './errors.ts'
+import { ApiError, bodyTooLarge, internalError, invalidInput, statusOf } from './errors.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { toApiError } from './rest/failures.ts'
@@ -23,7 +23,6 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     scope.route({
       method: ['GET', 'POST'],
       url: '/graphql',
-      bodyLimit: limits.bytes,
       handler: async (request, reply) => {
         const caller = await createContext(services, request, reply)
         await services.limits.use('graphql', caller.credential?.id ?? addressKey(caller.ip))
@@ -60,7 +59,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(caller),
-    plugins: [...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
+    plugins: [...(armor.protect().plugins as Plugin[]), boundQuery, guardExecution, answerErrors],
   })
 }
 
@@ -85,6 +84,13 @@ const welcome = `# Send a token in the Headers pane: { "Authorization": "Bearer 
   server { version url }
 }
 `
+
+/** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
+const boundQuery: Plugin<Door & Context> = {
+  onParams({ params }) {
+    if (params.query !== undefined && Buffer.byteLength(params.query) > limits.bytes) throw bodyTooLarge(limits.bytes)
+  },
+}
 
 /** A mutation that rides on a cookie needs the CSRF token, here as on REST; and nobody browses the schema without signing in. */
 const guardExecution: Plugin<Door & Context> = {

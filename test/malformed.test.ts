@@ -5,7 +5,7 @@ import { routes } from '../server/rest/routes.ts'
 import { schema } from '../server/schema.ts'
 import type { Actor } from './actor.ts'
 import { testApp, type TestApp } from './app.ts'
-import { bodyFor, pathFor } from './support/minimal-request.ts'
+import { bodyFor, pathFor, settledFields } from './support/minimal-request.ts'
 
 let app: TestApp
 let owner: Actor
@@ -19,15 +19,18 @@ const withBody = routes.filter((route): route is Route => route.kind === 'operat
 const inputOf = (route: Route) => {
   const type = schema.getType(/\$input: (\w+)!/.exec(route.operation)?.[1] ?? '')
   if (!isInputObjectType(type)) throw new Error(`${route.path} has no input`)
-  const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1])
-  return Object.values(type.getFields()).filter(({ name }) => !inPath.includes(name))
+  const settled = settledFields(route)
+  return Object.values(type.getFields()).filter(({ name }) => !settled.includes(name))
 }
 const restName = (route: Route, name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
+
+/** What is longer than any text that a field takes; a few take much. */
+const longer: Record<string, number> = { markdown: 262_145 }
 
 /** Everything there is of people, tokens, sessions and invitations; failed logins may be written down. */
 async function everything() {
   const { reads } = app.services.database
-  const tables = ['users', 'access_tokens', 'sessions', 'invites', 'oauth_requests', 'packages']
+  const tables = ['users', 'access_tokens', 'sessions', 'invites', 'oauth_requests', 'packages', 'legal_documents']
   const rows = await Promise.all(tables.map((table) => reads.all(`select * from ${table} order by 1`)))
   return JSON.stringify(rows.flat().map(({ last_used_at: _used, ...row }) => row))
 }
@@ -64,7 +67,7 @@ it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as cons
       }
       const type = getNamedType(field.type)
       if (String(type) === 'String' && !isListType(field.type))
-        expect({ name, ...(await send(route, { ...fine, [name]: 'x'.repeat(5000) })) }).toMatchObject(named)
+        expect({ name, ...(await send(route, { ...fine, [name]: 'x'.repeat(longer[name] ?? 5000) })) }).toMatchObject(named)
       if (isEnumType(type)) expect((await send(route, { ...fine, [name]: 'nonsense' })).status).toBe(400)
     }
     expect(await everything()).toBe(before)

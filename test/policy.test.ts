@@ -60,6 +60,12 @@ const rest: Record<string, Access> = {
   'GET /api/package-names': 'read',
   'GET /api/package-name-completion-data': 'read',
   'GET /api/search': 'read',
+  'GET /api/legal/privacy': 'open',
+  'GET /api/legal/terms': 'open',
+  'PUT /api/admin/legal/privacy': 'owner',
+  'PUT /api/admin/legal/terms': 'owner',
+  'DELETE /api/admin/legal/privacy': 'owner',
+  'DELETE /api/admin/legal/terms': 'owner',
 }
 
 /** The same for every root field of GraphQL. */
@@ -72,6 +78,8 @@ const graphql: Record<string, Access> = {
   'Query.setup': 'open',
   'Query.health': 'open',
   'Query.invite': 'open',
+  'Query.legalDocument': 'open',
+  'Query.legalPreview': 'owner',
   'Query.package': 'read',
   'Query.packages': 'read',
   'Query.packageNames': 'read',
@@ -105,6 +113,8 @@ const graphql: Record<string, Access> = {
   'Mutation.resetPassword': 'admin',
   'Mutation.createInvite': 'admin',
   'Mutation.transferOwnership': 'owner',
+  'Mutation.updateLegalDocument': 'owner',
+  'Mutation.resetLegalDocument': 'owner',
 }
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }

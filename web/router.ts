@@ -5,6 +5,8 @@ declare module 'vue-router' {
   interface RouteMeta {
     /** Open to anybody, signed in or not. */
     open?: boolean
+    /** Shows whatever state the server is in: without a setup, and even without an answer. */
+    always?: boolean
     /** May be read without signing in where the server offers public packages. */
     browsing?: boolean
   }
@@ -18,6 +20,8 @@ const packageTabs = (prefix: string): RouteRecordRaw[] => [
   { path: 'license', name: `${prefix}-license`, component: () => import('./pages/package/license-page.vue') },
   { path: 'install', name: `${prefix}-install`, component: () => import('./pages/package/install-page.vue') },
 ]
+const legalPage = () => import('./pages/legal-page.vue')
+const legalEditor = () => import('./pages/admin/legal-page.vue')
 const packageFrame = () => import('./pages/package/package-frame.vue')
 
 export const router = createRouter({
@@ -30,6 +34,8 @@ export const router = createRouter({
     { path: '/invite/:token', name: 'invite', component: () => import('./pages/invite-page.vue'), meta: { open: true } },
     { path: '/welcome', name: 'welcome', component: () => import('./pages/welcome-page.vue') },
     { path: '/oauth/consent', name: 'consent', component: () => import('./pages/consent-page.vue') },
+    { path: '/privacy', name: 'privacy', component: legalPage, props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
+    { path: '/terms', name: 'terms', component: legalPage, props: { kind: 'TERMS' }, meta: { open: true, always: true } },
     { path: '/packages', name: 'packages', component: () => import('./pages/packages-page.vue'), meta: { browsing: true } },
     {
       path: '/packages/:name',
@@ -60,6 +66,8 @@ export const router = createRouter({
         { path: 'users', name: 'admin-users', component: () => import('./pages/admin/users-page.vue') },
         { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },
+        { path: 'settings/legal', name: 'admin-legal', component: legalEditor, props: { kind: 'PRIVACY' } },
+        { path: 'settings/legal/terms', name: 'admin-legal-terms', component: legalEditor, props: { kind: 'TERMS' } },
         { path: 'ownership', name: 'admin-ownership', component: () => import('./pages/admin/ownership-page.vue') },
       ],
     },
@@ -82,7 +90,8 @@ function welcomeRoute(to: RouteLocationNormalized) {
 }
 
 router.beforeEach(async (to) => {
-  if (!(await loadSession())) return true // app.vue shows the failure instead of the page
+  // Without an answer, app.vue shows the failure instead of the page.
+  if (!(await loadSession()) || to.meta.always) return true
   const { setup, viewer } = useSession()
   if (setup.value?.needsSetup) return to.name === 'setup' ? true : { name: 'setup', replace: true }
   if (to.name === 'setup') return { name: 'home', replace: true }

@@ -18,7 +18,7 @@ const cache = byteCache<string>(16 * 1024 ** 2, (html) => 2 * html.length)
 
 async function render(version: PackageVersion, path: string, content: string): Promise<string> {
   // Only when the first text is read: it takes ten megabytes.
-  const { escapeHtml, renderMarkdown } = await import('./markdown.ts')
+  const { escapeHtml, renderMarkdown } = await import('../markdown/render.ts')
   if (/\.(md|markdown|mkd)$/i.test(path) || /^(readme|changelog)$/i.test(path)) {
     const { repository, homepage } = pubspecOf(version)
     return renderMarkdown(content, repositoryLinks(repository ?? homepage, path))

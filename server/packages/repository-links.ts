@@ -1,5 +1,4 @@
-/** Turns what a document says about files beside it into addresses; null for what leads nowhere. */
-export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
+import type { LinkResolver } from '../markdown/render.ts'
 
 /**
  * How the relative links of a document resolve: into the package's repository where that is a GitHub or GitLab (their own or a

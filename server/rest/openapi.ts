@@ -69,7 +69,8 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
     const name = node.variable.name.value
     const type = typeFromAST(schema, node.type as never)
     const named = type && getNamedType(type)
-    if (name === 'input' && isInputObjectType(named)) requestBody = bodyOf(named, inPath, route.names)
+    if (name === 'input' && isInputObjectType(named))
+      requestBody = bodyOf(named, [...inPath, ...Object.keys(route.given ?? {})], route.names)
     else if (name === 'offset')
       parameters.push({ name: 'page', in: 'query', required: false, description: 'Page, from 1.', schema: { type: 'integer', minimum: 1 } })
     else if (!inPath.includes(name) && named && !(name === 'after' && route.whole))
@@ -119,9 +120,9 @@ function describeBinary(route: BinaryRoute): Json {
   }
 }
 
-function bodyOf(type: GraphQLInputObjectType, inPath: string[], renamed: Route['names'] = {}): Json | undefined {
+function bodyOf(type: GraphQLInputObjectType, settled: string[], renamed: Route['names'] = {}): Json | undefined {
   const schema = inputSchema(type) as { properties: Json; required?: string[] }
-  const names = Object.keys(schema.properties).filter((name) => !inPath.includes(name))
+  const names = Object.keys(schema.properties).filter((name) => !settled.includes(name))
   if (names.length === 0) return undefined
   const onRest = (name: string) => Object.keys(renamed).find((theirs) => renamed[theirs] === name) ?? name
   const required = schema.required?.filter((name) => names.includes(name)).map(onRest) ?? []

@@ -29,6 +29,8 @@ export type RouteOptions = {
   ids?: Record<string, string>
   /** Body fields that REST calls otherwise than the input type does: REST's name, and the type's. */
   names?: Record<string, string>
+  /** Input fields that the endpoint itself settles, whatever the body says. */
+  given?: Data
   /** A connection (dotted path) that the endpoint gives whole: the operation runs with `$after` until there is no next page. */
   whole?: string
   /** Works before the first owner exists. */

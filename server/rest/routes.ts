@@ -1,6 +1,7 @@
 import { auditRoutes } from '../audit/rest.ts'
 import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
+import { legalRoutes } from '../legal/rest.ts'
 import { oauthRoutes } from '../oauth/rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
@@ -24,4 +25,5 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...packageRoutes,
   ...searchRoutes,
   ...uploadRoutes,
+  ...legalRoutes,
 ]

@@ -71,7 +71,7 @@ function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<
 function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<string, string>, route: Route): unknown {
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
     throw invalidInput('The body must be a JSON object.')
-  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names)), ...path }
+  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names)), ...path, ...route.given }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
     if (!(name in path) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
   }

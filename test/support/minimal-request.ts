@@ -35,11 +35,17 @@ export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unkn
   const input = /\$input: (\w+)!/.exec(route.operation)?.[1]
   const type = input && schema.getType(input)
   if (!isInputObjectType(type)) return undefined
-  const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1])
-  const fields = Object.values(type.getFields()).filter((field) => isNonNullType(field.type) && !inPath.includes(field.name))
+  const settled = settledFields(route)
+  const fields = Object.values(type.getFields()).filter((field) => isNonNullType(field.type) && !settled.includes(field.name))
   const restName = (name: string) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name
   return Object.fromEntries(fields.map((field) => [restName(field.name), route.ids?.[field.name] ? nobody : valueOf(field, '')]))
 }
+
+/** The input fields that are not the body's: those of the path, and those that the endpoint settles. */
+export const settledFields = ({ path, given = {} }: Route): string[] => [
+  ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name),
+  ...Object.keys(given),
+]
 
 /** A query for one root field with just what it requires: `Mutation.logout`. */
 export function fieldQuery(schema: GraphQLSchema, path: string): string {

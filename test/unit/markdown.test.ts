@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { renderMarkdown } from '../../server/packages/markdown.ts'
+import { renderMarkdown } from '../../server/markdown/render.ts'
 import { repositoryLinks } from '../../server/packages/repository-links.ts'
 
 const render = (source: string, repository: string | null = null, path = 'README.md') =>

@@ -1,7 +1,9 @@
 import MarkdownIt, { type MarkdownIt as Parser } from 'markdown-it'
 import sanitizeHtml from 'sanitize-html'
-import type { LinkResolver } from './repository-links.ts'
 import { taskLists } from './task-lists.ts'
+
+/** Turns what a document says about files beside it into addresses; null for what leads nowhere. */
+export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
 
 /**
  * Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. A picture becomes a

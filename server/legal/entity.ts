@@ -1,0 +1,16 @@
+import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+
+export const legalKinds = ['privacy', 'terms'] as const
+export type LegalKind = (typeof legalKinds)[number]
+
+/** A legal page that the owner wrote in place of the built-in one. */
+export const LegalDocument = defineEntity({
+  name: 'LegalDocument',
+  tableName: 'legal_documents',
+  properties: {
+    kind: p.enum(legalKinds).primary(),
+    markdown: p.text(),
+    updatedAt: p.datetime(3),
+  },
+})
+export type LegalDocument = InferEntity<typeof LegalDocument>

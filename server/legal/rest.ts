@@ -1,0 +1,30 @@
+import { route } from '../rest/route.ts'
+import { type LegalKind, legalKinds } from './entity.ts'
+
+const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
+const text = '{ markdown isCustom }'
+
+/** The legal pages, each at a path of its own (interface §4.11). */
+export const legalRoutes = legalKinds.flatMap((page) => {
+  const kind = page.toUpperCase()
+  return [
+    route(`GET /api/legal/${page}`, `{ legalDocument(kind: ${kind}) ${text} }`, {
+      summary: `The ${titles[page]} of this server, in Markdown.`,
+      answer: 'legalDocument',
+      beforeSetup: true,
+    }),
+    route(
+      `PUT /api/admin/legal/${page}`,
+      `mutation ($input: UpdateLegalDocumentInput!) { updateLegalDocument(input: $input) { document ${text} } }`,
+      {
+        summary: `Replaces the ${titles[page]}; an empty text brings the built-in one back. For the owner.`,
+        answer: 'updateLegalDocument.document',
+        given: { kind },
+      },
+    ),
+    route(`DELETE /api/admin/legal/${page}`, `mutation { resetLegalDocument(input: { kind: ${kind} }) { document ${text} } }`, {
+      summary: `Brings the built-in ${titles[page]} back. For the owner.`,
+      answer: 'resetLegalDocument.document',
+    }),
+  ]
+})

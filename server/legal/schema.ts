@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { builder } from '../builder.ts'
+import { defaultMarkdown } from './defaults.ts'
+import type { LegalKind } from './entity.ts'
+import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLegalDocument, updateLegalDocument } from './service.ts'
+
+/** The text of a legal page, measured as it is stored. */
+const legalMarkdown = z
+  .string()
+  .transform((text) => text.toWellFormed())
+  .refine((text) => Buffer.byteLength(text) <= maxLegalBytes, `must be at most ${maxLegalBytes} bytes (256 KiB) of UTF-8`)
+  .refine((text) => !text.includes('\0'), 'must not contain NUL characters')
+
+const LegalDocumentKind = builder.enumType('LegalDocumentKind', {
+  description: 'The legal pages.',
+  values: {
+    PRIVACY: { value: 'privacy', description: 'The privacy policy, at `/privacy`.' },
+    TERMS: { value: 'terms', description: 'The terms of use, at `/terms`.' },
+  } satisfies Record<Uppercase<LegalKind>, { value: LegalKind; description: string }>,
+})
+
+const LegalDocumentRef = builder.objectRef<LegalText>('LegalDocument').implement({
+  description: 'A legal page of this server. Everybody may read it.',
+  fields: (t) => ({
+    kind: t.field({ type: LegalDocumentKind, description: 'Which one it is.', resolve: ({ kind }) => kind }),
+    markdown: t.exposeString('markdown', { description: 'The text, in Markdown.' }),
+    html: t.string({
+      description: 'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`.',
+      resolve: ({ markdown }, _args, context) => renderLegal(context, markdown),
+    }),
+    isCustom: t.exposeBoolean('isCustom', { description: 'Whether the owner wrote it; false for the built-in text.' }),
+    updatedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When the owner last changed it; null for the built-in text.',
+      resolve: ({ updatedAt }) => updatedAt,
+    }),
+    defaultMarkdown: t.string({ description: 'The built-in text, to compare with.', resolve: ({ kind }) => defaultMarkdown(kind) }),
+    viewerCanUpdate: t.boolean({
+      description: 'Whether you may change it: only the owner of the server may.',
+      resolve: (_document, _args, { viewer, scopes }) => viewer?.role === 'owner' && scopes.has('admin'),
+    }),
+  }),
+})
+
+builder.queryField('legalDocument', (t) =>
+  t.field({
+    type: LegalDocumentRef,
+    description: 'A legal page; readable by everybody, also before the server is set up.',
+    skipTypeScopes: true,
+    extensions: { beforeSetup: true },
+    args: { kind: t.arg({ type: LegalDocumentKind, required: true, description: 'Which one.' }) },
+    resolve: (_root, { kind }, context) => readLegalDocument(context, kind),
+  }),
+)
+
+builder.queryField('legalPreview', (t) =>
+  t.withAuth({ owner: true }).string({
+    description: 'What a text would look like on a legal page: HTML that is safe to show.',
+    args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB of it.', validate: legalMarkdown }) },
+    resolve: (_root, { markdown }, context) => renderLegal(context, markdown),
+  }),
+)
+
+const LegalDocumentPayload = builder.objectRef<{ document: LegalText }>('LegalDocumentPayload').implement({
+  description: 'A legal page after its change.',
+  fields: (t) => ({ document: t.expose('document', { type: LegalDocumentRef, description: 'The page.' }) }),
+})
+
+const UpdateLegalDocumentInput = builder.inputType('UpdateLegalDocumentInput', {
+  description: 'A new text for a legal page.',
+  fields: (t) => ({
+    kind: t.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }),
+    markdown: t.string({
+      required: true,
+      description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one brings the built-in text back.',
+      validate: legalMarkdown,
+    }),
+  }),
+})
+
+builder.mutationField('updateLegalDocument', (t) =>
+  t.withAuth({ owner: true }).field({
+    type: LegalDocumentPayload,
+    description: 'Replaces the text of a legal page; for the owner of the server.',
+    args: { input: t.arg({ type: UpdateLegalDocumentInput, required: true, description: 'Page and text.' }) },
+    resolve: async (_root, { input }, context) => ({ document: await updateLegalDocument(context, input.kind, input.markdown) }),
+  }),
+)
+
+const ResetLegalDocumentInput = builder.inputType('ResetLegalDocumentInput', {
+  description: 'Which legal page to put back.',
+  fields: (t) => ({ kind: t.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }) }),
+})
+
+builder.mutationField('resetLegalDocument', (t) =>
+  t.withAuth({ owner: true }).field({
+    type: LegalDocumentPayload,
+    description: 'Brings the built-in text of a legal page back; for the owner of the server.',
+    args: { input: t.arg({ type: ResetLegalDocumentInput, required: true, description: 'Which page.' }) },
+    resolve: async (_root, { input }, context) => ({ document: await resetLegalDocument(context, input.kind) }),
+  }),
+)

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { toDate } from '../db/reads.ts'
+import { byteCache } from '../http/byte-cache.ts'
+import type { Services } from '../services.ts'
+import { defaultMarkdown } from './defaults.ts'
+import { LegalDocument, type LegalKind } from './entity.ts'
+
+/** Largest legal document (interface §8), in bytes of UTF-8. */
+export const maxLegalBytes = 256 * 1024
+
+/** A legal page as it is served; `updatedAt` is null while it is the built-in one. */
+export type LegalText = { kind: LegalKind; markdown: string; isCustom: boolean; updatedAt: Date | null }
+
+const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
+
+/** The legal page that everybody gets: the owner's, else the built-in one (interface §2 Legal document). */
+export async function readLegalDocument({ database }: Pick<Services, 'database'>, kind: LegalKind): Promise<LegalText> {
+  const row = await database.reads.recall<{ markdown: string; updated_at: number | Date }>(
+    'select markdown, updated_at from legal_documents where kind = ?',
+    kind,
+  )
+  return row ? { kind, markdown: row.markdown, isCustom: true, updatedAt: toDate(row.updated_at) } : builtIn(kind)
+}
+
+/** Replaces the text of a legal page; an empty text brings the built-in one back (interface §4.11). The same text again changes nothing. */
+export async function updateLegalDocument(context: SignedInContext, kind: LegalKind, markdown: string): Promise<LegalText> {
+  if (markdown === '') return resetLegalDocument(context, kind)
+  const { em, viewer, ip, now } = context
+  return em.fork().transactional(async (inner) => {
+    const before = await inner.findOne(LegalDocument, { kind })
+    const updatedAt = before?.markdown === markdown ? before.updatedAt : now()
+    if (updatedAt !== before?.updatedAt) {
+      await inner.upsert(LegalDocument, { kind, markdown, updatedAt })
+      const summary = `${viewer.displayName} changed the ${titles[kind]}`
+      audit(inner, { kind: 'server.legal_updated', actor: viewer, summary, ip })
+    }
+    return { kind, markdown, isCustom: true, updatedAt }
+  })
+}
+
+/** Brings the built-in text of a legal page back. */
+export async function resetLegalDocument({ em, viewer, ip }: SignedInContext, kind: LegalKind): Promise<LegalText> {
+  await em.fork().transactional(async (inner) => {
+    if (!(await inner.nativeDelete(LegalDocument, { kind }))) return
+    const summary = `${viewer.displayName} put back the built-in ${titles[kind]}`
+    audit(inner, { kind: 'server.legal_updated', actor: viewer, summary, ip })
+  })
+  return builtIn(kind)
+}
+
+/** A text of a legal page as HTML that is safe to show. Links within the site lead where they say; to other places only whole ones. */
+export async function renderLegal({ config }: Pick<Services, 'config'>, markdown: string): Promise<string> {
+  const key = createHash('sha256').update(markdown).digest('base64')
+  const known = rendered.get(key)
+  if (known !== undefined) return known
+  // Only when the first page is read: it takes ten megabytes.
+  const { renderMarkdown } = await import('../markdown/render.ts')
+  const html = renderMarkdown(markdown, (target) => address(config.SERVER_URL, target))
+  rendered.set(key, html)
+  return html
+}
+
+const rendered = byteCache<string>(4 * 1024 ** 2, (html) => 2 * html.length)
+
+function address(serverUrl: string, target: string): string | null {
+  if (/^(https?:\/\/|mailto:)/i.test(target)) return URL.parse(target)?.href ?? null
+  return /^\/(?![/\\])/.test(target) ? `${serverUrl}${target}` : null
+}
+
+const builtIn = (kind: LegalKind): LegalText => ({ kind, markdown: defaultMarkdown(kind), isCustom: false, updatedAt: null })

@@ -1,0 +1,38 @@
+import { computed, type MaybeRefOrGetter, toValue } from 'vue'
+import {
+  type LegalDocumentKind,
+  LegalDocumentDocument,
+  LegalPageDocument,
+  LegalPreviewDocument,
+  ResetLegalDocumentDocument,
+  UpdateLegalDocumentDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+
+export const legalTitles = { PRIVACY: 'Privacy policy', TERMS: 'Terms of use' } satisfies Record<LegalDocumentKind, string>
+
+/** The most bytes of UTF-8 that the server takes. */
+export const maxLegalBytes = 256 * 1024
+
+/** A legal page as everybody sees it. */
+export function useLegalPage(kind: MaybeRefOrGetter<LegalDocumentKind>) {
+  const { data, ...state } = useQuery(LegalPageDocument, () => ({ kind: toValue(kind) }))
+  return { ...state, page: computed(() => data.value?.legalDocument) }
+}
+
+/** A legal page as it is edited. */
+export function useLegalDocument(kind: MaybeRefOrGetter<LegalDocumentKind>) {
+  const { data, ...state } = useQuery(LegalDocumentDocument, () => ({ kind: toValue(kind) }))
+  // Until the next answer is here, the last one may be of the other page.
+  const legal = computed(() => (data.value?.legalDocument.kind === toValue(kind) ? data.value.legalDocument : undefined))
+  return { ...state, legal }
+}
+
+/** What a draft would look like. */
+export function useLegalPreview(markdown: MaybeRefOrGetter<string>) {
+  const { data, ...state } = useQuery(LegalPreviewDocument, () => ({ markdown: toValue(markdown) }))
+  return { ...state, html: computed(() => data.value?.legalPreview) }
+}
+
+export const useUpdateLegalDocument = () => useMutation(UpdateLegalDocumentDocument)
+export const useResetLegalDocument = () => useMutation(ResetLegalDocumentDocument)
