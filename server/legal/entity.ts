@@ -8,7 +8,7 @@ export const LegalDocument = defineEntity({
   name: 'LegalDocument',
   tableName: 'legal_documents',
   properties: {
-    kind: p.enum(legalKinds).primary(),
+    kind: p.string().length(16).$type<LegalKind>().primary(),
     markdown: p.text(),
     updatedAt: p.datetime(3),
   },

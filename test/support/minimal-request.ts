@@ -76,7 +76,7 @@ function valueOf({ name, type }: GraphQLArgument | GraphQLInputField, field: str
 function sampleOf(type: GraphQLInputType, field: string): unknown {
   const bare = isNonNullType(type) ? type.ofType : type
   if (isListType(bare)) return [sampleOf(bare.ofType, field)]
-  if (isEnumType(bare)) return bare.getValues()[0]?.name
+  if (isEnumType(bare)) return new EnumValue(bare.getValues()[0]?.name ?? '')
   if (isInputObjectType(bare)) {
     const required = Object.values(bare.getFields()).filter((inner) => isNonNullType(inner.type))
     return Object.fromEntries(required.map((inner) => [inner.name, valueOf(inner, field)]))
@@ -85,13 +85,23 @@ function sampleOf(type: GraphQLInputType, field: string): unknown {
   return byType[bare.name]
 }
 
+/** GraphQL writes it bare, REST as a word in lower case. */
+class EnumValue {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+  toJSON = (): string => this.name.toLowerCase()
+}
+
 const typeOfId: Record<string, string> = { revokeToken: 'AccessToken', revokeSession: 'Session' }
 
 function literal(value: unknown): string {
+  if (value instanceof EnumValue) return value.name
   if (Array.isArray(value)) return `[${value.map((one) => literal(one)).join(', ')}]`
   if (typeof value === 'object' && value !== null)
     return `{ ${Object.entries(value)
-      .map(([name, inner]) => `${name}: ${JSON.stringify(inner)}`)
+      .map(([name, inner]) => `${name}: ${literal(inner)}`)
       .join(', ')} }`
   return JSON.stringify(value)
 }
