@@ -4,6 +4,7 @@ import { openLog } from './http/log.ts'
 import { regularly } from './jobs/regularly.ts'
 import { tidyMemory } from './jobs/tidy.ts'
 import { openServices } from './open-services.ts'
+import { completeIndex } from './search/rebuild.ts'
 import { collectExpired } from './sessions/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
 import { announceSetupCode } from './setup/service.ts'
@@ -33,6 +34,7 @@ async function serve(config: Config): Promise<void> {
     regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
     regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
   ]
+  void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   log.flush()

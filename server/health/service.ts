@@ -10,7 +10,7 @@ export type Health = {
 }
 
 /** Asks each component whether it works (interface §4.6). Never throws; what failed is named without its inner details. */
-export async function checkHealth(services: Services, checkSearch: (services: Services) => Promise<void>): Promise<Health> {
+export async function checkHealth(services: Services, checkSearch: (services: Services) => Promise<Check['status']>): Promise<Health> {
   const { database, blobs, log, now } = services
   const [metadata, blob, search] = await Promise.all([
     timed('metadata_store', log, () => database.reads.get('select 1 as one')),
@@ -30,11 +30,11 @@ async function timed(name: string, log: Services['log'], check: () => Promise<un
   const latency = () => Math.round((performance.now() - started) * 10) / 10
   let timer: NodeJS.Timeout | undefined
   try {
-    await Promise.race([
+    const answer = await Promise.race([
       check(),
-      new Promise((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs))),
+      new Promise<never>((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs))),
     ])
-    return { status: 'ok', latencyMs: latency() }
+    return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
   } catch (error) {
     log.error(`health: ${name}: ${String(error)}`)
     return { status: 'error', latencyMs: latency(), message: "The component does not work; the server's log says why." }

@@ -2,6 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../context.ts'
 import { insufficientPermissions } from '../errors.ts'
+import { refreshIndex } from '../search/refresh-index.ts'
 import { Package } from './entity.ts'
 import { unknownPackage } from './parameters.ts'
 import { canAdminister } from './policy.ts'
@@ -9,7 +10,8 @@ import { canAdminister } from './policy.ts'
 type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result>
 
 /**
- * Changes a package in one transaction, under its lock, so that two changes never judge by the same state. Caches see it by the new revision.
+ * Changes a package in one transaction, under its lock, so that two changes never judge by the same state. Caches see it by the new revision,
+ * and search by its index.
  * `may`: who is allowed; whoever administers the package, unless said otherwise.
  * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
  */
@@ -27,6 +29,8 @@ export function changePackage<Result>(
     const result = await change(inner, pkg)
     pkg.revision += 1
     pkg.updatedAt = now()
+    await inner.flush()
+    await refreshIndex(inner, pkg.id)
     return result
   })
 }

@@ -51,9 +51,11 @@ export const PackageVersion = defineEntity({
     archiveCrc32c: p.string().length(8),
     /** The pubspec as JSON text, exactly as listings show it. */
     pubspec: p.text(),
+    /** SPDX identifier, or `unknown`; null for versions from before licenses were recognized, until they are indexed anew. */
+    license: p.string().length(64).nullable(),
   },
   uniques: [{ properties: ['package', 'version'] }],
-  indexes: [{ properties: ['package', 'sortKey'] }],
+  indexes: [{ properties: ['package', 'sortKey'] }, { properties: ['package', 'retractedAt'] }],
 })
 export type PackageVersion = InferEntity<typeof PackageVersion>
 

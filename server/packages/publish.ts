@@ -3,12 +3,14 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
-import { indexPackage, touchIndex } from '../search/index-package.ts'
+import { touchIndex } from '../search/index-package.ts'
+import { refreshIndex } from '../search/refresh-index.ts'
 import type { InspectedPackage } from '../uploads/validate.ts'
 import { User } from '../users/entity.ts'
 import { DeletedVersion, PackageDependency } from './dependency-entity.ts'
 import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
+import { licenseOf } from './license.ts'
 import { canPublish } from './policy.ts'
 import { versionKey } from './version-key.ts'
 import { isPrerelease } from './version.ts'
@@ -74,7 +76,7 @@ async function publishWithin(
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
   await em.flush()
-  await refreshIndex(em, pkg, submission)
+  await (pkg.latestVersion === version ? refreshIndex(em, pkg.id) : touchIndex(em, pkg.id, publishedAt))
   audit(em, {
     kind: 'package.version_published',
     actor: viewer,
@@ -114,6 +116,7 @@ function createVersion(em: EntityManager, { viewer }: SignedInContext, pkg: Pack
     archiveBytes: archive.bytes,
     archiveCrc32c: archive.crc32c,
     pubspec: JSON.stringify(pubspec.document),
+    license: licenseOf(submission.license?.text ?? null),
     createdAt,
   })
   for (const kind of documentKinds) {
@@ -146,21 +149,6 @@ async function advance(em: EntityManager, pkg: Package, { pubspec }: Submission,
   if (pkg.latestVersion === version) pkg.description = description
   pkg.revision += 1
   pkg.updatedAt = updatedAt
-}
-
-/** Search shows the latest version; another one only makes the package younger. */
-async function refreshIndex(em: EntityManager, pkg: Package, { pubspec, readme }: Submission): Promise<void> {
-  const { id: packageId, name, createdAt, updatedAt } = pkg
-  if (pkg.latestVersion !== pubspec.version) return touchIndex(em, packageId, updatedAt)
-  await indexPackage(em, {
-    packageId,
-    name,
-    description: pubspec.description,
-    topics: pubspec.topics,
-    readme: readme?.text ?? null,
-    createdAt,
-    updatedAt,
-  })
 }
 
 /** Whether exactly this is published; a version never changes. */

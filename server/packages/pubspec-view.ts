@@ -17,9 +17,12 @@ export type PubspecView = ReturnType<typeof viewOf>
 /** The pubspec of a version, read once per version in memory. It was checked when it was published. */
 export function pubspecOf(version: PackageVersion): PubspecView {
   let view = views.get(version)
-  if (!view) views.set(version, (view = viewOf(stored.parse(JSON.parse(version.pubspec)))))
+  if (!view) views.set(version, (view = readPubspec(version.pubspec)))
   return view
 }
+
+/** The same from the text that is stored. */
+export const readPubspec = (pubspec: string): PubspecView => viewOf(stored.parse(JSON.parse(pubspec)))
 
 const views = new WeakMap<PackageVersion, PubspecView>()
 
@@ -49,6 +52,11 @@ const stored = z.object({
   dev_dependencies: described,
   platforms: described,
   executables: described,
+  // Flutter checks its own section; here, an odd one is none.
+  flutter: z
+    .looseObject({ plugin: z.looseObject({ platforms: z.record(z.string(), z.json()).nullish() }).nullish() })
+    .nullish()
+    .catch(null),
 })
 
 function viewOf(pubspec: z.infer<typeof stored>) {
@@ -59,6 +67,7 @@ function viewOf(pubspec: z.infer<typeof stored>) {
     issue_tracker: issueTracker,
     platforms,
     executables,
+    flutter,
     ...rest
   } = pubspec
   return {
@@ -66,6 +75,8 @@ function viewOf(pubspec: z.infer<typeof stored>) {
     issueTracker,
     platforms: Object.keys(platforms),
     executables: Object.keys(executables),
+    /** The platforms that a Flutter plugin is made for; null when it is no plugin. */
+    pluginPlatforms: flutter?.plugin ? Object.keys(flutter.plugin.platforms ?? {}) : null,
     environment: Object.entries(environment).map(([sdk, constraint]) => ({ sdk, constraint: constraint?.trim() || 'any' })),
     dependencies: [...dependenciesOf(dependencies, 'direct'), ...dependenciesOf(devDependencies, 'dev')],
     needsFlutter: 'flutter' in environment || 'flutter' in dependencies,

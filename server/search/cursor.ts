@@ -7,14 +7,14 @@ export type Place = [key: string | number, document: number]
 /** A position as an opaque text: a place in a sorted list, or how many ranked matches came before. */
 export const writeCursor = (position: Place | number): string => Buffer.from(JSON.stringify(position)).toString('base64url')
 
-/** @throws ApiError InvalidInput when the text is not a cursor of a list sorted by moments or by names. */
-export const readPlace = (cursor: string, by: 'moment' | 'name'): Place =>
-  read(cursor, z.tuple([by === 'name' ? z.stringFormat('name', /^\w{1,64}$/) : moment, moment]))
+/** @throws ApiError InvalidInput when the text is not a cursor of a list sorted by numbers or by names. */
+export const readPlace = (cursor: string, by: 'number' | 'name'): Place =>
+  read(cursor, z.tuple([by === 'name' ? z.stringFormat('name', /^\w{1,64}$/) : number, number]))
 
 /** @throws ApiError InvalidInput when the text is not a cursor of ranked matches. */
 export const readRank = (cursor: string): number => read(cursor, z.int32().nonnegative())
 
-const moment = z.int()
+const number = z.int()
 
 function read<T>(cursor: string, schema: z.ZodType<T>): T {
   try {

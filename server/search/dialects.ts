@@ -1,74 +1,127 @@
 import type { DatabaseConfig } from '../db/options.ts'
+import type { Parameter } from '../db/reads.ts'
+import type { Reach, Selection } from './selection.ts'
+import { everyTerm, tagTerm } from './tags.ts'
 import type { QueryWord } from './terms.ts'
 
-/** Where to look: at names, at all short texts, or at everything, READMEs included. */
+/** Where to look for words: at names, at all short texts, or at everything, READMEs included. */
 export type Scope = 'name' | 'brief' | 'full'
 
-/** What differs between the databases. Every statement takes the match first; `?` marks a parameter. */
+/** `?` marks a parameter. */
+export type Statement = { sql: string; parameters: Parameter[] }
+
+/** What differs between the databases. */
 export type Dialect = {
-  /** The words in the database's own query language. Terms are letters, digits and marks, so quoting them is enough. */
-  match: (words: readonly QueryWord[], scope: Scope) => string
-  /** Match, limit: package ids and names by how well the short texts match, with a score from 0 to 1. */
-  ranked: string
-  /** Match: the documents' ids. */
-  matching: Record<Exclude<Scope, 'brief'>, string>
-  /** Name, limit: the names that look most like it. */
-  similar: string
-  similarTo: (name: string) => string
+  /** Ids and names of packages, and their downloads, by how well the short texts match the words, with a score that is 0 or more. */
+  ranked: (selection: Selection, scope: Scope, limit: number) => Statement
+  /** The ids of the documents that are selected. */
+  matching: (selection: Selection, scope: Exclude<Scope, 'brief'>) => Statement
+  /** The names that look most like this one. */
+  similar: (name: string, reach: Reach, limit: number) => Statement
+  /** The condition that a document has the tag which is the parameter, with a blank on either side. */
+  hasTag: string
 }
 
 export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (backend === 'sqlite' ? sqlite : postgres)
 
-// bm25 is negative, the better the lower, and has no bound.
+/** The condition that a document may be found at all. The numbers are literals, so that the indexes of public packages are used. */
+export const isWithin: Record<Reach, string> = { everybody: 'd.shown_to = 2', members: 'd.shown_to in (1, 2)', unlisted: 'd.shown_to = 0' }
+
+// bm25 is negative, the better the lower, and has no bound. Tags weigh nothing.
 const sqlite: Dialect = {
-  match(words, scope) {
-    const alternatives = ({ exact, prefixes }: QueryWord) => [
-      ...whole(exact, prefixes, scope).map((term) => `"${term}"`),
-      ...prefixes.map((prefix) => `"${prefix}" *`),
-    ]
-    const expression = words.map((word) => `(${alternatives(word).join(' OR ')})`).join(' AND ')
-    return scope === 'name' ? `{words parts} : (${expression})` : expression
-  },
-  ranked: `select d.package_id as id, d.name, best.score / (1 + best.score) as score from (
-      select rowid, -bm25(package_search_brief, 10, 4, 3, 2) as score from package_search_brief
+  ranked: (selection, scope, limit) => ({
+    sql: `select d.package_id as id, d.name, d.downloads, best.score / (1 + best.score) as score from (
+      select rowid, -bm25(package_search_brief, 10, 4, 3, 2, 0) as score from package_search_brief
       where package_search_brief match ? order by 2 desc, 1 limit ?
     ) best join package_search_documents d on d.id = best.rowid order by best.score desc, d.id`,
-  matching: {
-    name: 'select rowid as id from package_search_brief where package_search_brief match ?',
-    full: 'select rowid as id from package_search_full where package_search_full match ?',
-  },
-  similar: `select d.name from (select rowid from package_search_trigrams where package_search_trigrams match ? order by rank limit ?) best
-    join package_search_documents d on d.id = best.rowid`,
-  similarTo: (name) => Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '),
+    parameters: [sqliteMatch(selection, scope), limit],
+  }),
+  matching: (selection, scope) => ({
+    sql: `select rowid as id from ${tableOf[scope]} where ${tableOf[scope]} match ?`,
+    parameters: [sqliteMatch(selection, scope)],
+  }),
+  similar: (name, reach, limit) => ({
+    sql: `select d.name from (select rowid from package_search_trigrams where package_search_trigrams match ? order by rank limit ?) best
+      join package_search_documents d on d.id = best.rowid where ${isWithin[reach]}`,
+    parameters: [Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '), limit],
+  }),
+  hasTag: 'instr(d.tags, ?) > 0',
 }
 
 // The planner knows no better than to read every vector when it sees a common word, or to walk a sorted list when it sees a limit: the
 // sub-select hides the word from it, and `offset 0` the limit, so that the inverted index always answers.
-// Labels: A words of the name, B parts of the name, C description, D topics; the weights of ts_rank go from D to A.
+// Labels: A words of the name, B parts of the name, C description, D topics; the weights of ts_rank go from D to A. Tags have none.
 const postgres: Dialect = {
-  match(words, scope) {
-    const labels = scope === 'name' ? 'AB' : ''
-    const alternatives = ({ exact, prefixes }: QueryWord) => [
-      ...whole(exact, prefixes, scope).map((term) => lexeme(term, labels)),
-      ...prefixes.map((prefix) => lexeme(prefix, `*${labels}`)),
-    ]
-    return words.map((word) => `(${alternatives(word).join(' | ')})`).join(' & ')
-  },
-  ranked: `with wanted as materialized (select ?::tsquery as terms)
-    select d.package_id as id, d.name, best.score from (
-      select id, ts_rank('{0.2, 0.3, 0.4, 1}', terms, (select terms from wanted), 1) as score from package_search_brief
+  ranked: (selection, scope, limit) => ({
+    sql: `with wanted as materialized (select ?::tsquery as terms, ?::tsquery as words)
+    select d.package_id as id, d.name, d.downloads, best.score from (
+      select id, ts_rank('{0.2, 0.3, 0.4, 1}', terms, (select words from wanted), 1) as score from package_search_brief
       where terms @@ (select terms from wanted) order by 2 desc, 1 limit ?
     ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
-  matching: {
-    name: 'select id from package_search_brief where terms @@ (select ?::tsquery) offset 0',
-    full: 'select id from package_search_full where terms @@ (select ?::tsquery) offset 0',
-  },
-  similar:
-    'select name from (select ?::text as text) wanted, package_search_documents d where d.name % wanted.text order by similarity(d.name, wanted.text) desc limit ?',
-  similarTo: (name) => name,
+    parameters: [postgresMatch(selection, scope), postgresWords(selection, scope), limit],
+  }),
+  matching: (selection, scope) => ({
+    sql: `select id from ${tableOf[scope]} where terms @@ (select ?::tsquery) offset 0`,
+    parameters: [postgresMatch(selection, scope)],
+  }),
+  similar: (name, reach, limit) => ({
+    sql: `select d.name from (select ?::text as text) wanted, package_search_documents d
+      where d.name % wanted.text and ${isWithin[reach]} order by similarity(d.name, wanted.text) desc limit ?`,
+    parameters: [name, limit],
+  }),
+  hasTag: 'position(?::text in d.tags) > 0',
+}
+
+const tableOf = { name: 'package_search_brief', brief: 'package_search_brief', full: 'package_search_full' }
+
+/** Terms are letters, digits, marks and the signs of tags, so quoting them is enough in both query languages. */
+function sqliteMatch(selection: Selection, scope: Scope): string {
+  const { all, none } = tagTerms(selection)
+  const within = scope === 'full' ? '' : '{tags} : '
+  const quoted = (terms: string[]) => `(${terms.map((term) => `"${term}"`).join(' OR ')})`
+  const words = (selection.terms?.words ?? []).map(({ exact, prefixes }) => {
+    const alternatives = [...whole({ exact, prefixes }, scope).map((term) => `"${term}"`), ...prefixes.map((prefix) => `"${prefix}" *`)]
+    return `${columnsOf[scope]}(${alternatives.join(' OR ')})`
+  })
+  const positive = [...words, ...all.map((terms) => within + quoted(terms))].join(' AND ')
+  return none.length === 0 ? positive : `(${positive}) NOT ${within}${quoted(none)}`
+}
+
+const columnsOf: Record<Scope, string> = { name: '{words parts} : ', brief: '{words parts description topics} : ', full: '' }
+
+function postgresMatch(selection: Selection, scope: Scope): string {
+  const { all, none } = tagTerms(selection)
+  const quoted = (terms: string[]) => `(${terms.map((term) => `'${term}'`).join(' | ')})`
+  const words = selection.terms ? [postgresWords(selection, scope)] : []
+  return [...words, ...all.map(quoted), ...(none.length > 0 ? [`!${quoted(none)}`] : [])].join(' & ')
+}
+
+function postgresWords({ terms }: Selection, scope: Scope): string {
+  const labels = scope === 'name' ? 'AB' : ''
+  const alternatives = (word: QueryWord) => [
+    ...whole(word, scope).map((term) => lexeme(term, labels)),
+    ...word.prefixes.map((prefix) => lexeme(prefix, `*${labels}`)),
+  ]
+  return (terms?.words ?? []).map((word) => `(${alternatives(word).join(' | ')})`).join(' & ')
+}
+
+/** The tags as terms, with those that keep the audience from what is not for it. */
+function tagTerms({ reach, terms, all, none }: Selection): { all: string[][]; none: string[] } {
+  const required = [...all.map((tags) => tags.map(tagTerm)), ...reachTerms[reach].all.map((term) => [term])]
+  return {
+    all: terms || required.length > 0 ? required : [[everyTerm]],
+    none: [...none.map(tagTerm), ...reachTerms[reach].none],
+  }
+}
+
+const [isPublic, isUnlisted] = [tagTerm('is:public'), tagTerm('is:unlisted')]
+const reachTerms: Record<Reach, { all: string[]; none: string[] }> = {
+  everybody: { all: [isPublic], none: [isUnlisted] },
+  members: { all: [], none: [isUnlisted] },
+  unlisted: { all: [isUnlisted], none: [] },
 }
 
 /** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */
-const whole = (exact: string, prefixes: string[], scope: Scope) => (scope === 'full' && prefixes.length > 0 ? [] : [exact])
+const whole = ({ exact, prefixes }: QueryWord, scope: Scope) => (scope === 'full' && prefixes.length > 0 ? [] : [exact])
 
 const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)

@@ -1,11 +1,17 @@
 import { dialectOf } from './dialects.ts'
-import type { Source } from './listing.ts'
+import type { Database } from '../db/orm.ts'
+import { isIncomplete } from './rebuild.ts'
+import { everything } from './selection.ts'
 import { queryTerms } from './terms.ts'
 
-/** Resolves when the index is there and answers; throws the database's error when not. */
-export async function checkSearch({ reads, backend }: Source): Promise<void> {
+/** Whether the index that answers knows every package. Throws the database's error when it does not answer. */
+export async function checkSearch(database: Database): Promise<'ok' | 'initializing'> {
+  const { reads, backend } = database
   const dialect = dialectOf(backend)
-  const { words } = queryTerms('health check') ?? { words: [] }
-  await reads.all(`${dialect.matching.full} limit 1`, dialect.match(words, 'full'))
-  await reads.all(dialect.ranked, dialect.match(words, 'brief'), 1)
+  const selection = { ...everything(null), terms: queryTerms('health check') }
+  const matching = dialect.matching(selection, 'full')
+  await reads.all(`${matching.sql} limit 1`, ...matching.parameters)
+  const ranked = dialect.ranked(selection, 'brief', 1)
+  await reads.all(ranked.sql, ...ranked.parameters)
+  return isIncomplete(database) ? 'initializing' : 'ok'
 }

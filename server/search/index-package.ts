@@ -1,34 +1,39 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { everyTerm, type Tag, tagTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms } from './terms.ts'
 
-/** What search shows and finds of a package: the texts of its latest version. */
+/** What search shows and finds of a package: its tags, and the texts of its latest version. */
 export type SearchDocument = {
   packageId: string
   name: string
   description: string
   topics: readonly string[]
   readme: string | null
+  tags: readonly Tag[]
   createdAt: Date
   updatedAt: Date
 }
 
 /**
- * Puts a package into the index, or its new texts in place of the old ones, in the transaction of `em`. The package's own row must be
- * flushed before. The cost depends on the texts alone, not on how many packages there are.
+ * Puts a document into the index, or in place of the old one, in the transaction of `em`. The package's own row must be flushed before.
+ * The cost depends on the texts alone, not on how many packages there are.
  */
-export async function indexPackage(em: EntityManager, document: SearchDocument): Promise<void> {
-  const { packageId, name, description, topics, readme, createdAt, updatedAt } = document
+export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
+  const { packageId, name, description, topics, readme, tags, createdAt, updatedAt } = document
   const [row] = await em.execute<{ id: number | string }[]>(
-    `insert into package_search_documents (package_id, name, created_at, updated_at) values (?, ?, ?, ?)
-     on conflict (package_id) do update set updated_at = excluded.updated_at returning id`,
-    [packageId, name, createdAt.getTime(), updatedAt.getTime()],
+    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags) values (?, ?, ?, ?, ?, ?)
+     on conflict (package_id) do update set updated_at = excluded.updated_at, shown_to = excluded.shown_to, tags = excluded.tags returning id`,
+    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo(tags), ` ${tags.join(' ')} `],
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const terms = documentTerms(name, description, topics, readme ?? '')
-  await (em.getPlatform() instanceof BasePostgreSqlPlatform ? storeVectors(em, row.id, terms) : storeTexts(em, row.id, name, terms))
+  const tagTerms = [everyTerm, ...tags.map(tagTerm)]
+  await (em.getPlatform() instanceof BasePostgreSqlPlatform
+    ? storeVectors(em, row.id, terms, tagTerms)
+    : storeTexts(em, row.id, name, terms, tagTerms))
 }
 
-/** Tells the index that a package changed without its latest version doing so. */
+/** Tells the index that a package changed without its latest version or its tags doing so. */
 export async function touchIndex(em: EntityManager, packageId: string, updatedAt: Date): Promise<void> {
   await em.execute('update package_search_documents set updated_at = ? where package_id = ?', [updatedAt.getTime(), packageId])
 }
@@ -38,25 +43,25 @@ export async function removeFromIndex(em: EntityManager, packageId: string): Pro
   await em.execute('delete from package_search_documents where package_id = ?', [packageId])
 }
 
-async function storeTexts(
-  em: EntityManager,
-  id: number | string,
-  name: string,
-  { words, parts, description, topics, all }: DocumentTerms,
-): Promise<void> {
-  const brief = [words, parts, description, topics].map((terms) => terms.join(' '))
-  await em.execute('insert or replace into package_search_brief (rowid, words, parts, description, topics) values (?, ?, ?, ?, ?)', [
-    id,
-    ...brief,
-  ])
-  await em.execute('insert or replace into package_search_full (rowid, terms) values (?, ?)', [id, all.join(' ')])
+/** 0: nobody, 1: whoever signed in, 2: everybody (server/search/dialects.ts, `isWithin`). */
+const shownTo = (tags: readonly Tag[]) => (tags.includes('is:unlisted') ? 0 : tags.includes('is:public') ? 2 : 1)
+
+async function storeTexts(em: EntityManager, id: number | string, name: string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+  const { words, parts, description, topics, all } = terms
+  const brief = [words, parts, description, topics, tagTerms].map((list) => list.join(' '))
+  await em.execute(
+    'insert or replace into package_search_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)',
+    [id, ...brief],
+  )
+  await em.execute('insert or replace into package_search_full (rowid, terms) values (?, ?)', [id, [...all, ...tagTerms].join(' ')])
   await em.execute('insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [id, name])
 }
 
-async function storeVectors(em: EntityManager, id: number | string, terms: DocumentTerms): Promise<void> {
+async function storeVectors(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+  const tags = tagTerms.map(quoted).join(' ')
   for (const [table, vector] of [
-    ['package_search_brief', labelled(terms)],
-    ['package_search_full', terms.all.map(quoted).join(' ')],
+    ['package_search_brief', `${labelled(terms)} ${tags}`],
+    ['package_search_full', `${terms.all.map(quoted).join(' ')} ${tags}`],
   ]) {
     await em.execute(
       `insert into ${table} as stored (id, terms) values (?, ?::tsvector)

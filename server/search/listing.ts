@@ -1,7 +1,8 @@
 import type { Database } from '../db/orm.ts'
+import type { Parameter } from '../db/reads.ts'
 import { type Place, readPlace, writeCursor } from './cursor.ts'
-import { dialectOf } from './dialects.ts'
-import type { QueryTerms } from './terms.ts'
+import { dialectOf, isWithin, type Statement } from './dialects.ts'
+import type { Selection } from './selection.ts'
 
 /** Where packages are looked up. */
 export type Source = Pick<Database, 'reads' | 'backend'>
@@ -15,21 +16,19 @@ export type ListSort = keyof typeof orders
 export type Stretch = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
- * All packages, or those that match, sorted: newest first, or by name.
+ * What is selected, sorted: by a moment or a number, the latest and the largest first, or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
-export async function listPackages(
-  { reads, backend }: Source,
-  terms: QueryTerms | null,
-  sort: ListSort,
-  { limit, offset, after }: Stretch,
-): Promise<SearchMatch[]> {
+export async function listPackages(source: Source, selection: Selection, sort: ListSort, stretch: Stretch): Promise<SearchMatch[]> {
   const { column, direction, beyond } = orders[sort]
-  const place = after ? readPlace(after, sort === 'name' ? 'name' : 'moment') : []
-  const rows = await reads.all<{ id: string; name: string; key: string | number; document: string | number }>(
-    `select d.package_id as id, d.name, ${column} as key, d.id as document from ${documents(backend, terms)}
-     ${after ? `where (${column}, d.id) ${beyond} (?, ?)` : ''} order by ${column} ${direction}, d.id ${direction} limit ? offset ?`,
-    ...matched(backend, terms),
+  const { limit, offset, after } = stretch
+  const place = after ? readPlace(after, sort === 'name' ? 'name' : 'number') : []
+  const from = (await isCommon(source, selection)) ? walked(source, selection) : matched(source, selection)
+  const conditions = [...from.conditions, ...(after ? [`(${column}, d.id) ${beyond} (?, ?)`] : [])]
+  const rows = await source.reads.all<{ id: string; name: string; key: string | number; document: string | number }>(
+    `select d.package_id as id, d.name, ${column} as key, d.id as document from ${from.sql}
+     ${conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''} order by ${column} ${direction}, d.id ${direction} limit ? offset ?`,
+    ...from.parameters,
     ...place,
     limit,
     offset,
@@ -37,28 +36,61 @@ export async function listPackages(
   return rows.map(({ id, name, key, document }) => ({ id, name, score: 0, cursor: writeCursor(placeOf(sort, key, document)) }))
 }
 
-/** How many packages there are, or match. */
-export async function countPackages({ reads, backend }: Source, terms: QueryTerms | null): Promise<number> {
-  const source = terms ? `(${dialectOf(backend).matching[scopeOf(terms)]}) m` : 'package_search_documents'
-  const row = await reads.get<{ total: string | number }>(`select count(*) as total from ${source}`, ...matched(backend, terms))
+/** How many packages are selected. */
+export async function countPackages({ reads, backend }: Source, selection: Selection): Promise<number> {
+  const { sql, parameters } = isAll(selection)
+    ? { sql: `select d.id from package_search_documents d where ${isWithin[selection.reach]}`, parameters: [] }
+    : dialectOf(backend).matching(selection, scopeOf(selection))
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
   return Number(row?.total ?? 0)
+}
+
+/** Conditions on a document `d` beside the words: that it may be found, and its tags. */
+export function documentConditions(
+  { backend }: Source,
+  { reach, all, none }: Selection,
+): { conditions: string[]; parameters: Parameter[] } {
+  const { hasTag } = dialectOf(backend)
+  return {
+    conditions: [isWithin[reach], ...all.map((tags) => `(${tags.map(() => hasTag).join(' or ')})`), ...none.map(() => `not ${hasTag}`)],
+    parameters: [...all.flat(), ...none].map((tag) => ` ${tag} `),
+  }
+}
+
+/** What is selected, as a table of documents `d`. */
+export function matched({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
+  const { sql, parameters } = dialectOf(backend).matching(selection, scopeOf(selection))
+  return { sql: `(${sql}) m join package_search_documents d on d.id = m.id`, parameters, conditions: [] }
+}
+
+/** All documents in the order of an index, each asked whether it is wanted: for what many are. */
+export function walked(source: Source, selection: Selection): Statement & { conditions: string[] } {
+  return { sql: 'package_search_documents d', ...documentConditions(source, selection) }
 }
 
 const orders = {
   updated: { column: 'd.updated_at', direction: 'desc', beyond: '<' },
   created: { column: 'd.created_at', direction: 'desc', beyond: '<' },
+  downloads: { column: 'd.downloads', direction: 'desc', beyond: '<' },
+  likes: { column: 'd.likes', direction: 'desc', beyond: '<' },
   name: { column: 'd.name', direction: 'asc', beyond: '>' },
 } as const
 
-const scopeOf = (terms: QueryTerms) => (terms.namesOnly ? 'name' : 'full')
+const scopeOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')
 
-function documents(backend: Source['backend'], terms: QueryTerms | null): string {
-  const all = 'package_search_documents d'
-  return terms ? `(${dialectOf(backend).matching[scopeOf(terms)]}) m join ${all} on d.id = m.id` : all
+const isAll = ({ terms, all, none }: Selection) => !terms && all.length === 0 && none.length === 0
+
+/** From so many matches on, walking a sorted list until a page is full costs less than sorting them. */
+const many = 2000
+
+/** Whether tags alone are wanted, and many packages have them. */
+export async function isCommon({ reads, backend }: Source, selection: Selection): Promise<boolean> {
+  if (selection.terms) return false
+  if (isAll(selection)) return true
+  const { sql, parameters } = dialectOf(backend).matching(selection, 'full')
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql} limit ${many}) m`, ...parameters)
+  return Number(row?.total) >= many
 }
-
-const matched = (backend: Source['backend'], terms: QueryTerms | null) =>
-  terms ? [dialectOf(backend).match(terms.words, scopeOf(terms))] : []
 
 /** PostgreSQL hands large integers over as texts. */
 const placeOf = (sort: ListSort, key: string | number, document: string | number): Place => [

@@ -12,6 +12,8 @@ export const PackageSort = builder.enumType('PackageSort', {
     RELEVANCE: { value: 'relevance', description: 'The best match first.' },
     UPDATED: { value: 'updated', description: 'What changed last first.' },
     CREATED: { value: 'created', description: 'The newest package first.' },
+    DOWNLOADS: { value: 'downloads', description: 'What was downloaded most in the last thirty days first.' },
+    LIKES: { value: 'likes', description: 'What most people like first.' },
     NAME: { value: 'name', description: 'By name.' },
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
@@ -23,10 +25,11 @@ builder.queryField('searchPackages', (t) =>
   t.withAuth({ scope: 'read' }).connection(
     {
       type: PackageRef,
-      description: 'Packages whose name, description, topics or readme fit; all packages for a blank query.',
+      description:
+        'Packages whose name, description, topics or readme fit; all packages for a blank query. `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `-` before them excludes.',
       args: {
         query: t.arg.string({ description: 'What to look for, as typed.', validate: searchText }),
-        sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a blank query.' }),
+        sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a query without words.' }),
         offset: t.arg.int({
           description: 'Skip this many, for page numbers; cursors are cheaper.',
           validate: z.int().min(0, 'must not be negative').nullish(),
@@ -70,14 +73,18 @@ builder.queryField('completePackageNames', (t) =>
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
-    resolve: (_root, { prefix, first }, { database }) => completeNames(database.reads, prefix.toLowerCase(), first),
+    resolve: (_root, { prefix, first }, { database, viewer }) => completeNames(database, viewer, prefix.toLowerCase(), first),
   }),
 )
 
-type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit'>
+type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit' | 'audience'>
 
-async function findPage({ database, em }: Context, { first, last, before, ...request }: SearchArguments) {
-  const { matches, hasNextPage, ...counts } = await searchPackages(database, { ...request, limit: pageSizeOf({ first, last, before }) })
+async function findPage({ database, em, viewer }: Context, { first, last, before, ...request }: SearchArguments) {
+  const { matches, hasNextPage, ...counts } = await searchPackages(database, {
+    ...request,
+    audience: viewer,
+    limit: pageSizeOf({ first, last, before }),
+  })
   const packages = new Map((await em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
   // A package that was deleted between the two reads is left out.
   const edges = matches.flatMap(({ id, cursor, score }) => {

@@ -1,15 +1,16 @@
-import type { Reads } from '../db/reads.ts'
 import { countPackages, listPackages, type ListSort, type SearchMatch, type Source } from './listing.ts'
 import { afterPrefix, namesBetween, rankPackages } from './ranking.ts'
+import { type Audience, everything, selectionOf } from './selection.ts'
 import { suggestNames } from './suggest.ts'
-import { queryTerms } from './terms.ts'
 
 export type SearchSort = 'relevance' | ListSort
 
 export type SearchRequest = {
+  /** Who is asking. */
+  audience: Audience
   /** As typed. Blank: all packages. */
   query?: string | null | undefined
-  /** Default: relevance; for a blank query, what was updated last. */
+  /** Default: relevance; without words to look for, what was updated last. */
   sort?: SearchSort | null | undefined
   limit: number
   offset?: number | null | undefined
@@ -26,29 +27,30 @@ export type SearchPage = {
 }
 
 /**
- * Finds packages with at most four reads, whatever there is, and one more when they are counted.
+ * Finds packages with a bounded number of reads, whatever there is, and one more when they are counted.
  * @throws ApiError InvalidInput for a cursor of another search.
  */
-export async function searchPackages(source: Source, { query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
-  const terms = queryTerms(query ?? '')
-  if (!terms && query?.trim()) return nothing
+export async function searchPackages(source: Source, { audience, query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
+  const selection = await selectionOf(source, query ?? '', audience)
+  if (!selection) return nothing
+  const { terms, reach } = selection
   const stretch = { limit: limit + 1, offset: offset ?? 0, after }
   const matches =
     terms && (sort ?? 'relevance') === 'relevance'
-      ? await rankPackages(source, terms, stretch)
-      : await listPackages(source, terms, sort && sort !== 'relevance' ? sort : 'updated', stretch)
+      ? await rankPackages(source, { ...selection, terms }, stretch)
+      : await listPackages(source, selection, sort && sort !== 'relevance' ? sort : 'updated', stretch)
   return {
     matches: matches.slice(0, limit),
     hasNextPage: matches.length > limit,
-    totalCount: () => countPackages(source, terms),
-    didYouMean: async () => (terms && matches.length === 0 ? suggestNames(source, terms.name) : []),
+    totalCount: () => countPackages(source, selection),
+    didYouMean: async () => (terms && matches.length === 0 ? suggestNames(source, terms.name, reach) : []),
   }
 }
 
-/** The first names that begin with `prefix`, in order. */
-export async function completeNames(reads: Reads, prefix: string, limit: number): Promise<string[]> {
+/** The first names that begin with `prefix`, in order, of what the audience may find. */
+export async function completeNames(source: Source, audience: Audience, prefix: string, limit: number): Promise<string[]> {
   if (!/^\w+$/.test(prefix)) return []
-  const rows = await reads.all<{ name: string }>(namesBetween, prefix, afterPrefix(prefix), limit)
+  const rows = await namesBetween(source, everything(audience), prefix, afterPrefix(prefix), limit)
   return rows.map(({ name }) => name)
 }
 

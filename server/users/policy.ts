@@ -43,4 +43,4 @@ const nothing: ReadonlySet<Scope> = new Set()
 const upTo: readonly ReadonlySet<Scope>[] = [nothing, ...scopes.map((_, index) => new Set(scopes.slice(0, index + 1)))]
 
 /** Whether the person administers the server. */
-export const isServerAdmin = (viewer: Viewer): boolean => viewer.role === 'admin' || viewer.role === 'owner'
+export const isServerAdmin = (viewer: Pick<Viewer, 'role'>): boolean => viewer.role === 'admin' || viewer.role === 'owner'

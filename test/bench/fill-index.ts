@@ -1,6 +1,6 @@
 import { newId } from '../../server/db/base.ts'
 import type { Database } from '../../server/db/orm.ts'
-import { indexPackage } from '../../server/search/index-package.ts'
+import { storeDocument } from '../../server/search/index-package.ts'
 import { type GeneratedPackage, generatePackages } from './generate-packages.ts'
 
 /** Stores generated packages and indexes them. Gives each one's indexing time, in milliseconds. */
@@ -29,7 +29,7 @@ async function store(database: Database, batch: GeneratedPackage[], times: numbe
         '1.0.0',
       ])
       const started = performance.now()
-      await indexPackage(em, { packageId, ...pkg })
+      await storeDocument(em, { packageId, ...pkg })
       times.push(performance.now() - started)
     }
   })

@@ -1,3 +1,4 @@
+import { type Tag, tagsOf } from '../../server/search/tags.ts'
 import { common, endings, pieces, starts, subjects, things, verbs } from './vocabulary.ts'
 
 /** A package as search knows it, without an identifier. */
@@ -6,6 +7,7 @@ export type GeneratedPackage = {
   description: string
   topics: string[]
   readme: string
+  tags: Tag[]
   createdAt: Date
   updatedAt: Date
 }
@@ -21,12 +23,14 @@ export function* generatePackages(count: number, seed = 1): Generator<GeneratedP
   for (let index = 0; index < count; index++) {
     const subject = often(subjects, random)
     const thing = often(things, random)
+    const topics = [subject, thing, often(subjects, random)].slice(0, Math.floor(random() * 4))
     const createdAt = start + Math.floor((index / count) * 5 * 365 * 86_400_000)
     yield {
       name: uniqueName(subject, thing, random, taken),
       description: describe(subject, thing, random),
-      topics: [subject, thing, often(subjects, random)].slice(0, Math.floor(random() * 4)),
+      topics,
       readme: readme(subject, thing, random),
+      tags: tagsFor(topics, index),
       createdAt: new Date(createdAt),
       updatedAt: new Date(createdAt + Math.floor(random() * 200 * 86_400_000)),
     }
@@ -91,3 +95,22 @@ function word(random: Random): string {
 
 /** One of some 100,000 invented words. */
 const rareWord = (random: Random) => Array.from({ length: 2 + Math.floor(random() * 2) }, () => any(pieces, random)).join('')
+
+/** Tags by turns, so that texts stay what they are: half need Flutter, one in fifty belongs to the first publisher, few are discontinued. */
+function tagsFor(topics: string[], index: number): Tag[] {
+  const needsFlutter = index % 2 === 0
+  return tagsOf({
+    publisher: index % 3 === 0 ? `publisher-${Math.floor((index / 3) % 17)}` : null,
+    uploaderIds: [`person${index % 500}`],
+    topics,
+    license: ['BSD-3-Clause', 'MIT', 'MIT', 'Apache-2.0', 'unknown'][index % 5] ?? null,
+    dependencies: ['path', 'meta', 'collection', ...subjects.slice(index % 40, (index % 40) + 3)],
+    needsFlutter,
+    platforms: needsFlutter ? ['android', 'ios', 'web', 'linux', 'macos', 'windows'].slice(0, 1 + (index % 6)) : [],
+    isPlugin: index % 10 === 0,
+    isPublic: index % 4 === 0,
+    isUnlisted: false,
+    isDiscontinued: index % 40 === 7,
+    hasRetracted: index % 100 === 9,
+  })
+}

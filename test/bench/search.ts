@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Database, openDatabase } from '../../server/db/orm.ts'
 import { newId } from '../../server/db/base.ts'
-import { indexPackage } from '../../server/search/index-package.ts'
+import { storeDocument } from '../../server/search/index-package.ts'
 import { searchPackages } from '../../server/search/service.ts'
 import { startPostgres } from '../support/postgres-server.ts'
 import { fillIndex } from './fill-index.ts'
@@ -23,6 +23,8 @@ const queries: Record<string, string[]> = {
   typo: ['bluetoth', 'flutter_widgte', 'carosel', 'sqlte_client', 'pyament'],
   'all, newest': [''],
 }
+
+const somebody = { id: newId(), role: 'member' } as const
 
 const directory = mkdtempSync(join(tmpdir(), 'snug-search-'))
 const server = backend === 'postgres' ? await startPostgres() : undefined
@@ -45,7 +47,7 @@ async function measure(kind: string, list: string[]) {
   for (let round = 0; round < 15; round++) {
     for (const query of list) {
       let started = performance.now()
-      const { totalCount, didYouMean } = await searchPackages(database, { query, limit: 50 })
+      const { totalCount, didYouMean } = await searchPackages(database, { query, limit: 50, audience: somebody })
       pages?.push(performance.now() - started)
       started = performance.now()
       found += await totalCount()
@@ -78,7 +80,7 @@ async function publishing(database: Database) {
           await em.execute(sql, [packageId, moment, `published_${index}`, moment])
         }
         const started = performance.now()
-        await indexPackage(em, { ...pkg, packageId, name: `published_${index}` })
+        await storeDocument(em, { ...pkg, packageId, name: `published_${index}` })
         times.push(performance.now() - started)
       })
     }

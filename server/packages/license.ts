@@ -1,0 +1,72 @@
+/**
+ * The SPDX identifier of a license text, for the licenses that nearly all packages have; `unknown` for any other text, and for none.
+ * Recognized by phrases that the license cannot do without, so that names, years and line breaks do not matter.
+ */
+export function licenseOf(text: string | null): string {
+  if (text === null) return 'unknown'
+  const words = plain(text)
+  const stated = /\bspdx license identifier ([a-z0-9.\- ]+)/.exec(words)?.[1]
+  const found = licenses.find(({ id, phrases, without = [] }) => {
+    if (stated && plain(id) === stated.trim()) return true
+    return phrases.every((phrase) => words.includes(phrase)) && !without.some((phrase) => words.includes(phrase))
+  })
+  return found?.id ?? 'unknown'
+}
+
+type License = { id: string; phrases: string[]; without?: string[] }
+
+/** Letters and digits with single blanks between them. */
+const plain = (text: string) =>
+  text
+    .slice(0, 262_144)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9.]+/g, ' ')
+    .replaceAll(/\.(?=\s|$)/g, '')
+    .trim()
+
+const redistribution = 'redistribution and use in source and binary forms with or without modification are permitted'
+const noPromotion = 'endorse or promote products derived from this software'
+const gnu = (title: string, version: string) => `${title} version ${version}`
+
+// The first that fits counts: a license that quotes another comes before it.
+const licenses: License[] = [
+  { id: 'AGPL-3.0', phrases: [gnu('gnu affero general public license', '3')] },
+  { id: 'LGPL-3.0', phrases: [gnu('gnu lesser general public license', '3')] },
+  { id: 'LGPL-2.1', phrases: [gnu('gnu lesser general public license', '2.1')] },
+  { id: 'LGPL-2.0', phrases: [gnu('gnu library general public license', '2')] },
+  { id: 'GPL-3.0', phrases: [gnu('gnu general public license', '3')] },
+  { id: 'GPL-2.0', phrases: [gnu('gnu general public license', '2')] },
+  { id: 'MPL-2.0', phrases: ['mozilla public license', '2.0', 'covered software'] },
+  { id: 'Apache-2.0', phrases: ['apache license', 'version 2.0', 'www.apache.org licenses'] },
+  { id: 'BSD-3-Clause', phrases: [redistribution, noPromotion], without: ['all advertising materials'] },
+  {
+    id: 'BSD-2-Clause',
+    phrases: [redistribution, 'binary form must reproduce the above'],
+    without: ['all advertising materials', noPromotion],
+  },
+  {
+    id: 'MIT',
+    phrases: [
+      'permission is hereby granted free of charge to any person',
+      'the above copyright notice and this permission notice shall be included',
+    ],
+    without: ['shall be used for good'],
+  },
+  {
+    id: '0BSD',
+    phrases: ['permission to use copy modify and or distribute this software for any purpose with or without fee is hereby granted'],
+    without: ['copyright notice and this permission notice'],
+  },
+  {
+    id: 'ISC',
+    phrases: [
+      'distribute this software for any purpose with or without fee is hereby granted',
+      'copyright notice and this permission notice appear in all copies',
+    ],
+  },
+  { id: 'Unlicense', phrases: ['this is free and unencumbered software released into the public domain'] },
+  {
+    id: 'Zlib',
+    phrases: ['this software is provided as is without any express or implied warranty', 'altered source versions must be plainly marked'],
+  },
+]

@@ -1,0 +1,210 @@
+import { expect, it } from 'vitest'
+import { changePackage } from '../server/packages/change.ts'
+import { Package } from '../server/packages/entity.ts'
+import { Publisher, PublisherMember } from '../server/publishers/entity.ts'
+import { checkSearch } from '../server/search/health.ts'
+import { completeIndex } from '../server/search/rebuild.ts'
+import { refreshIndex } from '../server/search/refresh-index.ts'
+import { searchPackages } from '../server/search/service.ts'
+import { User } from '../server/users/entity.ts'
+import type { Actor } from './actor.ts'
+import { type TestApp, testApp } from './app.ts'
+import { publish } from './support/publish.ts'
+
+const mit =
+  'MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy of this software ("Software"), to deal in it.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
+
+/** Three packages: a Dart one, one for Flutter, and a plugin. */
+async function stocked(app: TestApp) {
+  const alice = await app.member()
+  await publish(alice, {
+    name: 'plain',
+    version: '1.0.0',
+    pubspec: 'topics: [state-management]\ndependencies:\n  http: ^1.0.0\n',
+    files: { LICENSE: mit },
+  })
+  await publish(alice, {
+    name: 'fancy',
+    version: '1.0.0',
+    pubspec: 'dependencies:\n  flutter:\n    sdk: flutter\nplatforms:\n  web:\n  linux:\n',
+  })
+  await publish(alice, {
+    name: 'camera',
+    version: '1.0.0',
+    pubspec:
+      'dependencies:\n  flutter:\n    sdk: flutter\nflutter:\n  plugin:\n    platforms:\n      android:\n        package: a.b\n        pluginClass: C\n      ios:\n        pluginClass: C\n',
+  })
+  return alice
+}
+
+async function find(actor: Actor, q: string): Promise<string[]> {
+  const { status, body } = await actor.get(`/api/search?q=${encodeURIComponent(q)}&sort=name`)
+  expect({ q, status }).toEqual({ q, status: 200 })
+  return (body.packages as { package: string }[]).map((found) => found.package)
+}
+
+/** Changes a package's row as a feature does. */
+async function change(
+  app: TestApp,
+  name: string,
+  changes: Partial<Pick<Package, 'isUnlisted' | 'visibility' | 'isDiscontinued'>> & { publisher?: string },
+) {
+  await app.services.database.fork().transactional(async (em) => {
+    const pkg = await em.findOneOrFail(Package, { name })
+    const { publisher, ...rest } = changes
+    em.assign(pkg, { ...rest, ...(publisher && { publisher: em.getReference(Publisher, publisher) }) })
+    await em.flush()
+    await refreshIndex(em, pkg.id)
+  })
+}
+
+async function makePublisher(app: TestApp, id: string, admin: Actor) {
+  const em = app.services.database.fork()
+  const publisher = em.create(Publisher, { id, displayName: id })
+  em.create(PublisherMember, { publisher, user: em.getReference(User, admin.id), role: 'admin' })
+  await em.flush()
+}
+
+it('filters by what a pubspec says', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  for (const [query, expected] of Object.entries({
+    'sdk:dart': ['plain'],
+    'sdk:flutter': ['camera', 'fancy', 'plain'],
+    'platform:web': ['fancy'],
+    'platform:android': ['camera'],
+    'platform:android platform:web': [],
+    'topic:state-management': ['plain'],
+    'topic:"state management"': ['plain'],
+    'license:mit': ['plain'],
+    'license:MIT license:unknown': ['camera', 'fancy', 'plain'],
+    'dependency:http': ['plain'],
+    'dependency:flutter': ['camera', 'fancy'],
+    'is:flutter': ['camera', 'fancy'],
+    'is:plugin': ['camera'],
+    'is:flutter -is:plugin': ['fancy'],
+    '-is:plugin': ['fancy', 'plain'],
+    'IS:Plugin Camera': ['camera'],
+    'is:plugin fancy': [],
+    'is:public': [],
+    'is:private': ['camera', 'fancy', 'plain'],
+    'uploader:me': ['camera', 'fancy', 'plain'],
+    [`uploader:${alice.email.toUpperCase()} fancy`]: ['fancy'],
+    'uploader:nobody@example.com': [],
+    '-uploader:nobody@example.com is:plugin': ['camera'],
+  }))
+    expect({ query, found: await find(alice, query) }).toEqual({ query, found: expected })
+})
+
+it('takes an unknown prefix, an unknown flag and an open quote for text', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'colour_wheel', version: '1.0.0', files: { 'README.md': 'colour:red is:nice topic' } })
+  for (const query of ['colour:red', 'is:nice', 'topic: "colour', 'x:'])
+    expect({ query, found: await find(alice, query) }).toEqual({ query, found: query === 'x:' ? [] : ['colour_wheel'] })
+  const hostile = [
+    'topic:"',
+    "publisher:'",
+    'topic:a"b',
+    'license:") OR 1=1 --',
+    'sdk:§',
+    'is:',
+    '-',
+    '-topic:',
+    'topic:%',
+    'topic:\\',
+    "topic:' | '!",
+    'dependency:"a\u0000b"',
+    'platform:🦄',
+    `topic:${'x'.repeat(500)}`,
+    'topic:a '.repeat(60),
+  ]
+  for (const query of hostile) await find(alice, query)
+})
+
+it('follows retraction, options and publisher through one door', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  await makePublisher(app, 'acme.dev', alice)
+  await change(app, 'plain', { publisher: 'acme.dev', isDiscontinued: true })
+  expect(await find(alice, 'publisher:acme.dev')).toEqual(['plain'])
+  expect(await find(alice, 'publisher:acme publisher:acme.dev')).toEqual(['plain'])
+  expect(await find(alice, 'is:discontinued')).toEqual(['plain'])
+  const { database } = app.services
+  const pkg = await database.fork().findOneOrFail(Package, { name: 'fancy' })
+  await database.fork().transactional(async (em) => {
+    await em.execute('update package_versions set retracted_at = created_at where package_id = ?', [pkg.id])
+    await refreshIndex(em, pkg.id)
+  })
+  expect(await find(alice, 'is:retracted')).toEqual(['fancy'])
+  const context = { ...app.services, em: database.fork(), viewer: { ...alice.user, role: 'member' } }
+  await changePackage(context as unknown as Parameters<typeof changePackage>[0], 'camera', async (_em, changed) => {
+    changed.isDiscontinued = true
+  })
+  expect(await find(alice, 'is:discontinued')).toEqual(['camera', 'plain'])
+})
+
+it('shows unlisted packages to nobody, but to those who administer them when they ask', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const [bob, carol, admin] = [await app.member(), await app.member(), await app.admin()]
+  await makePublisher(app, 'acme.dev', carol)
+  await change(app, 'plain', { isUnlisted: true })
+  await change(app, 'fancy', { isUnlisted: true, publisher: 'acme.dev' })
+  for (const actor of [alice, bob, carol, admin]) {
+    expect(await find(actor, '')).toEqual(['camera'])
+    for (const query of ['plain', 'pl', 'license:mit', 'dependency:http', 'sdk:dart']) expect(await find(actor, query)).toEqual([])
+    expect((await actor.graphql('{ completePackageNames(prefix: "p", first: 9) }')).body.data.completePackageNames).toEqual([])
+    const slip = await actor.graphql('{ searchPackages(query: "plaim", first: 1) { totalCount didYouMean } }')
+    expect(slip.body.data.searchPackages).toEqual({ totalCount: 0, didYouMean: [] })
+  }
+  expect(await find(alice, 'is:unlisted')).toEqual(['fancy', 'plain'])
+  expect(await find(alice, 'is:unlisted pl')).toEqual(['plain'])
+  expect(await find(bob, 'is:unlisted')).toEqual([])
+  expect(await find(carol, 'is:unlisted')).toEqual(['fancy'])
+  expect(await find(admin, 'is:unlisted -dependency:http')).toEqual(['fancy'])
+})
+
+it('lets nobody who did not sign in find what is not public and listed (decisions §6)', async () => {
+  await using app = await testApp()
+  await stocked(app)
+  await change(app, 'camera', { visibility: 'public' })
+  await change(app, 'fancy', { visibility: 'public', isUnlisted: true })
+  const { database } = app.services
+  for (const query of [
+    '',
+    'camera',
+    'ca',
+    'is:public',
+    '-is:plugin',
+    'sdk:flutter',
+    'is:unlisted',
+    'uploader:me',
+    'fancy',
+    'plain',
+    'license:unknown',
+  ]) {
+    for (const sort of ['relevance', 'name', 'downloads', 'likes', 'created', 'updated'] as const) {
+      const page = await searchPackages(database, { audience: null, query, sort, limit: 9 })
+      const found = page.matches.map(({ name }) => name)
+      expect({ query, found: found.filter((name) => name !== 'camera') }).toEqual({ query, found: [] })
+      expect({ query, total: await page.totalCount() }).toEqual({ query, total: found.length })
+      expect((await page.didYouMean()).filter((name) => name !== 'camera')).toEqual([])
+    }
+  }
+})
+
+it('fills an index that is empty, and says so meanwhile', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const { database } = app.services
+  await database.fork().execute('delete from package_search_documents')
+  await database.fork().execute('update package_versions set license = null')
+  expect(await find(alice, '')).toEqual([])
+  const filling = completeIndex(app.services)
+  expect(await checkSearch(database)).toBe('initializing')
+  await filling
+  expect(await checkSearch(database)).toBe('ok')
+  expect(await find(alice, 'license:mit')).toEqual(['plain'])
+  expect(await find(alice, '')).toEqual(['camera', 'fancy', 'plain'])
+})
