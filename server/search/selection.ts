@@ -31,7 +31,7 @@ export async function selectionOf(source: Source, query: string, audience: Audie
   const alternatives = new Map<Filter, Tag[]>()
   for (const wanted of filters) {
     const tag = await tagOf(source, wanted, audience)
-    if (wanted.negated) tag && none.push(tag)
+    if (wanted.negated) none.push(...(tag ? [tag] : []))
     else if (!tag) return null
     else if (!exclusive.has(wanted.filter)) all.push([tag])
     else alternatives.set(wanted.filter, [...(alternatives.get(wanted.filter) ?? []), tag])

@@ -42,9 +42,6 @@ export function tagsOf(facts: Facts): Tag[] {
   return [...new Set(tags.map((tag) => tag.toLowerCase().replaceAll(/\s/g, '-') as Tag))]
 }
 
-/** The tags that are nobody's secret: who uploads is told elsewhere, to whom it may be, and dependencies have a list of their own. */
-export const isShown = (tag: string): boolean => !/^(?:uploader|dependency):/.test(tag)
-
 /**
  * A tag as a term of the index: one word for either database, which no text has, since signs are no part of words. What tags are made of
  * keeps apart.
