@@ -3,9 +3,10 @@ import { changePackage } from '../server/packages/change.ts'
 import { Package } from '../server/packages/entity.ts'
 import { Publisher, PublisherMember } from '../server/publishers/entity.ts'
 import { checkSearch } from '../server/search/health.ts'
-import { completeIndex } from '../server/search/rebuild.ts'
+import { completeIndex, storedForm } from '../server/search/rebuild.ts'
 import { refreshIndex } from '../server/search/refresh-index.ts'
 import { searchPackages } from '../server/search/service.ts'
+import { writeSetting } from '../server/settings/service.ts'
 import { User } from '../server/users/entity.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
@@ -207,4 +208,17 @@ it('fills an index that is empty, and says so meanwhile', async () => {
   expect(await checkSearch(database)).toBe('ok')
   expect(await find(alice, 'license:mit')).toEqual(['plain'])
   expect(await find(alice, '')).toEqual(['camera', 'fancy', 'plain'])
+})
+
+it('indexes everything anew when terms are made otherwise than before', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const { database } = app.services
+  await database.fork().execute("update package_search_documents set name = 'other_' || name")
+  await completeIndex(app.services)
+  expect(await find(alice, 'is:plugin')).toEqual(['camera'])
+  expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual([])
+  await database.fork().transactional((em) => writeSetting(em, storedForm, 0))
+  await completeIndex(app.services)
+  expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual(['camera'])
 })

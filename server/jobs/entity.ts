@@ -2,7 +2,6 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
-export type JobState = (typeof jobStates)[number]
 
 /**
  * A piece of work that outlives its request. Whoever claims it holds a lease; when that runs out, because a process died, the next one

@@ -1,13 +1,20 @@
+import { z } from 'zod'
 import type { Services } from '../services.ts'
+import { readSetting, type Setting, writeSetting } from '../settings/service.ts'
 import { refreshIndex } from './refresh-index.ts'
 
 type Rebuilder = Pick<Services, 'database' | 'log'>
+
+/** Grows when terms or tags are made otherwise than before: then every package is indexed anew. */
+const form = 1
+export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** Indexes the packages that the index does not know: all of them after its form has changed, else none. Searches work meanwhile. */
 export async function completeIndex({ database, log }: Rebuilder): Promise<void> {
   let done = 0
   under.add(database)
   try {
+    await forgetOtherForm(database)
     for (let ids = await missing(database); ids.length > 0; ids = await missing(database)) {
       await database.fork().transactional(async (em) => {
         for (const id of ids) await refreshIndex(em, id)
@@ -24,6 +31,15 @@ export async function completeIndex({ database, log }: Rebuilder): Promise<void>
 export const isIncomplete = (database: Services['database']): boolean => under.has(database)
 
 const under = new WeakSet<Services['database']>()
+
+/** Empties an index that an older program has filled. */
+async function forgetOtherForm(database: Services['database']): Promise<void> {
+  if ((await readSetting(database.reads, storedForm)) === form) return
+  await database.fork().transactional(async (em) => {
+    await em.execute('delete from package_search_documents')
+    await writeSetting(em, storedForm, form)
+  })
+}
 
 /** In one order, so that instances that start together do not wait for each other in a circle. */
 async function missing({ reads }: Services['database']): Promise<string[]> {

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { toDate } from '../db/reads.ts'
+import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/license.ts'
 import { readPubspec } from '../packages/pubspec-view.ts'
 import { removeFromIndex, storeDocument } from './index-package.ts'
@@ -46,7 +47,7 @@ type PackageRow = {
   created_at: number | string
   updated_at: number | string
   publisher_id: string | null
-  visibility: string
+  visibility: Visibility
   is_unlisted: boolean | number
   is_discontinued: boolean | number
   version_id: string
