@@ -70,7 +70,7 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
     const type = typeFromAST(schema, node.type as never)
     const named = type && getNamedType(type)
     if (name === 'input' && isInputObjectType(named))
-      requestBody = bodyOf(named, [...inPath, ...Object.keys(route.given ?? {})], route.names)
+      requestBody = bodyOf(named, [...inPath.map((name) => route.names?.[name] ?? name), ...Object.keys(route.given ?? {})], route.names)
     else if (name === 'offset')
       parameters.push({ name: 'page', in: 'query', required: false, description: 'Page, from 1.', schema: { type: 'integer', minimum: 1 } })
     else if (!inPath.includes(name) && named && !(name === 'after' && route.whole))
@@ -122,9 +122,9 @@ function describeBinary(route: BinaryRoute): Json {
 
 function bodyOf(type: GraphQLInputObjectType, settled: string[], renamed: Route['names'] = {}): Json | undefined {
   const schema = inputSchema(type) as { properties: Json; required?: string[] }
+  const onRest = (name: string) => Object.keys(renamed).find((theirs) => renamed[theirs] === name) ?? name
   const names = Object.keys(schema.properties).filter((name) => !settled.includes(name))
   if (names.length === 0) return undefined
-  const onRest = (name: string) => Object.keys(renamed).find((theirs) => renamed[theirs] === name) ?? name
   const required = schema.required?.filter((name) => names.includes(name)).map(onRest) ?? []
   const properties = Object.fromEntries(names.map((name) => [onRest(name), schema.properties[name]]))
   return {

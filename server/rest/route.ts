@@ -27,7 +27,7 @@ export type RouteOptions = {
   answer?: Answer
   /** Path parameters or body fields that hold a plain id, and the type whose global id the operation wants. */
   ids?: Record<string, string>
-  /** Body fields that REST calls otherwise than the input type does: REST's name, and the type's. */
+  /** Body fields and path parameters that REST calls otherwise than the input type does: REST's name, and the type's. */
   names?: Record<string, string>
   /** Input fields that the endpoint itself settles, whatever the body says. */
   given?: Data

@@ -71,16 +71,19 @@ function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<
 function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<string, string>, route: Route): unknown {
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
     throw invalidInput('The body must be a JSON object.')
-  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names)), ...path, ...route.given }
+  const inPath = renamed(path, route.names)
+  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names)), ...inPath, ...route.given }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
-    if (!(name in path) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
+    if (!(name in inPath) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
   }
   return Object.fromEntries(Object.entries(fields).filter(([name]) => name in type.getFields()))
 }
 
-function renamed(body: Values, names: Route['names']): Values {
-  if (!names) return body
-  return Object.fromEntries(Object.entries(names).flatMap(([theirs, ours]) => (Object.hasOwn(body, theirs) ? [[ours, body[theirs]]] : [])))
+/** With the type's names. Where REST has a name of its own, it does not know the type's. */
+function renamed<Value>(values: Record<string, Value>, names: Route['names'] = {}): Record<string, Value> {
+  const hidden = new Set(Object.values(names))
+  const known = Object.entries(values).filter(([name]) => Object.hasOwn(names, name) || !hidden.has(name))
+  return Object.fromEntries(known.map(([name, value]) => [names[name] ?? name, value]))
 }
 
 function knownFields(type: GraphQLInputObjectType, value: Values): Values {

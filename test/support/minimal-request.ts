@@ -25,6 +25,7 @@ export function pathFor(path: string): string {
     .replace(':pkg', 'nothing')
     .replace(':file', 'nothing-1.0.0.tar.gz')
     .replace(':version', '1.0.0')
+    .replace(':email', 'stranger@example.com')
     .replace(':token', 'nothing')
     .replace(/newUploadFinish$|upload$/, `$&?upload_id=${nobody}`)
 }
@@ -42,8 +43,8 @@ export function bodyFor(schema: GraphQLSchema, route: Route | BinaryRoute): unkn
 }
 
 /** The input fields that are not the body's: those of the path, and those that the endpoint settles. */
-export const settledFields = ({ path, given = {} }: Route): string[] => [
-  ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name),
+export const settledFields = ({ path, names = {}, given = {} }: Route): string[] => [
+  ...[...path.matchAll(/:(\w+)/g)].map(([, name = '']) => names[name] ?? name),
   ...Object.keys(given),
 ]
 
