@@ -46,7 +46,12 @@ export const archiveUrl = (serverUrl: string, name: string, version: string): st
   `${serverUrl}/api/archives/${name}-${version}.tar.gz`
 
 type EntryRow = { version: string; retracted_at: number | Date | null; archive_sha256: string; pubspec: string; created_at: number | Date }
-type ListingRow = EntryRow & { revision: number; latest_version: string }
+type ListingRow = EntryRow & {
+  revision: number
+  latest_version: string
+  is_discontinued: boolean | number
+  replaced_by: string | null
+}
 
 const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
 const entryColumns = 'v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
@@ -54,15 +59,21 @@ const entryColumns = 'v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.
 /** Revision, pointer and versions come from one statement, so they fit each other. */
 async function buildListing({ database }: Reader, packageId: string, name: string, serverUrl: string): Promise<Listing | null> {
   const rows = await database.reads.all<ListingRow>(
-    `select ${entryColumns}, p.revision, p.latest_version from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
+    `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.replaced_by from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
     packageId,
   )
   const entries = rows.map((row) => entryOf(row, name, serverUrl))
   const latest = entries[rows.findIndex((row) => row.version === row.latest_version)]
   if (!rows[0] || latest === undefined) return null
-  const text = `{"name":${JSON.stringify(name)},"latest":${latest},"versions":[${entries.join(',')}]}`
+  const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}"latest":${latest},"versions":[${entries.join(',')}]}`
   const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
   return { revision: rows[0].revision, etag, gzipped: await compress(text) }
+}
+
+/** Members of the listing that are there only when they apply (pub's protocol, "Listing"). */
+function optionsOf({ is_discontinued, replaced_by }: ListingRow): string {
+  if (!is_discontinued) return ''
+  return `"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
 }
 
 /** The pubspec is JSON text already. Optional members are left out, never null: one wrong type breaks the listing for the client. */

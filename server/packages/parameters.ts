@@ -1,6 +1,13 @@
 import type { FastifyRequest } from 'fastify'
+import { z } from 'zod'
 import { invalidInput, notFound } from '../errors.ts'
 import { parseVersion } from './version.ts'
+
+const nameForm = /^[a-z][a-z0-9_]{0,63}$/
+const nameRule = 'has 1 to 64 lowercase letters, digits and underscores and starts with a letter.'
+
+/** The name of a package that may be there (interface §8). */
+export const packageName = z.string().regex(nameForm, `A package name ${nameRule}`)
 
 /**
  * The package that a path names. Percent-decoding is done; what could not be a name never reaches a query.
@@ -8,8 +15,8 @@ import { parseVersion } from './version.ts'
  */
 export function packageParameter(request: FastifyRequest): string {
   const { pkg = '' } = request.params as Record<string, string>
-  if (/^[a-z][a-z0-9_]{0,63}$/.test(pkg)) return pkg
-  throw invalidInput('A package name has 1 to 64 lowercase letters, digits and underscores and starts with a letter.', 'pkg')
+  if (nameForm.test(pkg)) return pkg
+  throw invalidInput(`A package name ${nameRule}`, 'pkg')
 }
 
 /**

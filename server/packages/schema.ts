@@ -117,6 +117,7 @@ builder.queryField('packageNames', (t) =>
   t.withAuth({ scope: 'read' }).field({
     type: ['String'],
     description: 'The names of all packages, in order.',
-    resolve: (_root, _args, { database }) => listPackageNames(database.reads),
+    args: { withUnlisted: t.arg.boolean({ description: 'Whether to name unlisted packages, too; false when left out.' }) },
+    resolve: (_root, { withUnlisted }, { database }) => listPackageNames(database.reads, { withUnlisted: withUnlisted ?? false }),
   }),
 )

@@ -9,20 +9,24 @@ type Page = { limit: number; after?: string | undefined; offset?: number | undef
 /** The package of this name, or null. */
 export const findPackage = (em: EntityManager, name: string): Promise<Package | null> => em.findOne(Package, { name })
 
-/** Packages by name; `after` is the name of the last one of the page before. */
+/** What lists show: unlisted packages are found by name only. */
+const listed = { isUnlisted: false }
+
+/** Listed packages by name; `after` is the name of the last one of the page before. */
 export function listPackages(em: EntityManager, { limit, after, offset }: Page): Promise<Package[]> {
-  return em.find(Package, after === undefined ? {} : { name: { $gt: after } }, {
+  return em.find(Package, after === undefined ? listed : { ...listed, name: { $gt: after } }, {
     orderBy: { name: 'asc' },
     limit,
     ...(offset && { offset }),
   })
 }
 
-export const countPackages = (em: EntityManager): Promise<number> => em.count(Package)
+export const countPackages = (em: EntityManager): Promise<number> => em.count(Package, listed)
 
 /** All names, in order. */
-export async function listPackageNames(reads: Reads): Promise<string[]> {
-  const rows = await reads.all<{ name: string }>('select name from packages order by name')
+export async function listPackageNames(reads: Reads, { withUnlisted }: { withUnlisted: boolean }): Promise<string[]> {
+  const which = withUnlisted ? '' : 'where not is_unlisted'
+  const rows = await reads.all<{ name: string }>(`select name from packages ${which} order by name`)
   return rows.map(({ name }) => name)
 }
 
@@ -51,6 +55,9 @@ export const findDocument = (em: EntityManager, version: PackageVersion, kind: D
 
 /** A package by id. */
 export const loadPackage = batched(async (em, ids) => byKey(await em.find(Package, { id: { $in: ids } }), ({ id }) => id))
+
+/** A package by name. */
+export const loadPackageByName = batched(async (em, names) => byKey(await em.find(Package, { name: { $in: names } }), ({ name }) => name))
 
 /** A package's latest version, by the package's id. */
 export const loadLatest = batched(async (em, packageIds) => {

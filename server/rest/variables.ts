@@ -81,9 +81,10 @@ function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<st
 
 /** With the type's names. Where REST has a name of its own, it does not know the type's. */
 function renamed<Value>(values: Record<string, Value>, names: Route['names'] = {}): Record<string, Value> {
-  const hidden = new Set(Object.values(names))
-  const known = Object.entries(values).filter(([name]) => Object.hasOwn(names, name) || !hidden.has(name))
-  return Object.fromEntries(known.map(([name, value]) => [names[name] ?? name, value]))
+  const ours = new Map(Object.entries(names))
+  const hidden = new Set(ours.values())
+  const known = Object.entries(values).filter(([name]) => ours.has(name) || !hidden.has(name))
+  return Object.fromEntries(known.map(([name, value]) => [ours.get(name) ?? name, value]))
 }
 
 function knownFields(type: GraphQLInputObjectType, value: Values): Values {

@@ -1,0 +1,68 @@
+import { agent } from '../audit/people.ts'
+import type { Context } from '../context.ts'
+import { type Data, route } from '../rest/route.ts'
+import { packageOf, versionOf } from './rest-answers.ts'
+
+const names = { pkg: 'package' }
+const optionFields = 'isDiscontinued replacedBy isUnlisted'
+const uploaderFields = 'uploaders { userId: uuid email displayName }'
+const packageIn = (mutation: string) => ({ from: (data: Data) => (data[mutation] as Data).package })
+
+/** What package admins do (interface §4.12, decisions §3). */
+export const manageRoutes = [
+  route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
+    summary: 'Whether the package is discontinued, by what it is replaced, and whether it is unlisted.',
+    answer: { from: packageOf },
+  }),
+  route(
+    'PUT /api/packages/:pkg/options',
+    `mutation ($input: UpdatePackageOptionsInput!) { updatePackageOptions(input: $input) { package { ${optionFields} } } }`,
+    { summary: 'Changes those options of the package that are given.', names, answer: packageIn('updatePackageOptions') },
+  ),
+  route(
+    'GET /api/packages/:pkg/versions/:version/options',
+    'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { isRetracted retractedAt } } }',
+    { summary: 'Whether the version is retracted, and since when.', answer: { from: versionOf } },
+  ),
+  route(
+    'PUT /api/packages/:pkg/versions/:version/options',
+    'mutation ($input: UpdateVersionOptionsInput!) { updateVersionOptions(input: $input) { version { isRetracted retractedAt } } }',
+    { summary: 'Retracts the version, or restores it.', names, answer: 'updateVersionOptions.version' },
+  ),
+  route('GET /api/packages/:pkg/uploaders', `query ($pkg: String!) { package(name: $pkg) { ${uploaderFields} } }`, {
+    summary: 'The people who are named as having write access.',
+    answer: { from: packageOf },
+  }),
+  route(
+    'PUT /api/packages/:pkg/uploaders/:email',
+    `mutation ($input: AddUploaderInput!) { addUploader(input: $input) { package { ${uploaderFields} } } }`,
+    { summary: 'Gives somebody write access.', names, answer: packageIn('addUploader') },
+  ),
+  route(
+    'DELETE /api/packages/:pkg/uploaders/:email',
+    `mutation ($input: RemoveUploaderInput!) { removeUploader(input: $input) { package { ${uploaderFields} } } }`,
+    {
+      summary: "Takes somebody's write access away. The last uploader of a package without a publisher stays.",
+      names,
+      answer: packageIn('removeUploader'),
+    },
+  ),
+  route(
+    'GET /api/packages/:pkg/permissions',
+    'query ($pkg: String!) { package(name: $pkg) { canPublish: viewerCanPublish canAdminister: viewerCanAdminister } }',
+    { summary: 'What you may do with the package.', answer: { from: packageOf } },
+  ),
+  route(
+    'GET /api/packages/:pkg/activity-log',
+    'query ($pkg: String!, $before: ID) { package(name: $pkg) { activity(first: 50, olderThan: $before) { nodes { id: uuid createdAt kind summary version actorId actor { userId: uuid displayName email } } pageInfo { hasNextPage } } } }',
+    { summary: 'What happened to the package, newest first, fifty an answer, for those who may change it.', answer: { from: activity } },
+  ),
+]
+
+type Entry = Data & { id: string; actorId: string | null; actor: Parameters<typeof agent>[1] }
+
+function activity(data: Data, context: Context) {
+  const { nodes, pageInfo } = packageOf(data, context).activity as { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
+  const entries = nodes.map(({ actorId, actor, ...entry }) => ({ ...entry, agent: agent(actorId, actor) }))
+  return { entries, nextBefore: pageInfo.hasNextPage ? (nodes.at(-1)?.id ?? null) : null }
+}
