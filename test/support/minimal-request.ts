@@ -60,7 +60,7 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
   return query
 }
 
-const samples: Record<string, unknown> = { email: 'stranger@example.com', websiteUrl: 'https://example.com' }
+const samples: Record<string, unknown> = { email: 'stranger@example.com', package: 'nothing', websiteUrl: 'https://example.com' }
 const byType: Record<string, unknown> = {
   String: 'something else',
   Int: 1,
