@@ -2,13 +2,11 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict } from '../errors.ts'
-import { indexPackage, touchIndex } from '../search/index-package.ts'
 import { changePackage } from './change.ts'
 import { type Package, PackageVersion } from './entity.ts'
 import { unknownVersion } from './parameters.ts'
 import { pubspecOf } from './pubspec-view.ts'
 import { isRestorable, isRetractable, restorableUntil, retractableUntil, windowDays } from './retraction.ts'
-import { findDocument } from './service.ts'
 
 /** A version, and whether it shall be retracted. */
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
@@ -27,7 +25,7 @@ export async function updateVersionOptions(context: SignedInContext, options: Ve
     refuseUnlessPossible(found, `${name} ${version}`, isRetracted, context, now)
     found.retractedAt = isRetracted ? now : null
     await em.flush()
-    await repoint(em, pkg, now)
+    await repoint(em, pkg)
     audit(em, {
       kind: isRetracted ? 'package.version_retracted' : 'package.version_unretracted',
       actor: viewer,
@@ -62,24 +60,13 @@ function refuseUnlessPossible(
 
 /**
  * Finds the latest versions anew, by the index on sort keys: at most three rows are read, however many versions there are. The package's
- * texts in search are those of its latest version. Call it after the versions changed and were flushed, under the package's lock.
+ * description is that of its latest version. Call it after the versions changed and were flushed, under the package's lock.
  */
-export async function repoint(em: EntityManager, pkg: Package, now: Date): Promise<void> {
+export async function repoint(em: EntityManager, pkg: Package): Promise<void> {
   const { latest, latestPrerelease } = await pointersOf(em, pkg)
-  pkg.latestPrerelease = latestPrerelease?.version ?? null
-  if (latest.version === pkg.latestVersion) return touchIndex(em, pkg.id, now)
-  const { description, topics } = pubspecOf(latest)
   pkg.latestVersion = latest.version
-  pkg.description = description ?? ''
-  await indexPackage(em, {
-    packageId: pkg.id,
-    name: pkg.name,
-    description: pkg.description,
-    topics,
-    readme: (await findDocument(em, latest, 'readme'))?.content ?? null,
-    createdAt: pkg.createdAt,
-    updatedAt: now,
-  })
+  pkg.latestPrerelease = latestPrerelease?.version ?? null
+  pkg.description = pubspecOf(latest).description ?? ''
 }
 
 /** The same choice as `latestOf` and `latestPrereleaseOf` make of all versions. */
