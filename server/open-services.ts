@@ -12,6 +12,7 @@ export async function openServices(
   log: Log,
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
+  const now = options.now ?? (() => new Date())
   const database = await openDatabase(config, options.onQuery)
   return {
     config,
@@ -20,6 +21,7 @@ export async function openServices(
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(database.reads.pool),
     log,
-    now: options.now ?? (() => new Date()),
+    startedAt: now(),
+    now,
   }
 }

@@ -13,6 +13,8 @@ export type Services = {
   keys: Keys
   limits: Limits
   log: Log
+  /** When the server was opened. */
+  startedAt: Date
   /** The clock; tests bring their own. */
   now: () => Date
 }

@@ -7,6 +7,7 @@ import { packageRoutes } from '../packages/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
 import { setupRoutes } from '../setup/rest.ts'
+import { statsRoutes } from '../stats/rest.ts'
 import { tokenRoutes } from '../tokens/rest.ts'
 import { uploadRoutes } from '../uploads/rest.ts'
 import { userRoutes } from '../users/rest.ts'
@@ -26,4 +27,5 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...searchRoutes,
   ...uploadRoutes,
   ...legalRoutes,
+  ...statsRoutes,
 ]

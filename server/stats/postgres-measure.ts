@@ -1,0 +1,38 @@
+import type { Pool } from 'pg'
+import { z } from 'zod'
+import type { Measurement } from './measurement.ts'
+
+/** Sums up a PostgreSQL database; the server ends what takes longer than `budgetMs`. Rejects when it may not be asked. */
+export async function measurePostgres(pool: Pool, budgetMs: number): Promise<Measurement> {
+  const client = await pool.connect()
+  let broken = true
+  try {
+    await client.query('begin read only')
+    await client.query(`set local statement_timeout = ${budgetMs}`)
+    const relations = rows.parse((await client.query(relationSizes)).rows)
+    const archives = await client.query<{ bytes: string }>('select coalesce(sum(archive_bytes), 0) as bytes from package_versions')
+    await client.query('commit')
+    broken = false
+    return { relations, archiveBytes: Number(archives.rows[0]?.bytes) }
+  } finally {
+    client.release(broken)
+  }
+}
+
+/** Sizes are asked of the file system; rows are the planner's estimate, which `analyze` refreshes, and -1 before the first one. */
+const relationSizes = `
+  select c.relname as name, case c.relkind when 'i' then 'index' else 'table' end as kind,
+    case c.relkind when 'i' then pg_relation_size(c.oid) else pg_table_size(c.oid) end as "sizeBytes",
+    nullif(c.reltuples, -1) as rows
+  from pg_class c
+  where c.relnamespace = current_schema()::regnamespace and c.relkind in ('r', 'm', 'i')`
+
+const rows = z.array(
+  z.object({
+    name: z.string(),
+    kind: z.enum(['table', 'index']),
+    // PostgreSQL hands out 64-bit integers as text.
+    sizeBytes: z.coerce.number(),
+    rows: z.number().nullable(),
+  }),
+)

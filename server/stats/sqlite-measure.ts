@@ -1,0 +1,14 @@
+import { Worker } from 'node:worker_threads'
+import type { Measurement } from './measurement.ts'
+
+/** Measures an SQLite file in a thread of its own. Rejects when that fails. */
+export function measureSqlite(path: string, budgetMs: number): Promise<Measurement> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path, budgetMs } })
+    worker.once('message', resolve)
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('the thread ended without a result')))
+    // Ending the server does not wait for it.
+    worker.unref()
+  })
+}

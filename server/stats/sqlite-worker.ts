@@ -1,0 +1,47 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import SqliteDatabase from 'better-sqlite3'
+import type { Measurement, Relation } from './measurement.ts'
+
+// A thread of its own: every page of the file is looked at, which takes a second per gigabyte or longer.
+const { path, budgetMs } = workerData as { path: string; budgetMs: number }
+const deadline = performance.now() + budgetMs
+const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 1000 })
+const measurement: Measurement = { archiveBytes: archiveBytes(), relations: relations() }
+db.close()
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+parentPort?.postMessage(measurement)
+
+/** Null when the time was up. */
+function archiveBytes(): number | null {
+  const rows = db.prepare<[], number>('select archive_bytes from package_versions').pluck().iterate()
+  return inTime(rows, (sum, bytes) => sum + bytes, 0)
+}
+
+/** What `dbstat` says of every page, summed up by table and index. Null when the time was up. */
+function relations(): Relation[] | null {
+  type Page = [name: string, type: string, cells: number, bytes: number]
+  // An index keeps entries in its inner pages, too, and so does a table WITHOUT ROWID.
+  const tables = new Set(db.prepare<[], string>('select name from pragma_table_list').pluck().all())
+  const byKey = new Set(db.prepare<[], string>('select name from pragma_table_list where wr = 1').pluck().all())
+  const found = new Map<string, Relation>()
+  const pages = db.prepare<[], Page>('select name, pagetype, ncell, pgsize from dbstat').raw().iterate() as Iterable<Page>
+  const add = (sum: Map<string, Relation>, [name, type, cells, bytes]: Page) => {
+    const kind = tables.has(name) ? 'table' : 'index'
+    const relation = sum.get(name) ?? { name, kind, sizeBytes: 0, rows: 0 }
+    relation.sizeBytes += bytes
+    if (type === 'leaf' || (type === 'internal' && (kind === 'index' || byKey.has(name)))) relation.rows = (relation.rows ?? 0) + cells
+    return sum.set(name, relation)
+  }
+  const all = inTime(pages, add, found)
+  return all && [...all.values()]
+}
+
+function inTime<Row, Sum>(rows: Iterable<Row>, add: (sum: Sum, row: Row) => Sum, start: Sum): Sum | null {
+  let sum = start
+  let seen = 0
+  for (const row of rows) {
+    if (seen++ % 1024 === 0 && performance.now() > deadline) return null
+    sum = add(sum, row)
+  }
+  return sum
+}
