@@ -5,6 +5,7 @@ import { LegalDocument } from './legal/entity.ts'
 import { OauthRequest } from './oauth/entity.ts'
 import { DeletedVersion, PackageDependency } from './packages/dependency-entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
+import { PublisherClaim } from './publishers/claim-entity.ts'
 import { Publisher, PublisherMember } from './publishers/entity.ts'
 import { Session } from './sessions/entity.ts'
 import { ServerSetting } from './settings/entity.ts'
@@ -31,6 +32,7 @@ export const entities = [
   Avatar,
   Publisher,
   PublisherMember,
+  PublisherClaim,
   PackageDependency,
   DeletedVersion,
   ServerSetting,

@@ -88,6 +88,14 @@ export const conflict = (message: string) => new ApiError('Conflict', message)
 export const rateLimited = (retryAfter: number) =>
   new ApiError('RateLimitExceeded', `Too many requests. Try again in ${retryAfter} seconds.`, { retryAfter })
 
+/** 503: the resolvers did not say whether a domain shows what it should. */
+export const verificationUnavailable = () =>
+  new ApiError(
+    'VerificationTemporarilyUnavailable',
+    'The DNS does not answer at the moment, so the domain could not be checked. Try again in a minute.',
+    { retryAfter: 60 },
+  )
+
 /** 500 without a word about why: the cause is in the log, under the request id. */
 export const internalError = (requestId: string) =>
   new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)

@@ -39,6 +39,7 @@ it('shows what happened, newest first, in the exact shape', async () => {
         summary: `${admin.user.displayName} changed ${alice.user.displayName}: role viewer`,
         version: null,
         package: null,
+        publisher: null,
         agent: { userId: admin.id, displayName: admin.user.displayName, email: admin.email },
         user: { userId: alice.id, displayName: alice.user.displayName, email: alice.email },
         clientIp: admin.ip,
@@ -204,10 +205,10 @@ it('exports a file that a spreadsheet opens and cannot be tricked by', async () 
   expect(headers).toMatchObject({ 'content-type': 'text/csv; charset=utf-8; header=present', vary: 'accept' })
   expect(headers['content-disposition']).toMatch(/^attachment; filename="audit-log-\d{4}-\d\d-\d\d\.csv"$/)
   const [head, ...rows] = String(body).split('\r\n')
-  expect(head).toBe('id,createdAt,kind,summary,actorId,actorName,actorEmail,userId,userName,userEmail,package,version,clientIp')
+  expect(head).toBe('id,createdAt,kind,summary,actorId,actorName,actorEmail,userId,userName,userEmail,package,version,clientIp,publisher')
   expect(rows.join('\r\n')).toMatch(
     new RegExp(
-      `,user.updated,"said ""hi"", then\nleft",${mallory.id},"'=HYPERLINK\\(""http://evil.example"",""Größe""\\)",${mallory.email},,,,ui,1.0.0,10.1.2.3\r\n$`,
+      `,user.updated,"said ""hi"", then\nleft",${mallory.id},"'=HYPERLINK\\(""http://evil.example"",""Größe""\\)",${mallory.email},,,,ui,1.0.0,10.1.2.3,\r\n$`,
     ),
   )
 })

@@ -30,7 +30,18 @@ const longer: Record<string, number> = { markdown: 262_145 }
 /** Everything there is of people, tokens, sessions and invitations; failed logins may be written down. */
 async function everything() {
   const { reads } = app.services.database
-  const tables = ['users', 'access_tokens', 'sessions', 'invites', 'oauth_requests', 'packages', 'legal_documents']
+  const tables = [
+    'users',
+    'access_tokens',
+    'sessions',
+    'invites',
+    'oauth_requests',
+    'packages',
+    'legal_documents',
+    'publishers',
+    'publisher_members',
+    'publisher_claims',
+  ]
   const rows = await Promise.all(tables.map((table) => reads.all(`select * from ${table} order by 1`)))
   return JSON.stringify(rows.flat().map(({ last_used_at: _used, ...row }) => row))
 }

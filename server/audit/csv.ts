@@ -34,6 +34,7 @@ const columns = [
   'package',
   'version',
   'clientIp',
+  'publisher',
 ]
 
 async function* lines({ database }: Context, batches: AsyncIterable<AuditEntry[]>): AsyncGenerator<string> {
@@ -61,6 +62,7 @@ function row(entry: AuditEntry, actor: User | null, user: User | null): string {
     entry.package,
     version,
     clientIp,
+    entry.publisher,
   ])
 }
 

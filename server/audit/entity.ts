@@ -13,15 +13,17 @@ export const AuditEntry = defineEntity({
     { properties: ['actorId', 'id'] },
     { properties: ['userId', 'id'] },
     { properties: ['package', 'id'] },
+    { properties: ['publisher', 'id'] },
   ],
   properties: {
     kind: p.string().length(64),
     /** One sentence for people. */
     summary: p.string().length(500),
     actorId: p.uuid().nullable(),
-    /** The account that was acted upon, when it is not a package. */
+    /** The account that was acted upon, when it is not a package or a publisher. */
     userId: p.uuid().nullable(),
     package: p.string().length(64).nullable(),
+    publisher: p.string().length(64).nullable(),
     version: p.string().length(64).nullable(),
     clientIp: p.string().length(45).nullable(),
   },

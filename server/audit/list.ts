@@ -16,6 +16,7 @@ export type AuditFilter = {
   /** To whom it was done: an e-mail address or an id. */
   user?: string | null | undefined
   package?: string | null | undefined
+  publisher?: string | null | undefined
   /** Not before this moment. */
   from?: Date | null | undefined
   /** Before this moment. */
@@ -60,12 +61,13 @@ function load(em: EntityManager, where: Condition, limit: number, after: string 
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
-  const { kind, actor, user, package: name, from, to, olderThan } = filter
+  const { kind, actor, user, package: name, publisher, from, to, olderThan } = filter
   const all: Condition[] = []
   if (kind) all.push({ kind: ofKind(kind) })
   if (actor) all.push({ actorId: await idOf(em, actor) })
   if (user) all.push({ userId: await idOf(em, user) })
   if (name) all.push({ package: name })
+  if (publisher) all.push({ publisher })
   if (from) all.push({ createdAt: { $gte: from } })
   if (to) all.push({ createdAt: { $lt: to } })
   if (olderThan) all.push({ id: { $lt: known(olderThan) } })

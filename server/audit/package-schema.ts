@@ -3,7 +3,7 @@ import { insufficientPermissions } from '../errors.ts'
 import { canAdminister } from '../packages/policy.ts'
 import { PackageRef } from '../packages/refs.ts'
 import { listAuditEntries } from './list.ts'
-import { AuditEntryRef } from './schema.ts'
+import { AuditEntryRef } from './refs.ts'
 
 builder.objectField(PackageRef, 'activity', (t) =>
   t.connection(

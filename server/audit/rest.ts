@@ -3,8 +3,9 @@ import { sendCsv } from './csv.ts'
 import { agent } from './people.ts'
 
 const person = '{ userId: uuid displayName email }'
-const variables = '$kind: String, $actor: String, $user: String, $package: String, $from: DateTime, $to: DateTime, $before: ID'
-const filter = 'kind: $kind, actor: $actor, user: $user, package: $package, from: $from, to: $to, olderThan: $before'
+const variables =
+  '$kind: String, $actor: String, $user: String, $package: String, $publisher: String, $from: DateTime, $to: DateTime, $before: ID'
+const filter = 'kind: $kind, actor: $actor, user: $user, package: $package, publisher: $publisher, from: $from, to: $to, olderThan: $before'
 
 type Entry = Data & {
   id: string
@@ -18,7 +19,7 @@ type Connection = { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
 export const auditRoutes = [
   route(
     'GET /api/admin/audit-log',
-    `query (${variables}) { auditEntries(first: 50, ${filter}) { nodes { id: uuid createdAt kind summary version package actorId actor ${person} userId user ${person} clientIp } pageInfo { hasNextPage } } }`,
+    `query (${variables}) { auditEntries(first: 50, ${filter}) { nodes { id: uuid createdAt kind summary version package publisher actorId actor ${person} userId user ${person} clientIp } pageInfo { hasNextPage } } }`,
     {
       summary: 'Everything that happened, newest first, fifty an answer. `Accept: text/csv` gives all of it as a file.',
       answer: { from: ({ auditEntries }) => answer(auditEntries as Connection) },

@@ -3,8 +3,8 @@ import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
 import { listAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'
+import { AuditEntryRef } from './refs.ts'
 
-export const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry')
 builder.node(AuditEntryRef, {
   description: 'Something that happened. Entries are never changed.',
   id: { resolve: (entry) => entry.id },
@@ -41,15 +41,23 @@ builder.node(AuditEntryRef, {
       description: 'The account acted upon; null when it is gone, or when it was something else.',
       resolve: ({ userId }, _args, { people }) => (userId ? people.load(userId) : null),
     }),
-    package: t.string({ nullable: true, description: 'Name of the package acted upon.', resolve: (entry) => entry.package ?? null }),
-    version: t.string({ nullable: true, description: 'Its version, when it was about one.', resolve: ({ version }) => version ?? null }),
-    clientIp: t.string({
-      nullable: true,
-      description: 'Address that the request came from, for administrators of the server.',
-      resolve: ({ clientIp }, _args, { scopes }) => (scopes.has('admin') ? (clientIp ?? null) : null),
-    }),
   }),
 })
+
+builder.objectFields(AuditEntryRef, (t) => ({
+  package: t.string({ nullable: true, description: 'Name of the package acted upon.', resolve: (entry) => entry.package ?? null }),
+  publisher: t.string({
+    nullable: true,
+    description: 'Id of the publisher acted upon, or of the one that the package came to or left.',
+    resolve: ({ publisher }) => publisher ?? null,
+  }),
+  version: t.string({ nullable: true, description: 'Its version, when it was about one.', resolve: ({ version }) => version ?? null }),
+  clientIp: t.string({
+    nullable: true,
+    description: 'Address that the request came from, for administrators of the server.',
+    resolve: ({ clientIp }, _args, { scopes }) => (scopes.has('admin') ? (clientIp ?? null) : null),
+  }),
+}))
 
 builder.queryField('auditEntries', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
@@ -61,6 +69,7 @@ builder.queryField('auditEntries', (t) =>
         actor: t.arg.string({ description: 'Who did it: e-mail address or plain identifier.' }),
         user: t.arg.string({ description: 'To whom it was done: e-mail address or plain identifier.' }),
         package: t.arg.string({ description: 'Name of the package acted upon.' }),
+        publisher: t.arg.string({ description: 'Id of the publisher acted upon.' }),
         from: t.arg({ type: 'DateTime', description: 'Not before this moment.' }),
         to: t.arg({ type: 'DateTime', description: 'Before this moment.' }),
         olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),

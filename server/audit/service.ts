@@ -21,6 +21,8 @@ export type AuditEvent = {
   /** The account acted upon. */
   user?: { id: string }
   package?: string
+  /** The publisher acted upon, or the one that a package came to or left. */
+  publisher?: string
   version?: string
   ip?: string | null
 }

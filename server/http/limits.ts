@@ -15,6 +15,7 @@ export const limits = {
   loginFailures: { points: 50, duration: minutes(60) },
   wrongPassword: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
+  domainVerification: { points: 30, duration: minutes(15) },
   graphql: { points: 600, duration: minutes(1) },
 } as const
 export type LimitName = keyof typeof limits

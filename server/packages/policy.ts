@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
-import { PublisherMember, type PublisherRole } from '../publishers/entity.ts'
+import type { PublisherRole } from '../publishers/entity.ts'
+import { roleIn } from '../publishers/policy.ts'
 import { isServerAdmin, type Viewer } from '../users/policy.ts'
 import { type Package, PackageUploader } from './entity.ts'
 
@@ -23,19 +24,13 @@ export async function isUploader(em: EntityManager, viewer: Viewer, pkg: Owned):
 
 /** What the person is in the publisher that owns the package; null for nothing, and when none does. */
 async function roleInOwner(em: EntityManager, viewer: Viewer, { publisher }: Owned): Promise<PublisherRole | null> {
-  return publisher ? loadRole({ em }, `${publisher.id} ${viewer.id}`) : null
+  return publisher ? roleIn(em, viewer, publisher) : null
 }
 
 /** By package and person, for lists ask it of each of their packages. */
 const loadNaming = batched(async (em, keys) => {
   const rows = await em.find(PackageUploader, { $or: pairsOf(keys).map(([pkg, user]) => ({ package: pkg, user })) })
   return new Map(rows.map((row) => [`${row.package.id} ${row.user.id}`, true]))
-})
-
-/** By publisher and person. */
-const loadRole = batched(async (em, keys) => {
-  const rows = await em.find(PublisherMember, { $or: pairsOf(keys).map(([publisher, user]) => ({ publisher, user })) })
-  return new Map(rows.map((row) => [`${row.publisher.id} ${row.user.id}`, row.role]))
 })
 
 const pairsOf = (keys: string[]) => keys.map((key) => key.split(' ')).map(([object = '', user = '']) => [object, user] as const)

@@ -4,6 +4,7 @@ import { inviteRoutes } from '../invites/rest.ts'
 import { legalRoutes } from '../legal/rest.ts'
 import { oauthRoutes } from '../oauth/rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
+import { publisherRoutes } from '../publishers/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
 import { setupRoutes } from '../setup/rest.ts'
@@ -24,6 +25,7 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...oauthRoutes,
   ...auditRoutes,
   ...packageRoutes,
+  ...publisherRoutes,
   ...searchRoutes,
   ...uploadRoutes,
   ...legalRoutes,

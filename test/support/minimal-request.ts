@@ -21,7 +21,7 @@ const nobody = '00000000-0000-7000-8000-000000000000'
 /** A route's path with something in each parameter that is well-formed and does not exist. */
 export function pathFor(path: string): string {
   return path
-    .replace(/:(id|requestId|userId)/, nobody)
+    .replace(/:(id|requestId|userId)/g, nobody)
     .replace(':pkg', 'nothing')
     .replace(':file', 'nothing-1.0.0.tar.gz')
     .replace(':version', '1.0.0')
@@ -60,7 +60,12 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
   return query
 }
 
-const samples: Record<string, unknown> = { email: 'stranger@example.com', package: 'nothing', websiteUrl: 'https://example.com' }
+const samples: Record<string, unknown> = {
+  email: 'stranger@example.com',
+  package: 'nothing',
+  slug: 'something-else',
+  websiteUrl: 'https://example.com',
+}
 const byType: Record<string, unknown> = {
   String: 'something else',
   Int: 1,

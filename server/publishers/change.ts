@@ -1,0 +1,41 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../context.ts'
+import { insufficientPermissions, notFound } from '../errors.ts'
+import type { Viewer } from '../users/policy.ts'
+import { Publisher } from './entity.ts'
+import { canAdministerPublisher } from './policy.ts'
+
+type Rule = (em: EntityManager, viewer: Viewer, publisher: Publisher) => Promise<boolean>
+
+/**
+ * Changes a publisher or its members in one transaction, under its lock, so that two changes never judge by the same state.
+ * `may`: who is allowed; whoever administers the publisher, unless said otherwise.
+ * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
+ */
+export function changePublisher<Result>(
+  { em, viewer }: SignedInContext,
+  id: string,
+  change: (em: EntityManager, publisher: Publisher) => Promise<Result>,
+  may: Rule = canAdministerPublisher,
+): Promise<Result> {
+  return em.fork().transactional(async (inner) => {
+    const publisher = await lockPublisher(inner, id)
+    if (!(await may(inner, viewer, publisher)))
+      throw insufficientPermissions(`You do not administer the publisher ${id}. Ask one of its admins.`)
+    return change(inner, publisher)
+  })
+}
+
+/**
+ * The publisher, which nobody else changes or deletes until the transaction of `em` ends.
+ * @throws ApiError NotFound.
+ */
+export async function lockPublisher(em: EntityManager, id: string): Promise<Publisher> {
+  const publisher = await em.findOne(Publisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  if (!publisher) throw unknownPublisher(id)
+  return publisher
+}
+
+/** 404 for a publisher that is not there. */
+export const unknownPublisher = (id: string) => notFound(`There is no publisher ${id} on this server.`)

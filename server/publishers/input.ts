@@ -1,0 +1,46 @@
+import { z } from 'zod'
+import { email, label } from '../users/input.ts'
+
+/** A publisher's name for people. */
+export const publisherName = label(100)
+
+/** The id of the plain kind (decisions §5). Without a dot, it can never be taken for a domain. */
+export const slug = z
+  .string()
+  .regex(/^[^.]*$/, 'must not look like a domain. Whoever holds a domain claims it as a publisher by a DNS record')
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])$/,
+    'must be 2 to 64 lowercase letters, digits and hyphens, with a letter or digit at both ends',
+  )
+  .refine((id) => id !== 'verify', 'is a word of this server. Choose another')
+
+// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+const noControl = /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]*$/
+
+/** Free text of several lines. */
+export const publisherDescription = z
+  .string()
+  .trim()
+  .max(4000, 'must be at most 4000 characters long')
+  .regex(noControl, 'must not contain control characters')
+  .nullish()
+
+const emptied = z.literal('').transform(() => null)
+
+/** An http or https address with a host and without a password; empty for none. */
+export const websiteUrl = z
+  .union([emptied, z.string().trim().max(2000).refine(isWebAddress)], {
+    error: 'must be an http or https address of at most 2000 characters',
+  })
+  .nullish()
+
+/** An e-mail address; empty for none. */
+export const contactEmail = z.union([emptied, email], { error: 'must be an e-mail address of at most 254 characters' }).nullish()
+
+function isWebAddress(text: string): boolean {
+  // URL repairs what it reads; what it would repair is refused.
+  // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+  if (!/^https?:\/\/[^\s\\\u0000-\u001f\u007f]+$/i.test(text) || !URL.canParse(text)) return false
+  const { hostname, username, password } = new URL(text)
+  return hostname !== '' && !username && !password
+}

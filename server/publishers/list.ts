@@ -1,0 +1,102 @@
+import { type FilterQuery, raw } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { anyText, pageByKey } from '../connections.ts'
+import { batched } from '../db/batched.ts'
+import { Package } from '../packages/entity.ts'
+import { Publisher, PublisherMember } from './entity.ts'
+import type { Membership } from './members.ts'
+
+export type PublisherFilter = {
+  /** Part of the id or the name, without regard to case. */
+  query?: string | null | undefined
+  isVerified?: boolean | null | undefined
+  /** Only those that this person is a member of. */
+  member?: string | null | undefined
+}
+type Page = Parameters<typeof pageByKey>[0] & { offset?: number | null | undefined }
+
+/** The publisher with this id, or null. */
+export const findPublisher = (em: EntityManager, id: string): Promise<Publisher | null> => em.findOne(Publisher, { id })
+
+/** Publishers by id, as a connection. `offset` skips that many, for page numbers. */
+export function listPublishers(em: EntityManager, filter: PublisherFilter, page: Page) {
+  const where = conditions(filter)
+  return pageByKey(page, {
+    keyOf: ({ id }: Publisher) => id,
+    isKey: anyText,
+    load: (limit, after) =>
+      em.find(
+        Publisher,
+        { $and: [where, after === undefined ? {} : { id: { $gt: after } }] },
+        { orderBy: { id: 'asc' }, limit, offset: page.offset ?? 0 },
+      ),
+    count: () => em.count(Publisher, where),
+  })
+}
+
+function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery<Publisher> {
+  const all: FilterQuery<Publisher>[] = []
+  if (query?.trim()) {
+    const part = `%${query.trim().toLowerCase().replace(/[!%_]/g, '!$&')}%`
+    all.push({
+      [raw((alias) => `(${alias}.id like ? escape '!' or lower(${alias}.display_name) like ? escape '!')`, [part, part])]: [],
+    })
+  }
+  if (isVerified != null) all.push({ isVerified })
+  if (member != null)
+    all.push({ [raw((alias) => `${alias}.id in (select publisher_id from publisher_members where user_id = ?)`, [member])]: [] })
+  return all.length ? { $and: all } : {}
+}
+
+/** Packages of a publisher by name, as a connection; unlisted ones only for those who may see them. */
+export function listPublisherPackages(em: EntityManager, { id }: Publisher, seesUnlisted: boolean, page: Page) {
+  const where: FilterQuery<Package> = { publisher: id, ...(!seesUnlisted && { isUnlisted: false }) }
+  return pageByKey(page, {
+    keyOf: ({ name }: Package) => name,
+    isKey: anyText,
+    load: (limit, after) =>
+      em.find(Package, { $and: [where, after === undefined ? {} : { name: { $gt: after } }] }, { orderBy: { name: 'asc' }, limit }),
+    count: () => em.count(Package, where),
+  })
+}
+
+/** A publisher by id. */
+export const loadPublisher = batched(async (em, ids) => byKey(await em.find(Publisher, { id: { $in: ids } }), ({ id }) => id))
+
+/** The members of a publisher by name, by its id. */
+export const loadMembers = batched(async (em, ids) => {
+  const rows = await em.find(
+    PublisherMember,
+    { publisher: { $in: ids } },
+    { populate: ['user.passwordHash'], orderBy: { user: { displayName: 'asc', id: 'asc' } } },
+  )
+  return Map.groupBy(rows as Membership[], ({ publisher }) => publisher.id)
+})
+
+/** What somebody is a member of, by the person's id, sorted by publisher. */
+export const loadMemberships = batched(async (em, userIds) => {
+  const rows = await em.find(
+    PublisherMember,
+    { user: { $in: userIds } },
+    { populate: ['user.passwordHash'], orderBy: { publisher: { id: 'asc' } } },
+  )
+  return Map.groupBy(rows as Membership[], ({ user }) => user.id)
+})
+
+/** How many members a publisher has. */
+export const countMembers = batched((em, ids) => countBy(em, 'publisher_members', ids))
+
+/** How many packages a publisher owns: all, or those that are in lists. */
+export const countPackages = batched((em, ids) => countBy(em, 'packages', ids))
+export const countListedPackages = batched((em, ids) => countBy(em, 'packages', ids, ' and is_unlisted = false'))
+
+async function countBy(em: EntityManager, table: 'packages' | 'publisher_members', ids: string[], condition = '') {
+  const rows = await em.execute<{ id: string; many: number | string }[]>(
+    `select publisher_id as id, count(*) as many from ${table} where publisher_id in (${ids.map(() => '?').join(', ')})${condition} group by publisher_id`,
+    ids,
+  )
+  return new Map(rows.map(({ id, many }) => [id, Number(many)]))
+}
+
+const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
+  new Map(values.map((value) => [keyOf(value), value]))

@@ -1,0 +1,98 @@
+import { builder } from '../builder.ts'
+import { invalidInput } from '../errors.ts'
+import { email } from '../users/input.ts'
+import { UserRef } from '../users/refs.ts'
+import type { Publisher } from './entity.ts'
+import { loadMemberships, loadPublisher } from './list.ts'
+import { type Membership, type PersonKey, removeMember, setMember } from './members.ts'
+import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
+
+PublisherMemberRef.implement({
+  description: 'What somebody is in a publisher.',
+  authScopes: { scope: 'read' },
+  fields: (t) => ({
+    user: t.field({ type: UserRef, description: 'Who.', resolve: ({ user }) => user }),
+    role: t.field({ type: PublisherRoleEnum, description: 'What they may do for it.', resolve: ({ role }) => role }),
+    createdAt: t.field({ type: 'DateTime', description: 'Since when.', resolve: ({ createdAt }) => createdAt }),
+    publisher: t.field({
+      type: PublisherRef,
+      nullable: true,
+      description: 'For which publisher; null when it was deleted a moment ago.',
+      resolve: ({ publisher }, _args, context) => loadPublisher(context, publisher.id),
+    }),
+  }),
+})
+
+builder.objectField(UserRef, 'memberships', (t) =>
+  t.field({
+    type: [PublisherMemberRef],
+    nullable: true,
+    description: 'What they are in publishers; null unless it is you or you administer the server.',
+    resolve: async ({ id }, _args, context) => {
+      if (context.viewer?.id !== id && !context.scopes.has('admin')) return null
+      return (await loadMemberships(context, id)) ?? []
+    },
+  }),
+)
+
+const SetPublisherMemberInput = builder.inputType('SetPublisherMemberInput', {
+  description: 'Who becomes what. Name the person either way.',
+  fields: (t) => ({
+    id: t.globalID({ required: true, description: 'In which publisher.' }),
+    userId: t.globalID({ description: 'Who, by id.' }),
+    email: t.string({ description: 'Who, by the exact e-mail address.', validate: email.nullish() }),
+    role: t.field({ type: PublisherRoleEnum, required: true, description: 'What they become.' }),
+  }),
+})
+
+const SetPublisherMemberPayload = builder.objectRef<{ member: Membership }>('SetPublisherMemberPayload').implement({
+  description: 'A member after the change.',
+  fields: (t) => ({
+    member: t.expose('member', { type: PublisherMemberRef, description: 'The member.' }),
+    publisher: t.field({
+      type: PublisherRef,
+      nullable: true,
+      description: 'The publisher; null when it was deleted a moment ago.',
+      resolve: ({ member }, _args, context) => loadPublisher(context, member.publisher.id),
+    }),
+  }),
+})
+
+builder.mutationField('setPublisherMember', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: SetPublisherMemberPayload,
+    description: 'Adds somebody to a publisher, or changes what they are in it, for its admins.',
+    args: { input: t.arg({ type: SetPublisherMemberInput, required: true, description: 'Who becomes what.' }) },
+    resolve: async (_root, { input }, context) => ({
+      member: await setMember(context, input.id.id, personOf(input.userId?.id, input.email), input.role),
+    }),
+  }),
+)
+
+function personOf(id: string | undefined, address: string | null | undefined): PersonKey {
+  if (id !== undefined && address == null) return { id }
+  if (id === undefined && address != null) return { email: address }
+  throw invalidInput('Name the person by either `userId` or `email`.', 'userId')
+}
+
+const RemovePublisherMemberInput = builder.inputType('RemovePublisherMemberInput', {
+  description: 'Who leaves what.',
+  fields: (t) => ({
+    id: t.globalID({ required: true, description: 'Which publisher.' }),
+    userId: t.globalID({ required: true, description: 'Who.' }),
+  }),
+})
+
+const RemovePublisherMemberPayload = builder.objectRef<{ publisher: Publisher }>('RemovePublisherMemberPayload').implement({
+  description: 'A publisher without the person.',
+  fields: (t) => ({ publisher: t.expose('publisher', { type: PublisherRef, description: 'The publisher.' }) }),
+})
+
+builder.mutationField('removePublisherMember', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: RemovePublisherMemberPayload,
+    description: 'Takes somebody out of a publisher, for its admins; you may always leave, unless you are its last admin.',
+    args: { input: t.arg({ type: RemovePublisherMemberInput, required: true, description: 'Who leaves what.' }) },
+    resolve: async (_root, { input }, context) => ({ publisher: await removeMember(context, input.id.id, input.userId.id) }),
+  }),
+)

@@ -1,0 +1,74 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../context.ts'
+import { invalidInput, notFound } from '../errors.ts'
+import { User } from '../users/entity.ts'
+import { emailKey } from '../users/input.ts'
+import { changePublisher } from './change.ts'
+import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
+import { canAdministerPublisher, roleIn } from './policy.ts'
+import { record } from './service.ts'
+
+/** A member together with the person. */
+export type Membership = PublisherMember & { user: User }
+/** A person by plain identifier, or by exact e-mail address: who manages members need not see who else has an account. */
+export type PersonKey = { id: string } | { email: string }
+
+/**
+ * Adds somebody to a publisher, or changes what they are in it (interface 4.10).
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left.
+ */
+export function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
+  return changePublisher(context, id, async (em, publisher) => {
+    const user = await findPerson(em, person)
+    const member = await em.findOne(PublisherMember, { publisher, user })
+    if (!member) {
+      const added = em.create(PublisherMember, { publisher, user, role, createdAt: context.now() })
+      record(em, context, publisher, 'member_added', `added ${user.displayName} to ${id} as ${role}`, user)
+      return added
+    }
+    if (member.role !== role) {
+      if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
+      member.role = role
+      record(em, context, publisher, 'member_updated', `made ${user.displayName} ${role} of ${id}`, user)
+    }
+    return member
+  })
+}
+
+/**
+ * Takes somebody out of a publisher; anybody may leave by themselves.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left.
+ */
+export function removeMember(context: SignedInContext, id: string, userId: string): Promise<Publisher> {
+  const leaves = userId === context.viewer.id
+  return changePublisher(
+    context,
+    id,
+    async (em, publisher) => {
+      const member = await em.findOne(PublisherMember, { publisher, user: userId }, { populate: ['user'] })
+      if (!member) throw notFound(`${leaves ? 'You are' : 'This person is'} not a member of ${id}.`)
+      const user = member.user as User
+      if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
+      record(em, context, publisher, 'member_removed', leaves ? `left ${id}` : `removed ${user.displayName} from ${id}`, user)
+      em.remove(member)
+      return publisher
+    },
+    async (em, viewer, publisher) =>
+      (await canAdministerPublisher(em, viewer, publisher)) || (leaves && (await roleIn(em, viewer, publisher)) !== null),
+  )
+}
+
+async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
+  const user = await em.findOne(User, 'id' in person ? { id: person.id } : { emailKey: emailKey(person.email) })
+  if (user) return user
+  throw notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to make the account first.`)
+}
+
+/** Somebody must be left who can add others: an admin, and one who can sign in if this one can (decisions §5). */
+async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
+  const others = await em.find(PublisherMember, { publisher, role: 'admin', user: { id: { $ne: leaving.id } } }, { populate: ['user'] })
+  if (others.some(({ user }) => (user as User).isActive || !leaving.isActive)) return
+  throw invalidInput(
+    `${leaving.displayName} is the last ${others.length ? 'active ' : ''}admin of ${publisher.id}. Make another member an admin first.`,
+  )
+}

@@ -1,0 +1,15 @@
+import { builder } from '../builder.ts'
+import { type Publisher, type PublisherRole, publisherRoles } from './entity.ts'
+import type { Membership } from './members.ts'
+
+/** The types of publishers, known before they are described, since other features name them. */
+export const PublisherRef = builder.objectRef<Publisher>('Publisher')
+export const PublisherMemberRef = builder.objectRef<Membership>('PublisherMember')
+
+export const PublisherRoleEnum = builder.enumType('PublisherRole', {
+  description: 'What somebody may do for a publisher.',
+  values: {
+    ADMIN: { value: 'admin', description: 'Publish, manage members and packages, and change its details.' },
+    MEMBER: { value: 'member', description: 'Publish.' },
+  } satisfies Record<Uppercase<PublisherRole>, { value: (typeof publisherRoles)[number]; description: string }>,
+})

@@ -1,0 +1,96 @@
+import type { Context } from '../context.ts'
+import { insufficientPermissions } from '../errors.ts'
+import { type Data, ok, route } from '../rest/route.ts'
+import { unknownPublisher } from './change.ts'
+
+const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
+const member = 'user { userId: uuid email displayName } role'
+const whole = `${details} members { ${member} }`
+const sameNames = Object.fromEntries(['displayName', 'description', 'websiteUrl', 'contactEmail'].map((name) => [name, name]))
+const ids = { id: 'Publisher', userId: 'User' }
+
+export const publisherRoutes = [
+  route(
+    'GET /api/publishers',
+    `query ($query: String, $offset: Int) { publishers(first: 50, query: $query, offset: $offset) { nodes { ${details} } totalCount } }`,
+    { summary: 'All publishers by id, fifty a page.', answer: { page: 'publishers', of: 'publishers' } },
+  ),
+  route('POST /api/publishers', `mutation ($input: CreatePublisherInput!) { createPublisher(input: $input) { publisher { ${whole} } } }`, {
+    summary: 'Makes a publisher; you become its first admin.',
+    status: 201,
+    names: { id: 'slug', ...sameNames },
+    answer: { from: ({ createPublisher }) => restPublisher((createPublisher as Changed).publisher) },
+  }),
+  route('GET /api/publishers/:id', `query ($id: String!) { publisher(slug: $id) { ${whole} } }`, {
+    summary: 'A publisher; its members for who may see them.',
+    answer: { from: (data, context) => restPublisher(publisherOf(data, context)) },
+  }),
+  route(
+    'PUT /api/publishers/:id',
+    `mutation ($input: UpdatePublisherInput!) { updatePublisher(input: $input) { publisher { ${whole} } } }`,
+    {
+      summary: 'Changes what a publisher says of itself.',
+      ids,
+      answer: { from: ({ updatePublisher }) => restPublisher((updatePublisher as Changed).publisher) },
+    },
+  ),
+  route('DELETE /api/publishers/:id', 'mutation ($input: DeletePublisherInput!) { deletePublisher(input: $input) }', {
+    summary: 'Deletes a publisher that owns no packages.',
+    ids,
+    answer: ok,
+  }),
+  route('GET /api/publishers/:id/members', `query ($id: String!) { publisher(slug: $id) { slug members { ${member} } } }`, {
+    summary: 'The people who act for a publisher, for who may see them.',
+    answer: { from: (data, context) => ({ members: membersOf(publisherOf(data, context)) }) },
+  }),
+  route(
+    'PUT /api/publishers/:id/members/:userId',
+    `mutation ($input: SetPublisherMemberInput!) { setPublisherMember(input: $input) { member { ${member} } } }`,
+    {
+      summary: 'Adds somebody to a publisher, or changes what they are in it.',
+      ids,
+      answer: { from: ({ setPublisherMember }) => restMember((setPublisherMember as { member: Member }).member) },
+    },
+  ),
+  route(
+    'DELETE /api/publishers/:id/members/:userId',
+    'mutation ($input: RemovePublisherMemberInput!) { removePublisherMember(input: $input) { publisher { slug } } }',
+    { summary: 'Takes somebody out of a publisher; anybody may leave.', ids, answer: ok },
+  ),
+  route(
+    'POST /api/publishers/verify/start',
+    'mutation ($input: StartDomainVerificationInput!) { startDomainVerification(input: $input) { domain host value expiresAt } }',
+    { summary: 'Begins to claim a domain: gives the TXT record to add to its DNS.', answer: 'startDomainVerification' },
+  ),
+  route(
+    'POST /api/publishers/verify/complete',
+    `mutation ($input: CompleteDomainVerificationInput!) { completeDomainVerification(input: $input) { publisher { ${whole} } } }`,
+    {
+      summary: 'Looks for the TXT record, and makes the publisher when it is there.',
+      status: 201,
+      answer: { from: ({ completeDomainVerification }) => restPublisher((completeDomainVerification as Changed).publisher) },
+    },
+  ),
+]
+
+type Member = { user: Data; role: string }
+type Publisher = Data & { members: Member[] | null }
+type Changed = { publisher: Publisher }
+
+function publisherOf({ publisher }: Data, { request }: Context): Publisher {
+  if (!publisher) throw unknownPublisher((request.params as { id: string }).id)
+  return publisher as Publisher
+}
+
+/** Members are left out for who may not see them (decisions §2). */
+const restPublisher = ({ members, ...publisher }: Publisher): Data => ({
+  ...publisher,
+  ...(members && { members: members.map(restMember) }),
+})
+
+const restMember = ({ user, role }: Member): Data => ({ ...user, role: role.toLowerCase() })
+
+function membersOf({ slug, members }: Publisher): Data[] {
+  if (!members) throw insufficientPermissions(`Only members of ${String(slug)} see who its members are.`)
+  return members.map(restMember)
+}

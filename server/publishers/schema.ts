@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { AuditEntryRef } from '../audit/refs.ts'
+import { listAuditEntries } from '../audit/list.ts'
+import { builder } from '../builder.ts'
+import { insufficientPermissions } from '../errors.ts'
+import { PackageRef } from '../packages/refs.ts'
+import {
+  countListedPackages,
+  countMembers,
+  countPackages,
+  findPublisher,
+  listPublisherPackages,
+  listPublishers,
+  loadMembers,
+} from './list.ts'
+import { canAdministerPublisher, canSeeMembers, roleIn } from './policy.ts'
+import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
+
+builder.node(PublisherRef, {
+  description: 'An organisation that owns packages. Its members act for it.',
+  authScopes: { scope: 'read' },
+  id: { resolve: ({ id }) => id },
+  loadOne: (id, { em, scopes }) => (scopes.has('read') ? findPublisher(em, id) : null),
+  fields: (t) => ({
+    slug: t.exposeString('id', { description: 'Its plain identifier, as in its address; a domain when it is verified. It never changes.' }),
+    displayName: t.exposeString('displayName', { description: 'Name for people to read.' }),
+    description: t.exposeString('description', { description: 'What it says of itself; empty when it says nothing.' }),
+    websiteUrl: t.field({ type: 'URL', nullable: true, description: 'Its website.', resolve: (publisher) => publisher.websiteUrl ?? null }),
+    contactEmail: t.string({ nullable: true, description: 'Where to write to.', resolve: (publisher) => publisher.contactEmail ?? null }),
+    isVerified: t.exposeBoolean('isVerified', { description: 'Whether it proved to hold the domain that is its identifier.' }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it was made.', resolve: (publisher) => publisher.createdAt }),
+    url: t.field({
+      type: 'URL',
+      description: 'Its page on this server.',
+      resolve: ({ id }, _args, { config }) => `${config.SERVER_URL}/publishers/${id}`,
+    }),
+  }),
+})
+
+builder.objectFields(PublisherRef, (t) => ({
+  members: t.field({
+    type: [PublisherMemberRef],
+    nullable: true,
+    description: 'The people who act for it, by name; null unless you are one of them or administer the server.',
+    resolve: async (publisher, _args, context) => {
+      const { em, viewer } = context
+      if (!viewer || !(await canSeeMembers(em, viewer, publisher))) return null
+      return (await loadMembers(context, publisher.id)) ?? []
+    },
+  }),
+  memberCount: t.int({
+    nullable: true,
+    description: 'How many they are; null where `members` is.',
+    resolve: async (publisher, _args, context) => {
+      const { em, viewer } = context
+      if (!viewer || !(await canSeeMembers(em, viewer, publisher))) return null
+      return (await countMembers(context, publisher.id)) ?? 0
+    },
+  }),
+}))
+
+builder.objectFields(PublisherRef, (t) => ({
+  packages: t.connection(
+    {
+      type: PackageRef,
+      description: 'Its packages by name; unlisted ones only for its members and for who administers the server.',
+      resolve: async (publisher, args, { em, viewer }) =>
+        listPublisherPackages(em, publisher, viewer !== null && (await canSeeMembers(em, viewer, publisher)), args),
+    },
+    { description: "A page of a publisher's packages." },
+    { description: 'A package in a page.' },
+  ),
+  packageCount: t.int({
+    description: 'How many packages it owns, as far as you may see them.',
+    resolve: async (publisher, _args, context) => {
+      const { em, viewer } = context
+      const all = viewer !== null && (await canSeeMembers(em, viewer, publisher))
+      return (await (all ? countPackages : countListedPackages)(context, publisher.id)) ?? 0
+    },
+  }),
+  activity: t.connection(
+    {
+      type: AuditEntryRef,
+      description: 'What happened to it, newest first, for who administers it.',
+      resolve: async ({ id }, args, { em, viewer }) => {
+        if (!viewer || !(await canAdministerPublisher(em, viewer, { id })))
+          throw insufficientPermissions(`You do not administer the publisher ${id}.`)
+        return listAuditEntries(em, { publisher: id }, args)
+      },
+    },
+    { description: "A page of a publisher's history." },
+    { description: 'Something that happened, in a page.' },
+  ),
+}))
+
+builder.objectFields(PublisherRef, (t) => ({
+  viewerRole: t.field({
+    type: PublisherRoleEnum,
+    nullable: true,
+    description: 'What you are in it; null when you are no member.',
+    resolve: (publisher, _args, { em, viewer }) => (viewer ? roleIn(em, viewer, publisher) : null),
+  }),
+  viewerCanAdminister: t.boolean({
+    description: 'Whether you may change its details and members.',
+    resolve: async (publisher, _args, { em, viewer, scopes }) =>
+      viewer !== null && scopes.has('write') && canAdministerPublisher(em, viewer, publisher),
+  }),
+  viewerCanDelete: t.boolean({
+    description: 'Whether you may delete it once it owns no packages.',
+    resolve: (_publisher, _args, { scopes }) => scopes.has('admin'),
+  }),
+}))
+
+builder.queryField('publisher', (t) =>
+  t.withAuth({ scope: 'read' }).field({
+    type: PublisherRef,
+    nullable: true,
+    description: 'The publisher with this identifier, or null.',
+    args: { slug: t.arg.string({ required: true, description: 'Its plain identifier, such as `acme` or `acme.dev`.' }) },
+    resolve: (_root, { slug: id }, { em }) => (id.includes('\0') ? null : findPublisher(em, id)),
+  }),
+)
+
+builder.queryField('publishers', (t) =>
+  t.withAuth({ scope: 'read' }).connection(
+    {
+      type: PublisherRef,
+      description: 'All publishers by identifier.',
+      args: {
+        query: t.arg.string({
+          description: 'Part of the identifier or the name, without regard to case.',
+          validate: z
+            .string()
+            .max(200, 'must be at most 200 characters long')
+            .regex(/^[^\0]*$/, 'must not contain control characters')
+            .nullish(),
+        }),
+        isVerified: t.arg.boolean({ description: 'Only those that proved to hold their domain, or only the others.' }),
+        viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),
+        offset: t.arg.int({
+          description: 'Skip this many, for page numbers; cursors are cheaper.',
+          validate: z.int().min(0, 'must not be negative').nullish(),
+        }),
+      },
+      resolve: (_root, { viewerIsMember, ...args }, { em, viewer }) =>
+        listPublishers(em, { ...args, member: viewerIsMember ? viewer.id : null }, args),
+    },
+    { description: 'A page of publishers.' },
+    { description: 'A publisher in a page.' },
+  ),
+)

@@ -1,0 +1,105 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit, type AuditEvent } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict } from '../errors.ts'
+import { Package } from '../packages/entity.ts'
+import { User } from '../users/entity.ts'
+import { changePublisher } from './change.ts'
+import { Publisher, PublisherMember } from './entity.ts'
+
+/** What a publisher says of itself; what is left out stays, and null takes an optional one away. */
+export type PublisherDetails = {
+  displayName?: string | null | undefined
+  description?: string | null | undefined
+  websiteUrl?: string | null | undefined
+  contactEmail?: string | null | undefined
+}
+export type NewPublisher = Omit<PublisherDetails, 'displayName'> & { id: string; displayName: string; isVerified?: boolean }
+
+/**
+ * Makes a publisher with the caller as its first admin.
+ * @throws ApiError Conflict when the id is taken.
+ */
+export async function createPublisher(context: SignedInContext, input: NewPublisher): Promise<Publisher> {
+  try {
+    return await context.em.fork().transactional((em) => createWithin(em, context, input))
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw takenId(input.id)
+    throw error
+  }
+}
+
+/** The same inside a transaction of the caller's. */
+export async function createWithin(em: EntityManager, { viewer, ip, now }: SignedInContext, input: NewPublisher): Promise<Publisher> {
+  const { id, displayName, description, websiteUrl, contactEmail, isVerified = false } = input
+  const publisher = em.create(Publisher, {
+    id,
+    displayName,
+    description: description ?? '',
+    websiteUrl: websiteUrl ?? null,
+    contactEmail: contactEmail ?? null,
+    isVerified,
+    createdAt: now(),
+  })
+  em.create(PublisherMember, { publisher, user: em.getReference(User, viewer.id), role: 'admin', createdAt: now() })
+  audit(em, { kind: 'publisher.created', actor: viewer, publisher: id, summary: `${viewer.displayName} made the publisher ${id}`, ip })
+  await em.flush()
+  return publisher
+}
+
+/** 409 for an id that another publisher has. */
+export const takenId = (id: string) => conflict(`There is a publisher ${id} already. Ask one of its admins to add you.`)
+
+/**
+ * Changes what a publisher says of itself (interface 4.10); its id never changes.
+ * @throws ApiError NotFound; InsufficientPermissions for who does not administer it.
+ */
+export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {
+  return changePublisher(context, id, async (em, publisher) => {
+    const before = { ...publisher }
+    const { displayName, description, websiteUrl, contactEmail } = details
+    if (displayName != null) publisher.displayName = displayName
+    if (description !== undefined) publisher.description = description ?? ''
+    if (websiteUrl !== undefined) publisher.websiteUrl = websiteUrl
+    if (contactEmail !== undefined) publisher.contactEmail = contactEmail
+    const changed = changeable.filter((field) => (before[field] ?? null) !== (publisher[field] ?? null))
+    if (changed.length) record(em, context, publisher, 'updated', `changed ${changed.map((field) => words[field]).join(', ')} of ${id}`)
+    return publisher
+  })
+}
+
+const changeable = ['displayName', 'description', 'websiteUrl', 'contactEmail'] as const
+const words = { displayName: 'name', description: 'description', websiteUrl: 'website', contactEmail: 'contact address' }
+
+/**
+ * Deletes a publisher with its memberships, for server admins.
+ * @throws ApiError NotFound; Conflict, with their names, while it owns packages.
+ */
+export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
+  return changePublisher(context, id, async (em, publisher) => {
+    const owned = await em.find(Package, { publisher: id }, { fields: ['name'], orderBy: { name: 'asc' }, limit: 11 })
+    if (owned.length) throw conflict(`${id} owns ${namesOf(owned)}. Give its packages to another publisher, or clear it from them, first.`)
+    record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)
+    em.remove(publisher)
+  })
+}
+
+const namesOf = (owned: { name: string }[]): string => {
+  const names = owned.slice(0, 10).map(({ name }) => name)
+  return names.join(', ') + (owned.length > 10 ? ' and more' : '')
+}
+
+type Happening = 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'
+
+/** Writes down what the caller did to a publisher, or to one of its people. */
+export function record(
+  em: EntityManager,
+  { viewer, ip }: SignedInContext,
+  { id }: Publisher,
+  what: Happening,
+  did: string,
+  user?: AuditEvent['user'],
+): void {
+  audit(em, { kind: `publisher.${what}`, actor: viewer, publisher: id, summary: `${viewer.displayName} ${did}`, ip, ...(user && { user }) })
+}

@@ -1,0 +1,84 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { randomBytes } from 'node:crypto'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { invalidInput, verificationUnavailable } from '../errors.ts'
+import { User } from '../users/entity.ts'
+import { PublisherClaim } from './claim-entity.ts'
+import { lookUpTxt, ResolversFailed } from './dns.ts'
+import { parseDomain } from './domain.ts'
+import { Publisher } from './entity.ts'
+import { createWithin, takenId } from './service.ts'
+
+const claimMs = 24 * 3_600_000
+
+/** What to put into the DNS, and until when it counts. */
+export type DomainChallenge = { domain: string; host: string; value: string; expiresAt: Date }
+
+/**
+ * Begins to claim a domain as a publisher (decisions §5). Asked again while the claim lives, it gives the same value another 24 hours, so
+ * that what is in the DNS already stays right.
+ * @throws ApiError InvalidInput for what is no domain, Conflict when the publisher exists, RateLimitExceeded.
+ */
+export async function startVerification(
+  { em, viewer, limits, now }: SignedInContext,
+  { domain: given, displayName }: { domain: string; displayName: string },
+): Promise<DomainChallenge> {
+  const domain = parseDomain(given)
+  await limits.use('domainVerification', viewer.id)
+  if (await em.count(Publisher, { id: domain })) throw takenId(domain)
+  const expiresAt = new Date(now().getTime() + claimMs)
+  return em.fork().transactional(async (inner) => {
+    await inner.nativeDelete(PublisherClaim, { expiresAt: { $lte: now() } })
+    const fresh = { domain, user: inner.getReference(User, viewer.id), token: randomBytes(20).toString('hex'), displayName, expiresAt }
+    const claim = await inner.upsert(PublisherClaim, fresh, { onConflictMergeFields: ['displayName', 'expiresAt'] })
+    return challengeOf(await inner.refreshOrFail(claim))
+  })
+}
+
+/**
+ * Looks whether the DNS shows what it should, and makes the publisher with the caller as its admin.
+ * @throws ApiError InvalidInput, naming host and value, when it does not; VerificationTemporarilyUnavailable when the resolvers do not
+ * answer; Conflict when the publisher exists; RateLimitExceeded.
+ */
+export async function completeVerification(context: SignedInContext, given: string): Promise<Publisher> {
+  const { em, viewer, limits, now } = context
+  const domain = parseDomain(given)
+  await limits.use('domainVerification', viewer.id)
+  if (await em.count(Publisher, { id: domain })) throw takenId(domain)
+  const claim = await em.findOne(PublisherClaim, { domain, user: viewer.id, expiresAt: { $gt: now() } })
+  if (!claim) throw invalidInput(`There is no claim of yours to ${domain}, or it is older than 24 hours. Start the verification again.`)
+  await requireRecord(context, challengeOf(claim))
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const publisher = await createWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
+      const summary = `${viewer.displayName} proved to hold the domain ${domain}`
+      audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
+      await inner.nativeDelete(PublisherClaim, { domain })
+      return publisher
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw takenId(domain)
+    throw error
+  }
+}
+
+async function requireRecord({ config, log }: SignedInContext, { host, value }: DomainChallenge): Promise<void> {
+  try {
+    const records = await lookUpTxt(host, config.DNS_SERVERS)
+    if (records.includes(value)) return
+    const found = records.length ? 'There are other TXT records, but not this one' : 'There is no TXT record yet'
+    throw invalidInput(`${found}. Add a TXT record at ${host} with the value ${value}, wait until it is known, and try again.`, 'domain')
+  } catch (error) {
+    if (!(error instanceof ResolversFailed)) throw error
+    log.warning(`Domain verification: ${error.message}`)
+    throw verificationUnavailable()
+  }
+}
+
+const challengeOf = ({ domain, token, expiresAt }: PublisherClaim): DomainChallenge => ({
+  domain,
+  host: `_svc-verify.${domain}`,
+  value: `svc-verify=${token}`,
+  expiresAt,
+})

@@ -1,0 +1,28 @@
+import { expect, it } from 'vitest'
+import { testApp } from './app.ts'
+
+const rounds = 200
+
+it('always leaves an admin to a publisher, whoever demotes, removes or leaves at once', async () => {
+  await using app = await testApp()
+  const [root, one, two] = [await app.admin(), await app.member(), await app.member()]
+  await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
+  const member = (id: string) => `/api/publishers/acme/members/${id}`
+  const makeAdmins = () => Promise.all([one, two].map(({ id }) => root.put(member(id), { role: 'admin' })))
+  await makeAdmins()
+  await root.delete(member(root.id))
+  for (let round = 0; round < rounds; round++) {
+    const pairs = [
+      [() => one.put(member(two.id), { role: 'member' }), () => two.put(member(one.id), { role: 'member' })],
+      [() => one.delete(member(two.id)), () => two.delete(member(one.id))],
+      [() => one.delete(member(one.id)), () => two.delete(member(two.id))],
+      [() => one.delete(member(one.id)), () => root.put(member(two.id), { role: 'member' })],
+    ]
+    const answers = await Promise.all((pairs[round % pairs.length] ?? []).map((send) => send()))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    for (const { status } of answers) expect([200, 400, 403]).toContain(status)
+    const { body } = await root.get('/api/publishers/acme/members')
+    expect(body.members.filter(({ role }: { role: string }) => role === 'admin')).toHaveLength(1)
+    await makeAdmins()
+  }
+}, 120_000)

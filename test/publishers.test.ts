@@ -1,0 +1,252 @@
+import { describe, expect, it } from 'vitest'
+import { Package } from '../server/packages/entity.ts'
+import { testApp, type TestApp } from './app.ts'
+import { publish } from './support/publish.ts'
+
+const acme = { id: 'acme', displayName: 'Acme' }
+const error = (code: string, message: unknown = expect.any(String)) => ({ body: { error: { code, message } } })
+const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64')
+
+describe('making a publisher (decisions §5)', () => {
+  it('is for server admins, who become its first admin', async () => {
+    await using app = await testApp()
+    const admin = await app.admin()
+    const details = { description: 'Fine\ntools', websiteUrl: 'https://acme.example/x?y#z', contactEmail: 'hello@acme.example' }
+    expect(await admin.post('/api/publishers', { ...acme, ...details })).toMatchObject({
+      status: 201,
+      body: {
+        ...acme,
+        ...details,
+        isVerified: false,
+        createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:]+\.\d{3}Z$/),
+        members: [{ userId: admin.id, email: admin.email, displayName: admin.user.displayName, role: 'admin' }],
+      },
+    })
+    for (const actor of [await app.member(), await app.viewer()])
+      expect(await actor.post('/api/publishers', acme)).toMatchObject({ status: 403, ...error('InsufficientPermissions') })
+    expect(await app.anonymous.post('/api/publishers', acme)).toMatchObject({ status: 401 })
+  })
+
+  it('answers 409 for an id that is taken', async () => {
+    await using app = await testApp()
+    const [one, two] = [await app.admin(), await app.admin()]
+    await one.post('/api/publishers', acme)
+    expect(await two.post('/api/publishers', acme)).toMatchObject({ status: 409, ...error('Conflict', expect.stringContaining('acme')) })
+  })
+
+  it.each(['a', '-acme', 'acme-', 'Acme', 'ac me', 'acme_x', 'ac\u00e4me', 'x'.repeat(65), '', 'verify', '../acme', 'acme\0', 'acme\n'])(
+    'refuses the id %j',
+    async (id) => {
+      await using app = await testApp()
+      const answer = await (await app.admin()).post('/api/publishers', { id, displayName: 'X' })
+      expect(answer).toMatchObject({ status: 400, ...error('InvalidInput', expect.stringMatching(/^id: /)) })
+    },
+  )
+
+  it('takes ids of 2 to 64 characters, and leaves what looks like a domain to who holds it', async () => {
+    await using app = await testApp()
+    const admin = await app.admin()
+    for (const id of ['a1', 'x'.repeat(64), 'a-b--c', '42'])
+      expect(await admin.post('/api/publishers', { id, displayName: 'X' })).toMatchObject({ status: 201 })
+    expect(await admin.post('/api/publishers', { id: 'acme.dev', displayName: 'X' })).toMatchObject({
+      status: 400,
+      ...error('InvalidInput', expect.stringContaining('domain')),
+    })
+  })
+
+  it.each([
+    ['displayName', ''],
+    ['displayName', 'x'.repeat(101)],
+    ['displayName', 'a\u202eb'],
+    ['description', 'x'.repeat(4001)],
+    ['description', 'a\0b'],
+    ['websiteUrl', 'javascript:alert(1)'],
+    ['websiteUrl', 'https://user:secret@acme.example'],
+    ['websiteUrl', 'https:acme.example'],
+    ['websiteUrl', 'https://'],
+    ['websiteUrl', 'https://acme.example/\0'],
+    ['contactEmail', 'nobody'],
+    ['contactEmail', 'a\0b@acme.example'],
+  ])('refuses a %s of %j', async (field, value) => {
+    await using app = await testApp()
+    const admin = await app.admin()
+    const refused = { status: 400, ...error('InvalidInput', expect.stringMatching(new RegExp(`^${field}: `))) }
+    expect(await admin.post('/api/publishers', { ...acme, [field]: value })).toMatchObject(refused)
+    await admin.post('/api/publishers', acme)
+    expect(await admin.put('/api/publishers/acme', { [field]: value })).toMatchObject(refused)
+  })
+})
+
+/** A publisher with an admin and a member who are nobody on the server, and somebody else. */
+async function team() {
+  const app = await testApp()
+  const [root, alice, bob, eve] = [await app.admin(), await app.member(), await app.member(), await app.member()]
+  await root.post('/api/publishers', acme)
+  await root.put(`/api/publishers/acme/members/${alice.id}`, { role: 'admin' })
+  await root.put(`/api/publishers/acme/members/${bob.id}`, { role: 'member' })
+  return { app, root, alice, bob, eve, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+}
+
+describe('reading (decisions §2, §3)', () => {
+  it('shows a publisher to everybody who signed in, and its members to members and server admins', async () => {
+    await using t = await team()
+    const own = [t.root, await t.app.owner(), t.alice, t.bob]
+    for (const actor of own) {
+      const { body } = await actor.get('/api/publishers/acme')
+      expect(body.members.map((member: { role: string; userId: string }) => [member.userId, member.role])).toEqual(
+        expect.arrayContaining([
+          [t.root.id, 'admin'],
+          [t.alice.id, 'admin'],
+          [t.bob.id, 'member'],
+        ]),
+      )
+      expect((await actor.get('/api/publishers/acme/members')).body).toEqual({ members: body.members })
+    }
+    for (const actor of [t.eve, await t.app.viewer()]) {
+      const { status, body } = await actor.get('/api/publishers/acme')
+      expect([status, body.id, 'members' in body]).toEqual([200, 'acme', false])
+      expect(await actor.get('/api/publishers/acme/members')).toMatchObject({ status: 403, ...error('InsufficientPermissions') })
+      const query =
+        '{ publisher(slug: "acme") { slug members { user { email } } memberCount viewerRole viewerCanAdminister viewerCanDelete } }'
+      expect((await actor.graphql(query)).body.data.publisher).toEqual({
+        slug: 'acme',
+        members: null,
+        memberCount: null,
+        viewerRole: null,
+        viewerCanAdminister: false,
+        viewerCanDelete: false,
+      })
+      const activity = await actor.graphql('{ publisher(slug: "acme") { activity(first: 1) { nodes { kind } } } }')
+      expect(activity.body.errors[0].extensions.code).toBe('InsufficientPermissions')
+    }
+    for (const path of ['', '/acme', '/acme/members'])
+      expect(await t.app.anonymous.get(`/api/publishers${path}`)).toMatchObject({ status: 401 })
+  })
+
+  it('answers 404 for a publisher that is not there', async () => {
+    await using t = await team()
+    for (const id of ['nothing', 'ACME', 'acme%00', '%2e%2e', 'x'.repeat(200)]) {
+      for (const path of [`/api/publishers/${id}`, `/api/publishers/${id}/members`]) expect((await t.root.get(path)).status, path).toBe(404)
+      expect((await t.root.put(`/api/publishers/${id}`, { displayName: 'X' })).status).toBe(404)
+      expect((await t.root.delete(`/api/publishers/${id}`)).status).toBe(404)
+    }
+  })
+
+  it('lists fifty a page, filtered by a part of id or name', async () => {
+    await using app = await testApp()
+    const admin = await app.admin()
+    for (let n = 0; n < 53; n++) await admin.post('/api/publishers', { id: `p-${String(n).padStart(2, '0')}`, displayName: `Team ${n}` })
+    const { body } = await admin.get('/api/publishers?page=2')
+    expect(body).toMatchObject({ page: 2, pageSize: 50, totalCount: 53, totalPages: 2 })
+    expect(body.publishers.map(({ id }: { id: string }) => id)).toEqual(['p-50', 'p-51', 'p-52'])
+    expect(body.publishers[0]).not.toHaveProperty('members')
+    expect((await admin.get('/api/publishers?query=TEAM%2042')).body).toMatchObject({ totalCount: 1, publishers: [{ id: 'p-42' }] })
+    expect((await admin.get('/api/publishers?query=%25')).body).toMatchObject({ totalCount: 0, publishers: [] })
+    expect((await admin.get('/api/publishers?query=%00')).status).toBe(400)
+    const page = await admin.graphql(
+      '{ publishers(first: 2, viewerIsMember: true, isVerified: false) { nodes { slug } totalCount pageInfo { endCursor } } }',
+    )
+    expect(page.body.data.publishers).toMatchObject({ totalCount: 53, nodes: [{ slug: 'p-00' }, { slug: 'p-01' }] })
+    const after = { after: page.body.data.publishers.pageInfo.endCursor }
+    const next = await admin.graphql('query ($after: String) { publishers(first: 1, after: $after) { nodes { slug } } }', after)
+    expect(next.body.data.publishers.nodes).toEqual([{ slug: 'p-02' }])
+    const others = await (await app.member()).graphql('{ publishers(first: 1, viewerIsMember: true) { totalCount } }')
+    expect(others.body.data.publishers.totalCount).toBe(0)
+  })
+
+  it('finds it by its global id, and no nonsense', async () => {
+    await using t = await team()
+    const find = (id: string) => t.eve.graphql('query ($id: ID!) { node(id: $id) { ... on Publisher { slug } } }', { id })
+    expect((await find(globalId('Publisher', 'acme'))).body.data.node).toEqual({ slug: 'acme' })
+    expect((await find(globalId('Publisher', 'nothing'))).body.data.node).toBeNull()
+    for (const id of [globalId('Publisher', 'ac\0me'), globalId('User', 'acme')])
+      expect((await find(id)).body.errors[0].extensions.code).toBe('NotFound')
+  })
+
+  it('shows memberships to the person and to server admins only', async () => {
+    await using t = await team()
+    const query = '{ viewer { memberships { role publisher { slug } } } }'
+    expect((await t.alice.graphql(query)).body.data.viewer.memberships).toEqual([{ role: 'ADMIN', publisher: { slug: 'acme' } }])
+    const others = 'query ($id: ID!) { user(uuid: $id) { memberships { role } } }'
+    expect((await t.root.graphql(others, { id: t.bob.id })).body.data.user.memberships).toEqual([{ role: 'MEMBER' }])
+    const fellow = '{ publisher(slug: "acme") { members { user { memberships { role } } } } }'
+    expect(
+      (await t.bob.graphql(fellow)).body.data.publisher.members.filter((m: { user: { memberships: unknown } }) => m.user.memberships),
+    ).toHaveLength(1)
+  })
+})
+
+describe('changing (interface 4.10)', () => {
+  it('is for its admins and server admins, each field by itself', async () => {
+    await using t = await team()
+    expect(await t.alice.put('/api/publishers/acme', { description: 'New', websiteUrl: 'http://acme.example' })).toMatchObject({
+      status: 200,
+      body: {
+        id: 'acme',
+        displayName: 'Acme',
+        description: 'New',
+        websiteUrl: 'http://acme.example',
+        contactEmail: null,
+        members: expect.any(Array),
+      },
+    })
+    expect((await t.root.put('/api/publishers/acme', { displayName: 'Acme Corp', websiteUrl: null })).body).toMatchObject({
+      displayName: 'Acme Corp',
+      description: 'New',
+      websiteUrl: null,
+    })
+    expect((await t.alice.put('/api/publishers/acme', { id: 'other', slug: 'other', isVerified: true })).body).toMatchObject({
+      id: 'acme',
+      isVerified: false,
+    })
+    for (const actor of [t.bob, t.eve, await t.app.viewer(), await t.app.withScopes(t.alice, ['read'])])
+      expect(await actor.put('/api/publishers/acme', { displayName: 'Evil' })).toMatchObject({ status: 403 })
+    expect(await t.app.anonymous.put('/api/publishers/acme', { displayName: 'Evil' })).toMatchObject({ status: 401 })
+  })
+
+  it('deletes for server admins only, and not while it owns packages', async () => {
+    await using t = await team()
+    await publish(t.alice, { name: 'rocket', version: '1.0.0' })
+    await give(t.app, 'rocket')
+    for (const actor of [t.alice, t.bob, t.eve]) expect(await actor.delete('/api/publishers/acme')).toMatchObject({ status: 403 })
+    expect(await t.root.delete('/api/publishers/acme')).toMatchObject({
+      status: 409,
+      ...error('Conflict', expect.stringContaining('rocket')),
+    })
+    await give(t.app, 'rocket', null)
+    expect(await t.root.delete('/api/publishers/acme')).toMatchObject({ status: 200, body: { status: 'ok' } })
+    expect(await t.root.get('/api/publishers/acme')).toMatchObject({ status: 404 })
+    expect(await t.app.services.database.reads.all('select * from publisher_members')).toEqual([])
+  })
+
+  it('writes down what happened, for its admins to read', async () => {
+    await using t = await team()
+    await t.alice.put('/api/publishers/acme', { description: 'New', displayName: 'Acme' })
+    await t.alice.put('/api/publishers/acme', { description: 'New' })
+    await t.alice.put(`/api/publishers/acme/members/${t.bob.id}`, { role: 'admin' })
+    await t.alice.delete(`/api/publishers/acme/members/${t.bob.id}`)
+    const { body } = await t.alice.graphql(
+      '{ publisher(slug: "acme") { activity(first: 10) { nodes { kind summary publisher clientIp userId } totalCount } } }',
+    )
+    const { nodes } = body.data.publisher.activity
+    expect(nodes.map(({ kind }: { kind: string }) => kind)).toEqual([
+      'publisher.member_removed',
+      'publisher.member_updated',
+      'publisher.updated',
+      'publisher.member_added',
+      'publisher.member_added',
+      'publisher.created',
+    ])
+    expect(nodes[2].summary).toBe(`${t.alice.user.displayName} changed description of acme`)
+    expect(nodes[1]).toMatchObject({ publisher: 'acme', userId: t.bob.id, clientIp: null })
+    const log = await t.root.get('/api/admin/audit-log?publisher=acme&kind=publisher.updated')
+    expect(log.body.entries).toHaveLength(1)
+    await t.root.delete('/api/publishers/acme')
+    expect((await t.root.get('/api/admin/audit-log?publisher=acme')).body.entries[0]).toMatchObject({ kind: 'publisher.deleted' })
+  })
+})
+
+/** Gives a package to a publisher. */
+async function give({ services }: TestApp, pkg: string, publisherId: string | null = 'acme') {
+  await services.database.fork().nativeUpdate(Package, { name: pkg }, { publisher: publisherId })
+}

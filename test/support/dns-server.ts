@@ -1,0 +1,39 @@
+import { createServer, type DnsHandler, Packet } from 'dns2'
+import { once } from 'node:events'
+
+/** What the server says of a name: records, each of one or more strings; or that it fails, refuses or keeps silent. */
+type Zone = Record<string, string[][] | 'servfail' | 'refused' | 'silent'>
+
+/** A real DNS server on a free port of the loopback, over UDP and TCP. Names that are not in `zone` do not exist. */
+export async function startDns() {
+  const zone: Zone = {}
+  /** Every question that was asked, as `TXT _svc-verify.acme.dev`. */
+  const questions: string[] = []
+  const { server, port } = await listen((request, send) => {
+    const [question] = request.questions
+    const name = question?.name ?? ''
+    questions.push(`${Packet.TYPE_NAME[Number(question?.type)]} ${name}`)
+    const response = Packet.createResponseFromRequest(request)
+    const known = zone[name.toLowerCase()]
+    if (known === 'silent') return
+    if (known === undefined) response.header.rcode = Packet.RCODE.NXDOMAIN
+    else if (known === 'servfail') response.header.rcode = Packet.RCODE.SERVFAIL
+    else if (known === 'refused') response.header.rcode = Packet.RCODE.REFUSED
+    else for (const data of known) response.answers.push(textRecord(name, data))
+    void send(response)
+  })
+  return { zone, questions, address: `127.0.0.1:${port}`, [Symbol.asyncDispose]: () => server.close() }
+}
+
+const textRecord = (name: string, data: string[]) => Object.assign(new Packet.Resource(name, Packet.TYPE.TXT, Packet.CLASS.IN, 1), { data })
+
+/** The same port for both, as resolvers expect; where either is taken, another one. */
+async function listen(handle: DnsHandler) {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const server = createServer({ udp: true, tcp: true, handle })
+    const failed = once(server, 'error').then(() => false)
+    const at = { port, address: '127.0.0.1' }
+    if (await Promise.race([server.listen({ udp: at, tcp: at }).then(() => true), failed])) return { server, port }
+  }
+}
