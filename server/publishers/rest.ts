@@ -6,7 +6,6 @@ import { unknownPublisher } from './change.ts'
 const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
 const member = 'user { userId: uuid email displayName } role'
 const whole = `${details} members { ${member} }`
-const sameNames = Object.fromEntries(['displayName', 'description', 'websiteUrl', 'contactEmail'].map((name) => [name, name]))
 const ids = { id: 'Publisher', userId: 'User' }
 
 export const publisherRoutes = [
@@ -18,7 +17,7 @@ export const publisherRoutes = [
   route('POST /api/publishers', `mutation ($input: CreatePublisherInput!) { createPublisher(input: $input) { publisher { ${whole} } } }`, {
     summary: 'Makes a publisher; you become its first admin.',
     status: 201,
-    names: { id: 'slug', ...sameNames },
+    names: { id: 'slug' },
     answer: { from: ({ createPublisher }) => restPublisher((createPublisher as Changed).publisher) },
   }),
   route('GET /api/publishers/:id', `query ($id: String!) { publisher(slug: $id) { ${whole} } }`, {
