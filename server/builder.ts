@@ -7,6 +7,7 @@ import type { Context, SignedInContext } from './context.ts'
 import { refusal } from './refusal.ts'
 import { invalidInput, notFound } from './errors.ts'
 import type { Scope } from './tokens/entity.ts'
+import { mayBrowseAnonymously } from './visibility/audience.ts'
 
 /**
  * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
@@ -23,6 +24,8 @@ export const builder = new SchemaBuilder<{
     session: boolean
     /** May change their own account: any session, or a token that may write. */
     ownAccount: boolean
+    /** May read packages: with the scope `read` every one; without signing in public ones, where and while the server lets anybody browse. */
+    browse: boolean
     /** The credential holds this scope, and its owner's role allows it now. `admin` means: administers the server. */
     scope: Scope
     /** The server's owner, with an admin credential. */
@@ -59,6 +62,7 @@ export const builder = new SchemaBuilder<{
         signedIn: settled,
         session: context.credential?.kind === 'session',
         ownAccount: settled && mayChangeOwnAccount(context),
+        browse: () => (context.viewer ? settled && context.scopes.has('read') : mayBrowseAnonymously(context)),
         scope: (scope) => settled && context.scopes.has(scope),
         owner: settled && context.viewer?.role === 'owner' && context.scopes.has('admin'),
       }
@@ -79,9 +83,14 @@ export const builder = new SchemaBuilder<{
     idFieldOptions: { description: 'Global id: opaque, and unique across all types.' },
     nodeQueryOptions: {
       description: 'The object with this global id, or null when it is not there or not for you.',
-      authScopes: { signedIn: true },
+      skipTypeScopes: true,
+      authScopes: (_root, { id }) => scopeOfIds([id]),
     },
-    nodesQueryOptions: { description: 'The objects with these global ids, in their order.', authScopes: { signedIn: true } },
+    nodesQueryOptions: {
+      description: 'The objects with these global ids, in their order.',
+      skipTypeScopes: true,
+      authScopes: (_root, { ids }) => scopeOfIds(ids),
+    },
     pageInfoTypeOptions: { description: 'Where a page of a connection lies.' },
     hasNextPageFieldOptions: { description: 'Whether there is more after this page.' },
     hasPreviousPageFieldOptions: { description: 'Whether there is something before this page.' },
@@ -108,6 +117,13 @@ export const builder = new SchemaBuilder<{
 
 /** Types whose ids are no UUIDs, and what their ids look like: no other text reaches a query. */
 const plainIds: Record<string, RegExp> = { Publisher: /^[a-z0-9.-]{1,64}$/ }
+
+/** The types that anybody may read where the server lets anybody browse; their `loadOne` gives public ones only. */
+const browsable = new Set(['Package', 'PackageVersion'])
+
+/** Ids of anything else are for people who signed in. */
+const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn: true } =>
+  ids.every(({ typename }) => browsable.has(typename)) ? { browse: true } : { signedIn: true }
 
 /** Whether the viewer must choose a new password first; tokens keep working meanwhile (decisions §4). */
 export const passwordIsDue = ({ viewer, credential }: Context): boolean =>

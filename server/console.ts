@@ -4,12 +4,14 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { notFound } from './errors.ts'
 import type { Services } from './services.ts'
+import { isBrowsingOn } from './visibility/service.ts'
 
 const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
 /** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
-export async function mountConsole(app: FastifyInstance, { config }: Services): Promise<void> {
+export async function mountConsole(app: FastifyInstance, services: Services): Promise<void> {
+  const { config } = services
   const root = join(import.meta.dirname, '../web/dist')
   const base = `${new URL(config.SERVER_URL).pathname.replace(/\/$/, '')}/`
   const page = existsSync(join(root, 'index.html'))
@@ -31,13 +33,31 @@ export async function mountConsole(app: FastifyInstance, { config }: Services): 
         .send(readFileSync(join(root, 'favicon.svg'))),
     )
   }
-  app.get('/robots.txt', async (_request, reply) => reply.type('text/plain; charset=utf-8').send('User-agent: *\nDisallow: /\n'))
+  app.get('/robots.txt', async (_request, reply) =>
+    reply
+      .type('text/plain; charset=utf-8')
+      .header('cache-control', 'no-cache')
+      .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
+  )
   app.get('/*', async (request, reply) => {
     const path = request.url.slice(base.length - 1).split('?', 1)[0] ?? ''
     if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && path !== '/oauth/consent') throw notFound('There is nothing at this address.')
+    if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
     return reply.type('text/html; charset=utf-8').header('content-security-policy', policy).header('cache-control', 'no-cache').send(page)
   })
 }
+
+/** The pages that have something to read for whoever did not sign in. */
+const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/
+
+/** What search engines may look at while anybody may browse: the pages of packages, and what those need. */
+const robots = (base: string) => `User-agent: *
+Disallow: ${base}
+Allow: ${base}$
+Allow: ${base}packages
+Allow: ${base}assets/
+Allow: ${base}graphql
+`
 
 const notBuilt =
   '<!doctype html><html lang="en"><title>Snug</title><p>The console is not built. Start the server with <code>npm start</code>, or build it with <code>npm run build</code>.</p></html>'

@@ -7,6 +7,7 @@ import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { toApiError } from './rest/failures.ts'
 import type { Services } from './services.ts'
+import { mayBrowseAnonymously } from './visibility/audience.ts'
 
 /** How much a query may be (decisions §7). */
 const limits = { depth: 12, cost: 5000, aliases: 30, bytes: 64 * 1024 }
@@ -92,9 +93,9 @@ const boundQuery: Plugin<Door & Context> = {
   },
 }
 
-/** A mutation that rides on a cookie needs the CSRF token, here as on REST; and nobody browses the schema without signing in. */
+/** A mutation that rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {
-  onExecute({ args }) {
+  async onExecute({ args }) {
     const { document, operationName, contextValue } = args as {
       document: DocumentNode
       operationName?: string | null
@@ -104,7 +105,7 @@ const guardExecution: Plugin<Door & Context> = {
       (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
     )
     if (chosen?.kind === Kind.OPERATION_DEFINITION && chosen.operation === 'mutation') guardChange(contextValue)
-    if (!contextValue.viewer) visit(document, { Field: refuseIntrospection })
+    if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
   },
 }
 

@@ -1,8 +1,9 @@
 import { AuthScopeFailureType } from '@pothos/plugin-scope-auth'
 import { mayChangeOwnAccount, passwordIsDue } from './builder.ts'
 import type { Context, SignedInContext } from './context.ts'
-import { refusal } from './refusal.ts'
+import { nobody, refusal } from './refusal.ts'
 import type { Scope } from './tokens/entity.ts'
+import { mayBrowseAnonymously } from './visibility/audience.ts'
 
 /**
  * The builder's `scope` rule, for binary routes: the caller is known, free to act, and holds the scope now.
@@ -14,6 +15,17 @@ export function requireScope(context: Context, scope: Scope): SignedInContext {
     throw refusal(context, { kind: AuthScopeFailureType.AuthScope, scope: 'scope', parameter: scope, error: null })
   }
   return context as SignedInContext
+}
+
+/**
+ * The builder's `browse` rule, for binary routes: the caller may read packages; a caller who did not sign in, public ones.
+ * @throws ApiError MissingAuthentication or InsufficientPermissions, worded as on GraphQL.
+ */
+export function requireBrowse(context: Context): void | Promise<void> {
+  if (context.viewer) return void requireScope(context, 'read')
+  return Promise.resolve(mayBrowseAnonymously(context)).then((may) => {
+    if (!may) throw nobody(context)
+  })
 }
 
 /**

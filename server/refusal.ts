@@ -13,7 +13,7 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
   if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
   if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
   if (lacking && credential.kind === 'token') {
-    const scope = lacking === 'ownAccount' ? 'write' : lacking
+    const scope = { ownAccount: 'write', browse: 'read' }[lacking] ?? lacking
     return insufficientPermissions(
       `This access token lacks the scope "${scope}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`,
     )

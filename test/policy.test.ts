@@ -85,6 +85,11 @@ const rest: Record<string, Access> = {
   'DELETE /api/publishers/:id/members/:userId': 'write',
   'POST /api/publishers/verify/start': 'write',
   'POST /api/publishers/verify/complete': 'write',
+  'GET /api/packages/:pkg/visibility': 'read',
+  'PUT /api/packages/:pkg/visibility': 'write',
+  'POST /api/packages/:pkg/visibility/preview': 'read',
+  'GET /api/admin/public-packages': 'admin',
+  'PUT /api/admin/public-packages': 'admin',
 }
 
 /** The same for every root field of GraphQL. */
@@ -112,6 +117,7 @@ const graphql: Record<string, Access> = {
   'Query.users': 'admin',
   'Query.accessTokens': 'admin',
   'Query.auditEntries': 'admin',
+  'Query.publicPackages': 'admin',
   'Mutation.verifySetupCode': 'open',
   'Mutation.completeSetup': 'open',
   'Mutation.login': 'open',
@@ -148,6 +154,8 @@ const graphql: Record<string, Access> = {
   'Mutation.transferOwnership': 'owner',
   'Mutation.updateLegalDocument': 'owner',
   'Mutation.resetLegalDocument': 'owner',
+  'Mutation.changeVisibility': 'write',
+  'Mutation.updatePublicPackages': 'admin',
 }
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
@@ -190,7 +198,7 @@ async function callers(): Promise<Caller[]> {
 // One server for all: every caller is somebody new, at a new address.
 let app: TestApp
 beforeAll(async () => {
-  app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
+  app = await testApp({ env: { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true' } })
 })
 afterAll(() => app[Symbol.asyncDispose]())
 

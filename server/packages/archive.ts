@@ -1,22 +1,31 @@
 import type { Readable } from 'node:stream'
 import { byteCache, type ByteCache } from '../http/byte-cache.ts'
 import type { Services } from '../services.ts'
+import type { Audience } from '../visibility/audience.ts'
+import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
 import { parseVersion } from './version.ts'
 
 /** What is known of an archive without touching its bytes. */
 export type ArchiveFacts = { sha256: string; bytes: number; crc32c: string }
 
-/** The archive of a version, or null. */
-export async function findArchive({ database }: Pick<Services, 'database'>, name: string, version: string): Promise<ArchiveFacts | null> {
-  const row = await database.reads.recall<{ sha256: string; bytes: number | string; crc32c: string }>(
-    `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
-     from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`,
-    name,
-    version,
-  )
+/** The archive of a version, or null when it is not there for this audience. */
+export async function findArchive(
+  { database: { reads }, config }: Pick<Services, 'database' | 'config'>,
+  name: string,
+  version: string,
+  audience: Audience,
+): Promise<ArchiveFacts | null> {
+  const row = await (audience === 'members'
+    ? reads.recall<FactsRow>(factsSql, name, version)
+    : reads.recall<FactsRow>(`${factsSql} and ${readableByAnybody}`, name, version, hostedHere(config)))
   // PostgreSQL hands out 64-bit integers as text.
   return row ? { ...row, bytes: Number(row.bytes) } : null
 }
+
+type FactsRow = { sha256: string; bytes: number | string; crc32c: string }
+
+const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
+  from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
 
 /** Name and version in `<name>-<version>.tar.gz`: names have no hyphen, versions may. Null when it is no such file name. */
 export function splitArchiveName(file: string): { name: string; version: string } | null {

@@ -2,10 +2,10 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Context } from '../context.ts'
 import { notFound, rangeNotSatisfiable } from '../errors.ts'
-import { requireScope } from '../guards.ts'
 import { acceptsGzip, isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { requestedRange } from '../http/range.ts'
 import { binary } from '../rest/route.ts'
+import { audienceOf } from '../visibility/audience.ts'
 import { findArchive, openArchive, splitArchiveName } from './archive.ts'
 import { archiveUrl, readEntry, readListing } from './listing.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from './parameters.ts'
@@ -16,19 +16,19 @@ const found = { 303: { description: 'The archive is at `Location`.' } }
 /** The reads that package clients send most, and the archives themselves. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
-    access: 'read',
+    access: 'browse',
     summary: 'The package with all its versions, as package clients read it.',
     handler: sendListing,
     produces: { 200: { description: 'The listing.', type: pubType }, 304: { description: 'Nothing changed since the given ETag.' } },
   }),
   binary('GET /api/packages/:pkg/versions/:version', {
-    access: 'read',
+    access: 'browse',
     summary: 'One version of a package: an entry of the listing.',
     handler: sendEntry,
     produces: { 200: { description: 'The entry.', type: pubType } },
   }),
   binary('GET /api/archives/:file', {
-    access: 'read',
+    access: 'browse',
     summary: 'The archive of a version, named <package>-<version>.tar.gz.',
     handler: sendArchive,
     produces: {
@@ -39,13 +39,13 @@ export const packageBinaries = [
     },
   }),
   binary('GET /packages/:pkg/versions/:version.tar.gz', {
-    access: 'read',
+    access: 'browse',
     summary: 'The archive at its old address.',
     handler: redirectToArchive,
     produces: found,
   }),
   binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
-    access: 'read',
+    access: 'browse',
     summary: 'The archive at another old address.',
     handler: redirectToArchive,
     produces: found,
@@ -53,10 +53,9 @@ export const packageBinaries = [
 ]
 
 async function sendListing(context: Context): Promise<unknown> {
-  requireScope(context, 'read')
   const { request, reply } = context
   const name = packageParameter(request)
-  const listing = await readListing(context, name)
+  const listing = await readListing(context, name, audienceOf(context))
   if (!listing) throw unknownPackage(name)
   reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
   if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
@@ -66,24 +65,25 @@ async function sendListing(context: Context): Promise<unknown> {
 }
 
 async function sendEntry(context: Context): Promise<unknown> {
-  requireScope(context, 'read')
   const { request, reply } = context
   const [name, version] = [packageParameter(request), versionParameter(request)]
-  const entry = await readEntry(context, name, version)
+  const entry = await readEntry(context, name, version, audienceOf(context))
   if (entry === null) throw unknownVersion(name, version)
   return reply.header('cache-control', 'private, no-cache').type(`${pubType}; charset=utf-8`).send(entry)
 }
 
 async function sendArchive(context: Context): Promise<unknown> {
-  requireScope(context, 'read')
   const { request, reply } = context
   const named = splitArchiveName((request.params as { file: string }).file)
-  const archive = named && (await findArchive(context, named.name, named.version))
+  const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
   if (!archive) throw notFound('There is no such archive on this server.')
   const etag = `"${archive.sha256}"`
   const range = requestedRange(request, archive.bytes, etag)
   if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
-  reply.header('etag', etag).header('accept-ranges', 'bytes').header('cache-control', 'private, immutable, max-age=31536000')
+  reply.header('etag', etag).header('accept-ranges', 'bytes')
+  if (context.viewer) reply.header('cache-control', 'private, immutable, max-age=31536000')
+  // A package may stop being public at any moment: whoever keeps its archive asks each time.
+  else reply.header('cache-control', 'no-cache').header('vary', 'authorization, cookie')
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
@@ -93,9 +93,11 @@ async function sendArchive(context: Context): Promise<unknown> {
 }
 
 async function redirectToArchive(context: Context): Promise<unknown> {
-  requireScope(context, 'read')
   const { request, reply, config } = context
-  const url = archiveUrl(config.SERVER_URL, packageParameter(request), versionParameter(request))
+  const [name, version] = [packageParameter(request), versionParameter(request)]
+  const url = archiveUrl(config.SERVER_URL, name, version)
+  // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
+  if (!context.viewer && !(await findArchive(context, name, version, 'anybody'))) throw unknownVersion(name, version)
   return reply.header('cache-control', 'private, no-cache').redirect(url, 303)
 }
 

@@ -2,16 +2,17 @@ import { builder } from '../builder.ts'
 import type { Context } from '../context.ts'
 import { renderDocument } from './documents.ts'
 import type { DocumentKind, PackageVersion } from './entity.ts'
-import { DocumentRef, PackageVersionRef } from './refs.ts'
+import { DocumentRef, ofPublicVersion, PackageVersionRef } from './refs.ts'
 import { findDocument } from './service.ts'
 
 DocumentRef.implement({
   description: 'A text that came with a version, up to 256 KiB of it.',
   authScopes: { scope: 'read' },
   fields: (t) => ({
-    path: t.string({ description: 'Where it is in the archive.', resolve: ({ document }) => document.path }),
-    source: t.string({ description: 'The text as it was written.', resolve: ({ document }) => document.content }),
+    path: t.string({ ...ofPublicVersion, description: 'Where it is in the archive.', resolve: ({ document }) => document.path }),
+    source: t.string({ ...ofPublicVersion, description: 'The text as it was written.', resolve: ({ document }) => document.content }),
     html: t.string({
+      ...ofPublicVersion,
       description:
         'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`. Relative links lead to the repository, or nowhere.',
       resolve: ({ document, version }) => renderDocument(version, document),
@@ -20,10 +21,22 @@ DocumentRef.implement({
 })
 
 builder.objectFields(PackageVersionRef, (t) => ({
-  readme: t.field({ type: DocumentRef, nullable: true, description: 'The README.', resolve: document('readme') }),
-  changelog: t.field({ type: DocumentRef, nullable: true, description: 'The changelog.', resolve: document('changelog') }),
-  license: t.field({ type: DocumentRef, nullable: true, description: 'The license.', resolve: document('license') }),
-  example: t.field({ type: DocumentRef, nullable: true, description: 'An example of its use.', resolve: document('example') }),
+  readme: t.field({ ...ofPublicVersion, type: DocumentRef, nullable: true, description: 'The README.', resolve: document('readme') }),
+  changelog: t.field({
+    ...ofPublicVersion,
+    type: DocumentRef,
+    nullable: true,
+    description: 'The changelog.',
+    resolve: document('changelog'),
+  }),
+  license: t.field({ ...ofPublicVersion, type: DocumentRef, nullable: true, description: 'The license.', resolve: document('license') }),
+  example: t.field({
+    ...ofPublicVersion,
+    type: DocumentRef,
+    nullable: true,
+    description: 'An example of its use.',
+    resolve: document('example'),
+  }),
 }))
 
 function document(kind: DocumentKind) {

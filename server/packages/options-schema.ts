@@ -4,23 +4,35 @@ import { nameFault } from '../uploads/package-name.ts'
 import type { Package } from './entity.ts'
 import { updatePackageOptions } from './options.ts'
 import { packageName } from './parameters.ts'
-import { PackageRef } from './refs.ts'
+import { ofPublicPackage, PackageRef } from './refs.ts'
 import { loadPackageByName } from './service.ts'
 
 builder.objectFields(PackageRef, (t) => ({
-  isDiscontinued: t.exposeBoolean('isDiscontinued', { description: 'Whether its authors have given it up.' }),
+  isDiscontinued: t.exposeBoolean('isDiscontinued', { ...ofPublicPackage, description: 'Whether its authors have given it up.' }),
   replacedBy: t.string({
+    ...ofPublicPackage,
     nullable: true,
     description: 'Name of the package to use instead, here or elsewhere; only while it is discontinued.',
-    resolve: ({ replacedBy }) => replacedBy ?? null,
+    resolve: async ({ replacedBy }, _args, context) => {
+      if (!replacedBy) return null
+      const replacement = context.viewer ? null : await loadPackageByName(context, replacedBy)
+      return replacement?.visibility === 'private' ? null : replacedBy
+    },
   }),
   replacement: t.field({
+    ...ofPublicPackage,
     type: PackageRef,
     nullable: true,
     description: 'The package to use instead, when this server has it.',
-    resolve: ({ replacedBy }, _args, context) => (replacedBy ? loadPackageByName(context, replacedBy) : null),
+    resolve: async ({ replacedBy }, _args, context) => {
+      const replacement = replacedBy ? await loadPackageByName(context, replacedBy) : null
+      return context.viewer || replacement?.visibility === 'public' ? replacement : null
+    },
   }),
-  isUnlisted: t.exposeBoolean('isUnlisted', { description: 'Whether it is kept out of search, lists and name completion.' }),
+  isUnlisted: t.exposeBoolean('isUnlisted', {
+    ...ofPublicPackage,
+    description: 'Whether it is kept out of search, lists and name completion.',
+  }),
 }))
 
 const replacement = z

@@ -5,3 +5,12 @@ import type { Package, PackageVersion, VersionDocument } from './entity.ts'
 export const PackageRef = builder.objectRef<Package>('Package')
 export const PackageVersionRef = builder.objectRef<PackageVersion>('PackageVersion')
 export const DocumentRef = builder.objectRef<{ document: VersionDocument; version: PackageVersion }>('PackageDocument')
+
+/** Makes a field of a package readable by whoever may browse, when the package is public. Any other field is for people who signed in. */
+export const ofPublicPackage = {
+  skipTypeScopes: true,
+  authScopes: ({ visibility }: Package) => (visibility === 'public' ? { browse: true } : ({ scope: 'read' } as const)),
+}
+
+/** The same for a field of a version or its texts: whoever may browse gets hold of none that is not for them. */
+export const ofPublicVersion = { skipTypeScopes: true, authScopes: { browse: true } }

@@ -1,49 +1,43 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
-import type { Reads } from '../db/reads.ts'
+import type { Context } from '../context.ts'
 import { User } from '../users/entity.ts'
 import { type DocumentKind, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
 
+type Reader = Pick<Context, 'em' | 'viewer'>
 type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
 
-/** The package of this name, or null. */
-export const findPackage = (em: EntityManager, name: string): Promise<Package | null> => em.findOne(Package, { name })
+/** The package of this name, or null when it is not there for whoever asks. */
+export const findPackage = ({ em, viewer }: Reader, name: string): Promise<Package | null> =>
+  em.findOne(Package, { name, ...readableBy(viewer) })
 
 /** What lists show: unlisted packages are found by name only. */
 const listed = { isUnlisted: false }
 
 /** Listed packages by name; `after` is the name of the last one of the page before. */
-export function listPackages(em: EntityManager, { limit, after, offset }: Page): Promise<Package[]> {
-  return em.find(Package, after === undefined ? listed : { ...listed, name: { $gt: after } }, {
-    orderBy: { name: 'asc' },
-    limit,
-    ...(offset && { offset }),
-  })
-}
-
-export const countPackages = (em: EntityManager): Promise<number> => em.count(Package, listed)
-
-/** All names, in order. */
-export async function listPackageNames(reads: Reads, { withUnlisted }: { withUnlisted: boolean }): Promise<string[]> {
-  const which = withUnlisted ? '' : 'where not is_unlisted'
-  const rows = await reads.all<{ name: string }>(`select name from packages ${which} order by name`)
-  return rows.map(({ name }) => name)
-}
-
-/** One version, or null. */
-export const findVersion = (em: EntityManager, pkg: Package, version: string): Promise<PackageVersion | null> =>
-  em.findOne(PackageVersion, { package: pkg, version })
-
-/** Versions from the highest down; `after` is the sort key of the last one of the page before. */
-export function listVersions(em: EntityManager, pkg: Package, { limit, after }: Page): Promise<PackageVersion[]> {
+export function listPackages({ em, viewer }: Reader, { limit, after, offset }: Page): Promise<Package[]> {
   return em.find(
-    PackageVersion,
-    { package: pkg, ...(after !== undefined && { sortKey: { $lt: after } }) },
-    { orderBy: { sortKey: 'desc' }, limit },
+    Package,
+    { ...listed, ...(after !== undefined && { name: { $gt: after } }), ...readableBy(viewer) },
+    { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) },
   )
 }
 
-export const countVersions = (em: EntityManager, pkg: Package): Promise<number> => em.count(PackageVersion, { package: pkg })
+export const countPackages = ({ em, viewer }: Reader): Promise<number> => em.count(Package, { ...listed, ...readableBy(viewer) })
+
+/** All names, in order. */
+export async function listPackageNames(
+  { database, viewer }: Pick<Context, 'database' | 'viewer'>,
+  { withUnlisted }: { withUnlisted: boolean },
+): Promise<string[]> {
+  const which = [...(withUnlisted ? [] : ['not is_unlisted']), ...(viewer ? [] : ["visibility = 'public'"])].join(' and ')
+  const rows = await database.reads.all<{ name: string }>(`select name from packages ${which && `where ${which}`} order by name`)
+  return rows.map(({ name }) => name)
+}
+
+/** A package by id, or null when it is not there for whoever asks. */
+export const findPackageById = ({ em, viewer }: Reader, id: string): Promise<Package | null> =>
+  em.findOne(Package, { id, ...readableBy(viewer) })
 
 /** The version whose archive this is, or null. An archive names its package and version, so it can be no other's. */
 export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> =>
@@ -59,13 +53,6 @@ export const loadPackage = batched(async (em, ids) => byKey(await em.find(Packag
 /** A package by name. */
 export const loadPackageByName = batched(async (em, names) => byKey(await em.find(Package, { name: { $in: names } }), ({ name }) => name))
 
-/** A package's latest version, by the package's id. */
-export const loadLatest = batched(async (em, packageIds) => {
-  const packages = await em.find(Package, { id: { $in: packageIds } })
-  const versions = await em.find(PackageVersion, { $or: packages.map((pkg) => ({ package: pkg, version: pkg.latestVersion })) })
-  return byKey(versions, (version) => version.package.id)
-})
-
 /** A package's uploaders by name, by the package's id. */
 export const loadUploaders = batched(async (em, packageIds) => {
   const rows = await em.find(
@@ -78,6 +65,9 @@ export const loadUploaders = batched(async (em, packageIds) => {
 
 /** A person by id. */
 export const loadUser = batched(async (em, ids) => byKey(await em.find(User, { id: { $in: ids } }), ({ id }) => id))
+
+/** Whoever did not sign in reads public packages only. */
+const readableBy = (viewer: Context['viewer']) => (viewer ? {} : { visibility: 'public' as const })
 
 const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
   new Map(values.map((value) => [keyOf(value), value]))

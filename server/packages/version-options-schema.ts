@@ -3,29 +3,33 @@ import type { Context } from '../context.ts'
 import type { PackageVersion } from './entity.ts'
 import { packageName } from './parameters.ts'
 import { canAdminister } from './policy.ts'
-import { PackageVersionRef } from './refs.ts'
+import { ofPublicVersion, PackageVersionRef } from './refs.ts'
 import { isRestorable, isRetractable, restorableUntil, retractableUntil } from './retraction.ts'
 import { updateVersionOptions } from './retract.ts'
 import { loadPackage } from './service.ts'
 
 builder.objectFields(PackageVersionRef, (t) => ({
   retractableUntil: t.field({
+    ...ofPublicVersion,
     type: 'DateTime',
     nullable: true,
     description: 'Until when it can be retracted; null when it is retracted already, and when this server sets no limit.',
     resolve: (version, _args, { config }) => retractableUntil(version, config),
   }),
   restorableUntil: t.field({
+    ...ofPublicVersion,
     type: 'DateTime',
     nullable: true,
     description: 'Until when it can be restored; null when it is not retracted, and when this server sets no limit.',
     resolve: (version, _args, { config }) => restorableUntil(version, config),
   }),
   viewerCanRetract: t.boolean({
+    ...ofPublicVersion,
     description: 'Whether you may retract it now.',
     resolve: (version, _args, context) => isRetractable(version, context.config, context.now()) && mayChange(version, context),
   }),
   viewerCanRestore: t.boolean({
+    ...ofPublicVersion,
     description: 'Whether you may restore it now.',
     resolve: (version, _args, context) => isRestorable(version, context.config, context.now()) && mayChange(version, context),
   }),

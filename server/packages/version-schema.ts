@@ -1,80 +1,130 @@
 import { builder } from '../builder.ts'
 import type { Context } from '../context.ts'
 import { UserRef } from '../users/refs.ts'
-import { PackageVersion } from './entity.ts'
+import type { PackageVersion } from './entity.ts'
 import { installation } from './install.ts'
 import { archiveUrl } from './listing.ts'
 import { DependencyRef, EnvironmentRef, InstallationRef } from './pubspec-schema.ts'
 import { pubspecOf, type PubspecView } from './pubspec-view.ts'
-import { PackageRef, PackageVersionRef } from './refs.ts'
+import { ofPublicVersion, PackageRef, PackageVersionRef } from './refs.ts'
 import { loadPackage, loadUser } from './service.ts'
+import { findVersionById, readableDependencies, readablePubspec } from './versions.ts'
 
 builder.node(PackageVersionRef, {
   description: 'One published version. Its archive never changes.',
   authScopes: { scope: 'read' },
-  id: { resolve: (version) => version.id },
-  loadOne: (id, { em, viewer }) => (viewer ? em.findOne(PackageVersion, { id }) : null),
+  id: { ...ofPublicVersion, resolve: (version) => version.id },
+  loadOne: (id, context) => findVersionById(context, id),
   fields: (t) => ({
-    package: t.field({ type: PackageRef, description: 'The package.', resolve: packageOf }),
-    version: t.field({ type: 'SemVer', description: 'The version.', resolve: ({ version }) => version }),
-    isPrerelease: t.exposeBoolean('isPrerelease', { description: 'Whether it is a pre-release.' }),
-    isRetracted: t.boolean({ description: 'Whether new users are kept from it.', resolve: ({ retractedAt }) => retractedAt != null }),
+    package: t.field({ ...ofPublicVersion, type: PackageRef, description: 'The package.', resolve: packageOf }),
+    version: t.field({ ...ofPublicVersion, type: 'SemVer', description: 'The version.', resolve: ({ version }) => version }),
+    isPrerelease: t.exposeBoolean('isPrerelease', { ...ofPublicVersion, description: 'Whether it is a pre-release.' }),
+    isRetracted: t.boolean({
+      ...ofPublicVersion,
+      description: 'Whether new users are kept from it.',
+      resolve: ({ retractedAt }) => retractedAt != null,
+    }),
     retractedAt: t.field({
+      ...ofPublicVersion,
       type: 'DateTime',
       nullable: true,
       description: 'When it was retracted.',
       resolve: ({ retractedAt }) => retractedAt ?? null,
     }),
-    publishedAt: t.field({ type: 'DateTime', description: 'When it was published.', resolve: ({ createdAt }) => createdAt }),
+    publishedAt: t.field({
+      ...ofPublicVersion,
+      type: 'DateTime',
+      description: 'When it was published.',
+      resolve: ({ createdAt }) => createdAt,
+    }),
     publishedBy: t.field({
+      ...ofPublicVersion,
       type: UserRef,
       nullable: true,
-      description: 'Who published it; null when that account is deleted.',
-      resolve: ({ publishedBy }, _args, context) => (publishedBy ? loadUser(context, publishedBy.id) : null),
-    }),
-    archiveUrl: t.field({
-      type: 'URL',
-      description: 'Where the archive is, for whoever may read it.',
-      resolve: async (version, _args, context) =>
-        archiveUrl(context.config.SERVER_URL, (await packageOf(version, {}, context)).name, version.version),
-    }),
-    archiveSha256: t.exposeString('archiveSha256', { description: 'SHA-256 of the archive, in hex.' }),
-    archiveBytes: t.field({ type: 'BigInt', description: 'Size of the archive in bytes.', resolve: ({ archiveBytes }) => archiveBytes }),
-    install: t.field({
-      type: InstallationRef,
-      description: 'How to use it.',
-      resolve: async (version, _args, context) => {
-        const { name } = await packageOf(version, {}, context)
-        return installation({ name, version: version.version, ...pubspecOf(version) }, context.config.SERVER_URL)
-      },
+      description: 'Who published it; null when that account is deleted, and for whoever did not sign in.',
+      resolve: ({ publishedBy }, _args, context) => (publishedBy && context.viewer ? loadUser(context, publishedBy.id) : null),
     }),
   }),
 })
 
 builder.objectFields(PackageVersionRef, (t) => ({
-  pubspec: t.exposeString('pubspec', { description: 'The whole pubspec, as JSON text.' }),
-  description: t.string({ nullable: true, description: 'What it says it is for.', resolve: from('description') }),
-  homepage: t.field({ type: 'URL', nullable: true, description: 'Its home page.', resolve: from('homepage') }),
-  repository: t.field({ type: 'URL', nullable: true, description: 'Where its sources are.', resolve: from('repository') }),
-  issueTracker: t.field({ type: 'URL', nullable: true, description: 'Where to report problems.', resolve: from('issueTracker') }),
-  documentation: t.field({ type: 'URL', nullable: true, description: 'Where its own documentation is.', resolve: from('documentation') }),
-  topics: t.stringList({ description: 'Topics that its author gave it.', resolve: from('topics') }),
-  funding: t.field({ type: ['URL'], description: 'Where to support its author.', resolve: from('funding') }),
+  archiveUrl: t.field({
+    ...ofPublicVersion,
+    type: 'URL',
+    description: 'Where the archive is, for whoever may read it.',
+    resolve: async (version, _args, context) =>
+      archiveUrl(context.config.SERVER_URL, (await packageOf(version, {}, context)).name, version.version),
+  }),
+  archiveSha256: t.exposeString('archiveSha256', { ...ofPublicVersion, description: 'SHA-256 of the archive, in hex.' }),
+  archiveBytes: t.field({
+    ...ofPublicVersion,
+    type: 'BigInt',
+    description: 'Size of the archive in bytes.',
+    resolve: ({ archiveBytes }) => archiveBytes,
+  }),
+  install: t.field({
+    ...ofPublicVersion,
+    type: InstallationRef,
+    description: 'How to use it.',
+    resolve: async (version, _args, context) => {
+      const { name } = await packageOf(version, {}, context)
+      return installation({ name, version: version.version, ...pubspecOf(version) }, context.config.SERVER_URL)
+    },
+  }),
+}))
+
+builder.objectFields(PackageVersionRef, (t) => ({
+  pubspec: t.string({
+    ...ofPublicVersion,
+    description: 'The whole pubspec, as JSON text.',
+    resolve: (version, _args, context) => readablePubspec(context, version),
+  }),
+  description: t.string({ ...ofPublicVersion, nullable: true, description: 'What it says it is for.', resolve: from('description') }),
+  homepage: t.field({ ...ofPublicVersion, type: 'URL', nullable: true, description: 'Its home page.', resolve: from('homepage') }),
+  repository: t.field({
+    ...ofPublicVersion,
+    type: 'URL',
+    nullable: true,
+    description: 'Where its sources are.',
+    resolve: from('repository'),
+  }),
+  issueTracker: t.field({
+    ...ofPublicVersion,
+    type: 'URL',
+    nullable: true,
+    description: 'Where to report problems.',
+    resolve: from('issueTracker'),
+  }),
+  documentation: t.field({
+    ...ofPublicVersion,
+    type: 'URL',
+    nullable: true,
+    description: 'Where its own documentation is.',
+    resolve: from('documentation'),
+  }),
+}))
+
+builder.objectFields(PackageVersionRef, (t) => ({
+  topics: t.stringList({ ...ofPublicVersion, description: 'Topics that its author gave it.', resolve: from('topics') }),
+  funding: t.field({ ...ofPublicVersion, type: ['URL'], description: 'Where to support its author.', resolve: from('funding') }),
   platforms: t.stringList({
+    ...ofPublicVersion,
     description: 'Platforms that its author declares; empty for none declared.',
     resolve: from('platforms'),
   }),
-  executables: t.stringList({ description: 'Commands that it installs.', resolve: from('executables') }),
-  needsFlutter: t.boolean({ description: 'Whether it works with Flutter only.', resolve: from('needsFlutter') }),
+  executables: t.stringList({ ...ofPublicVersion, description: 'Commands that it installs.', resolve: from('executables') }),
+  needsFlutter: t.boolean({ ...ofPublicVersion, description: 'Whether it works with Flutter only.', resolve: from('needsFlutter') }),
   environment: t.field({
+    ...ofPublicVersion,
     type: [EnvironmentRef],
     description: 'The SDK versions it works with.',
     resolve: from('environment'),
   }),
   dependencies: t.field({
+    ...ofPublicVersion,
     type: [DependencyRef],
     description: 'What it depends on: for its users first, then for its own development.',
-    resolve: from('dependencies'),
+    resolve: (version, _args, context) => readableDependencies(context, version),
   }),
 }))
 

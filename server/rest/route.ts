@@ -53,8 +53,11 @@ export type BinaryRoute = {
   method: Method
   path: string
   summary: string
-  /** Who may call it: everybody, or whoever holds this scope. The router checks it; finer rules are the handler's. */
-  access: 'open' | 'ownAccount' | Scope
+  /**
+   * Who may call it: everybody, whoever holds this scope, or (`browse`) whoever may read packages, for whom the handler asks `audienceOf`.
+   * The router checks it; finer rules are the handler's.
+   */
+  access: 'open' | 'browse' | 'ownAccount' | Scope
   /** Gets a context whose caller passed `access`. It answers through `context.reply` and returns that reply. */
   handler: (context: Context) => Promise<unknown>
   beforeSetup?: boolean

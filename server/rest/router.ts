@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext } from '../context.ts'
-import { methodNotAllowed } from '../errors.ts'
+import { ApiError, methodNotAllowed } from '../errors.ts'
 import { acceptBytes } from '../http/bodies.ts'
 import { prefers } from '../http/conditional.ts'
-import { requireOwnAccount, requireScope } from '../guards.ts'
+import { requireBrowse, requireOwnAccount, requireScope } from '../guards.ts'
+import { nobody } from '../refusal.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../setup/gate.ts'
 import { compileOperation } from './operation.ts'
@@ -64,11 +65,13 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
       reply.header('vary', 'accept')
       if (prefers(request, route.alternative.type)) return route.alternative.handler(context, () => operation.variables(request))
     }
-    const data = await operation.run(context)
-    return reply
-      .code(route.status ?? 200)
-      .type(type)
-      .send(JSON.stringify(answerOf(route.answer, data, context)))
+    return hidingMissing(route, context, async () => {
+      const data = await operation.run(context)
+      return reply
+        .code(route.status ?? 200)
+        .type(type)
+        .send(JSON.stringify(answerOf(route.answer, data, context)))
+    })
   }
 }
 
@@ -78,9 +81,18 @@ function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMeth
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
     const context = await createContext(services, request, reply)
     if (route.access === 'ownAccount') requireOwnAccount(context)
+    else if (route.access === 'browse') await requireBrowse(context)
     else if (route.access !== 'open') requireScope(context, route.access)
-    return route.handler(context)
+    return hidingMissing(route, context, () => route.handler(context))
   }
+}
+
+/** To whoever did not sign in, a package that is not there answers like one that is not for them (decisions §6): by asking who they are. */
+function hidingMissing(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
+  if (context.viewer || !/:(pkg|file)\b/.test(route.path)) return work()
+  return work().catch((error: unknown) => {
+    throw error instanceof ApiError && error.code === 'NotFound' ? nobody(context) : error
+  })
 }
 
 function answerOf(answer: Answer | undefined, data: Data, context: Context): unknown {

@@ -12,6 +12,7 @@ import { statsRoutes } from '../stats/rest.ts'
 import { tokenRoutes } from '../tokens/rest.ts'
 import { uploadRoutes } from '../uploads/rest.ts'
 import { userRoutes } from '../users/rest.ts'
+import { visibilityRoutes } from '../visibility/rest.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
 /** The whole REST contract, in one list. */
@@ -30,4 +31,5 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...uploadRoutes,
   ...legalRoutes,
   ...statsRoutes,
+  ...visibilityRoutes,
 ]

@@ -3,6 +3,7 @@ import { builder } from '../builder.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { displayName, email, password } from '../users/input.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
+import { isBrowsingOn } from '../visibility/service.ts'
 import { isSetUp } from './gate.ts'
 import { completeSetup, verifySetupCode } from './service.ts'
 
@@ -17,7 +18,10 @@ const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
       description: 'Whether people may make accounts for themselves.',
       resolve: (_status, _args, { config }) => config.SIGNUP_ENABLED,
     }),
-    publicBrowsing: t.boolean({ description: 'Whether some packages can be read without signing in.', resolve: () => false }),
+    publicBrowsing: t.boolean({
+      description: 'Whether public packages can be read without signing in.',
+      resolve: (_status, _args, context) => isBrowsingOn(context),
+    }),
   }),
 })
 

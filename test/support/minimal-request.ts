@@ -62,6 +62,7 @@ export function fieldQuery(schema: GraphQLSchema, path: string): string {
 
 const samples: Record<string, unknown> = {
   email: 'stranger@example.com',
+  enabled: false,
   package: 'nothing',
   slug: 'something-else',
   websiteUrl: 'https://example.com',

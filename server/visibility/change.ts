@@ -1,0 +1,119 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict, insufficientPermissions, invalidInput } from '../errors.ts'
+import { describeChains, publicDependents } from '../packages/breakage.ts'
+import { changePackage } from '../packages/change.ts'
+import { Package, type Visibility } from '../packages/entity.ts'
+import { unknownPackage } from '../packages/parameters.ts'
+import { canAdminister } from '../packages/policy.ts'
+import { readSetting } from '../settings/service.ts'
+import { isServerAdmin } from '../users/policy.ts'
+import { closureOf } from './closure.ts'
+import { markVisibilityChange } from './mark.ts'
+import { publicPackagesSwitch } from './service.ts'
+
+export type VisibilityChange = {
+  package: string
+  visibility: Visibility
+  /** The name of the package again, so that nobody does it by a slip. */
+  confirm: string
+  /** Going public: exactly the packages that come along. */
+  closure?: readonly string[] | null | undefined
+  /** Going private: also when public packages break. */
+  acceptBreakage?: boolean | null | undefined
+}
+
+/**
+ * Makes a package public or private (decisions §6). The next request sees it.
+ * @throws ApiError InvalidInput without the name as confirmation; NotFound; InsufficientPermissions; Conflict, naming what would have to come
+ *   along, or the public packages that would break.
+ */
+export async function changeVisibility(context: SignedInContext, change: VisibilityChange): Promise<string[]> {
+  if (change.confirm !== change.package) {
+    throw invalidInput(`confirm: must be the name of the package, ${change.package.slice(0, 64)}.`, 'confirm')
+  }
+  if (!(await mayChangeVisibility(context))) {
+    throw insufficientPermissions('On this server only administrators make packages public or private. Ask one of them.')
+  }
+  return change.visibility === 'public' ? makePublic(context, change) : makePrivate(context, change)
+}
+
+/** Whether the caller, if they administer a package, may also change who reads it. */
+export async function mayChangeVisibility({ database, viewer }: Pick<SignedInContext, 'database' | 'viewer'>): Promise<boolean> {
+  return isServerAdmin(viewer) || !(await readSetting(database.reads, publicPackagesSwitch)).requiresServerAdmin
+}
+
+async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
+  return changePackage(context, name, async (em, pkg) => {
+    if (pkg.visibility === 'private') return []
+    const broken = await publicDependents(em, context.config.SERVER_URL, [name])
+    if (broken.length > 0 && !acceptBreakage) {
+      throw conflict(`Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break.`)
+    }
+    return apply(em, context, [pkg], 'private')
+  })
+}
+
+async function makePublic(context: SignedInContext, change: VisibilityChange): Promise<string[]> {
+  for (let attemptsLeft = 5; attemptsLeft > 0; attemptsLeft--) {
+    const changed = await context.em.fork().transactional((em) => makePublicWithin(em, context, change))
+    if (changed) return changed
+  }
+  throw conflict(`What ${change.package} depends on is being changed at the same time. Try again.`)
+}
+
+/**
+ * Everything that the package depends on is locked, in the order of names, also what is public already: so nothing of it becomes private
+ * meanwhile. Null when somebody added a dependency before the locks were held.
+ */
+async function makePublicWithin(em: EntityManager, context: SignedInContext, change: VisibilityChange): Promise<string[] | null> {
+  const { config, viewer } = context
+  const name = change.package
+  const expected = new Set([name, ...(await closureOf(em, config.SERVER_URL, name)).reached])
+  const locked = await em.find(
+    Package,
+    { name: { $in: [...expected] } },
+    { orderBy: { name: 'asc' }, lockMode: LockMode.PESSIMISTIC_WRITE },
+  )
+  const pkg = locked.find((one) => one.name === name)
+  if (!pkg) throw unknownPackage(name)
+  if (!(await canAdminister(em, viewer, pkg))) throw notYours([name])
+  const { reached, companions } = await closureOf(em, config.SERVER_URL, name)
+  if (!reached.every((one) => expected.has(one))) return null
+  requireExactly(companions, change)
+  const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))
+  const rights = await Promise.all(along.map((one) => canAdminister(em, viewer, one)))
+  const foreign = along.filter((_, index) => !rights[index])
+  if (foreign.length > 0) throw notYours(foreign.map((one) => one.name))
+  const changing = pkg.visibility === 'public' ? along : [pkg, ...along]
+  for (const one of changing) Object.assign(one, { revision: one.revision + 1, updatedAt: context.now() })
+  return apply(em, context, changing, 'public')
+}
+
+/** Nothing becomes public that was not named, and nothing is named that does not have to. */
+function requireExactly(companions: { name: string; chain: string[] }[], { package: name, closure }: VisibilityChange): void {
+  const wanted = new Set(closure)
+  if (companions.length === wanted.size && companions.every((one) => wanted.has(one.name))) return
+  throw conflict(
+    companions.length > 0
+      ? `${name} needs private packages of this server, which become public with it: ${describeChains(companions.map(({ chain }) => chain))}. Name exactly these in closure: ${companions.map((one) => one.name).join(', ')}.`
+      : `${name} needs no private package of this server. Leave closure empty.`,
+  )
+}
+
+const notYours = (names: string[]) =>
+  insufficientPermissions(`You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.`)
+
+/** Sets the visibility of locked packages; gives their names. */
+async function apply(em: EntityManager, { viewer, ip }: SignedInContext, packages: Package[], visibility: Visibility): Promise<string[]> {
+  for (const pkg of packages) {
+    pkg.visibility = visibility
+    const summary = `${viewer.displayName} made ${pkg.name} ${visibility}`
+    audit(em, { kind: 'package.visibility_changed', actor: viewer, summary, package: pkg.name, ip })
+  }
+  await em.flush()
+  if (packages.length > 0) await markVisibilityChange(em)
+  return packages.map(({ name }) => name)
+}

@@ -1,0 +1,55 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Chain } from '../packages/breakage.ts'
+import type { Visibility } from '../packages/entity.ts'
+import { normalHostedUrl } from '../uploads/hosted-url.ts'
+
+/** What a package needs of this server. */
+export type Closure = {
+  /** Every package that any version of it depends on, directly or through others, whatever its visibility; by name. */
+  reached: string[]
+  /** The private ones among them, each with the shortest chain that leads to it; by name. They have to come along when it goes public. */
+  companions: { name: string; chain: Chain }[]
+}
+
+/**
+ * The dependencies of a package that are hosted here, in all versions, of `dependencies` only and only those declared as `hosted:` on this
+ * server (decisions §6). One statement, however deep; circles end.
+ */
+export async function closureOf(em: EntityManager, serverUrl: string, name: string): Promise<Closure> {
+  const here = normalHostedUrl(serverUrl)
+  const edges = await em.execute<Edge[]>(
+    `with recursive needed(name) as (
+       select name from packages where name = ?
+       union select q.name from needed n ${dependenciesOfNeeded}
+     )
+     select distinct n.name as dependent, q.name as dependency, q.visibility from needed n ${dependenciesOfNeeded} order by n.name, q.name`,
+    [name, here, here],
+  )
+  const chains = chainsFrom(name, edges)
+  const visibilities = new Map(edges.map(({ dependency, visibility }) => [dependency, visibility]))
+  const reached = [...chains.keys()].filter((one) => one !== name).sort()
+  const companions = reached
+    .filter((one) => visibilities.get(one) === 'private')
+    .map((one) => ({ name: one, chain: chains.get(one) ?? [] }))
+  return { reached, companions }
+}
+
+type Edge = { dependent: string; dependency: string; visibility: Visibility }
+
+const dependenciesOfNeeded = `join packages p on p.name = n.name
+  join package_versions v on v.package_id = p.id
+  join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and d.hosted_url = ?
+  join packages q on q.name = d.name`
+
+/** Breadth first, so that each chain is a shortest one. */
+function chainsFrom(name: string, edges: readonly Edge[]): Map<string, Chain> {
+  const dependencies = Map.groupBy(edges, ({ dependent }) => dependent)
+  const chains = new Map<string, Chain>([[name, [name]]])
+  for (const [dependent, chain] of chains) {
+    // A map goes on to what is added meanwhile.
+    for (const { dependency } of dependencies.get(dependent) ?? []) {
+      if (!chains.has(dependency)) chains.set(dependency, [...chain, dependency])
+    }
+  }
+  return chains
+}

@@ -1,0 +1,58 @@
+import type { SignedInContext } from '../context.ts'
+import { insufficientPermissions } from '../errors.ts'
+import { type Chain, publicDependents } from '../packages/breakage.ts'
+import { Package, type Visibility } from '../packages/entity.ts'
+import { canAdminister } from '../packages/policy.ts'
+import { closureOf } from './closure.ts'
+import { mayChangeVisibility } from './change.ts'
+import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
+
+/** Who reads a package, and what decides it. */
+export type VisibilityState = PublicPackagesStatus & { visibility: Visibility; viewerCanChange: boolean }
+
+/** A private package that has to come along, the chain that leads to it, and whether the caller administers it. */
+export type Companion = { package: Package; chain: Chain; viewerCanAdminister: boolean }
+
+/** What a change of visibility would do. */
+export type VisibilityPreview = { visibility: Visibility; closure: Companion[]; breaks: Chain[] }
+
+/**
+ * For whoever administers the package.
+ * @throws ApiError InsufficientPermissions.
+ */
+export async function visibilityState(context: SignedInContext, pkg: Package): Promise<VisibilityState> {
+  await requireAdministration(context, pkg)
+  const viewerCanChange = context.scopes.has('write') && (await mayChangeVisibility(context))
+  return { ...(await publicPackagesStatus(context)), visibility: pkg.visibility, viewerCanChange }
+}
+
+/**
+ * What would come along, or break, if the package became public or private now.
+ * @throws ApiError InsufficientPermissions.
+ */
+export async function previewVisibility(context: SignedInContext, pkg: Package, visibility: Visibility): Promise<VisibilityPreview> {
+  await requireAdministration(context, pkg)
+  const { em, config } = context
+  if (visibility === 'private') {
+    return { visibility, closure: [], breaks: pkg.visibility === 'public' ? await publicDependents(em, config.SERVER_URL, [pkg.name]) : [] }
+  }
+  return { visibility, closure: await companionsOf(context, pkg), breaks: [] }
+}
+
+async function companionsOf({ em, viewer, config }: SignedInContext, pkg: Package): Promise<Companion[]> {
+  const { companions } = await closureOf(em, config.SERVER_URL, pkg.name)
+  const chains = new Map(companions.map(({ name, chain }) => [name, chain]))
+  const packages = await em.find(Package, { name: { $in: [...chains.keys()] } }, { orderBy: { name: 'asc' } })
+  return Promise.all(
+    packages.map(async (one) => ({
+      package: one,
+      chain: chains.get(one.name) ?? [],
+      viewerCanAdminister: await canAdminister(em, viewer, one),
+    })),
+  )
+}
+
+async function requireAdministration({ em, viewer }: SignedInContext, pkg: Package): Promise<void> {
+  if (!(await canAdminister(em, viewer, pkg)))
+    throw insufficientPermissions(`You do not administer ${pkg.name}. Ask one of its uploaders, or an admin of its publisher.`)
+}

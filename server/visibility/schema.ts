@@ -1,0 +1,116 @@
+import { builder } from '../builder.ts'
+import type { Chain } from '../packages/breakage.ts'
+import type { Package, Visibility } from '../packages/entity.ts'
+import { packageName } from '../packages/parameters.ts'
+import { findPackage } from '../packages/service.ts'
+import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
+import { changeVisibility } from './change.ts'
+import { type Companion, previewVisibility, type VisibilityPreview, visibilityState, type VisibilityState } from './preview.ts'
+
+const VisibilityEnum = builder.enumType('Visibility', {
+  description: 'Who reads a package.',
+  values: {
+    PRIVATE: { value: 'private', description: 'Whoever signed in.' },
+    PUBLIC: { value: 'public', description: 'Anybody, where and while the server lets anybody browse.' },
+  } satisfies Record<Uppercase<Visibility>, { value: Visibility; description: string }>,
+})
+
+const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
+  description: 'Who reads a package, and what decides it: all three of the environment, the switch and the package itself.',
+  fields: (t) => ({
+    visibility: t.field({ type: VisibilityEnum, description: "The package's own word.", resolve: ({ visibility }) => visibility }),
+    permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
+      description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages at all.',
+    }),
+    enabled: t.exposeBoolean('enabled', { description: "Whether the server's switch is on." }),
+    requiresServerAdmin: t.exposeBoolean('requiresServerAdmin', {
+      description: 'Whether only server administrators make packages public or private.',
+    }),
+    viewerCanChange: t.exposeBoolean('viewerCanChange', { description: 'Whether you may change it.' }),
+  }),
+})
+
+const ChainRef = builder.objectRef<Chain>('DependencyChain').implement({
+  description: 'Packages that depend on each other: the first needs the second, and so on.',
+  fields: (t) => ({ names: t.stringList({ description: 'Their names.', resolve: (chain) => chain }) }),
+})
+
+const CompanionRef = builder.objectRef<Companion>('VisibilityCompanion').implement({
+  description: 'A private package that has to become public along with another one.',
+  fields: (t) => ({
+    package: t.expose('package', { type: PackageRef, description: 'The package.' }),
+    chain: t.expose('chain', { type: ChainRef, description: 'Why: what leads to it.' }),
+    viewerCanAdminister: t.exposeBoolean('viewerCanAdminister', {
+      description: 'Whether you administer it; without that you cannot take it along.',
+    }),
+  }),
+})
+
+const Preview = builder.objectRef<VisibilityPreview>('VisibilityPreview').implement({
+  description: 'What a change of visibility would do.',
+  fields: (t) => ({
+    visibility: t.field({ type: VisibilityEnum, description: 'What it would become.', resolve: ({ visibility }) => visibility }),
+    closure: t.expose('closure', { type: [CompanionRef], description: 'Going public: the private packages that come along.' }),
+    breaks: t.expose('breaks', { type: [ChainRef], description: 'Going private: the public packages that would break, and why.' }),
+  }),
+})
+
+const PreviewVisibilityInput = builder.inputType('PreviewVisibilityInput', {
+  description: 'A change of visibility to look at.',
+  fields: (t) => ({ visibility: t.field({ type: VisibilityEnum, required: true, description: 'What it would become.' }) }),
+})
+
+builder.objectFields(PackageRef, (t) => ({
+  visibility: t.field({
+    ...ofPublicPackage,
+    type: VisibilityEnum,
+    description: 'Who reads it.',
+    resolve: ({ visibility }) => visibility,
+  }),
+  visibilityState: t.withAuth({ scope: 'read' }).field({
+    type: State,
+    description: 'Who reads it and what decides that, for whoever administers it.',
+    resolve: (pkg, _args, context) => visibilityState(context, pkg),
+  }),
+  visibilityPreview: t.withAuth({ scope: 'read' }).field({
+    type: Preview,
+    description: 'What a change of visibility would do, for whoever administers it.',
+    args: { input: t.arg({ type: PreviewVisibilityInput, required: true, description: 'The change.' }) },
+    resolve: (pkg, { input }, context) => previewVisibility(context, pkg, input.visibility),
+  }),
+}))
+
+const ChangeVisibilityInput = builder.inputType('ChangeVisibilityInput', {
+  description: 'A change of visibility.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
+    visibility: t.field({ type: VisibilityEnum, required: true, description: 'What it becomes.' }),
+    confirm: t.string({ required: true, description: 'The name of the package again, as confirmation.' }),
+    closure: t.stringList({ description: 'Going public: exactly the private packages that come along; none when left out.' }),
+    acceptBreakage: t.boolean({ description: 'Going private: also when public packages depend on it.' }),
+  }),
+})
+
+type Changed = { package: Package; changed: string[] }
+
+const ChangeVisibilityPayload = builder.objectRef<Changed>('ChangeVisibilityPayload').implement({
+  description: 'A package whose visibility is as it was wanted.',
+  fields: (t) => ({
+    package: t.expose('package', { type: PackageRef, description: 'The package.' }),
+    changed: t.exposeStringList('changed', { description: 'Names of all packages that were changed.' }),
+  }),
+})
+
+builder.mutationField('changeVisibility', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: ChangeVisibilityPayload,
+    description: 'Makes a package public, together with the private packages it needs, or private.',
+    args: { input: t.arg({ type: ChangeVisibilityInput, required: true, description: 'The change.' }) },
+    resolve: async (_root, { input }, context) => {
+      const changed = await changeVisibility(context, input)
+      const pkg = await findPackage(context, input.package)
+      if (!pkg) throw new Error(`${input.package} is gone`)
+      return { package: pkg, changed }
+    },
+  }),
+)

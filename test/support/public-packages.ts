@@ -1,0 +1,31 @@
+import { Package } from '../../server/packages/entity.ts'
+import type { ArchiveOptions } from './archive.ts'
+import { type TestApp, testApp, type TestOptions } from '../app.ts'
+
+/** A server whose environment permits public packages and whose switch is on. */
+export async function publicApp(options: TestOptions = {}): Promise<TestApp> {
+  const app = await testApp({ ...options, env: { PUBLIC_PACKAGES_ENABLED: 'true', ...options.env } })
+  await setSwitch(app, true)
+  return app
+}
+
+/** Turns the server's switch. */
+export async function setSwitch(app: TestApp, enabled: boolean): Promise<void> {
+  const { status, body } = await (await app.admin()).put('/api/admin/public-packages', { enabled })
+  if (status !== 200) throw new Error(`Cannot turn the switch: ${JSON.stringify(body)}`)
+}
+
+/** Makes packages public as if they had always been. */
+export async function makePublic(app: TestApp, ...names: string[]): Promise<void> {
+  await app.services.database.fork().nativeUpdate(Package, { name: { $in: names } }, { visibility: 'public' })
+}
+
+/** A version that depends on packages of this server. */
+export const dependent = (name: string, version: string, dependencies: string[], dev: string[] = []): ArchiveOptions => ({
+  name,
+  version,
+  pubspec: `${block('dependencies', dependencies)}${block('dev_dependencies', dev)}`,
+})
+
+const block = (field: string, names: string[]) =>
+  names.length > 0 ? `${field}:\n${names.map((name) => `  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`).join('')}` : ''
