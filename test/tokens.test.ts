@@ -174,6 +174,19 @@ it('shows the tokens of everybody to administrators, without secrets and with fe
     expect((await actor.graphql(query)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })
 
+it('finds the tokens of a scope that end soon', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const [admin, alice] = [await app.admin(), await app.member()]
+  for (const [name, expiresInDays] of Object.entries({ soon: 14, later: 15 }))
+    for (const scopes of [['admin'], ['write']])
+      await admin.post('/api/auth/keys', { name: `${name}, ${scopes.join()}`, scopes, expiresInDays })
+  await alice.post('/api/auth/keys', { name: 'soon, member', expiresInDays: 3 })
+  await admin.post('/api/auth/keys', { name: 'over', scopes: ['admin'], expiresInDays: 1 })
+  const query =
+    '{ accessTokens(first: 50, scope: ADMIN, expiresFrom: "2026-01-02T00:00:00.001Z", expiresBefore: "2026-01-15T00:00:00.001Z") { totalCount nodes { name } } }'
+  expect((await admin.graphql(query)).body.data.accessTokens).toEqual({ totalCount: 1, nodes: [{ name: 'soon, admin' }] })
+})
+
 it('lists all of them over REST, however many', async () => {
   await using app = await testApp()
   const alice = await app.member()

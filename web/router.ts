@@ -61,8 +61,8 @@ export const router = createRouter({
     {
       path: '/admin',
       component: () => import('./pages/admin/admin-frame.vue'),
-      redirect: { name: 'admin-users' },
       children: [
+        { path: '', name: 'admin', component: () => import('./pages/admin/overview-page.vue') },
         { path: 'users', name: 'admin-users', component: () => import('./pages/admin/users-page.vue') },
         { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },

@@ -1,6 +1,7 @@
 import { builder } from '../builder.ts'
 import { UserRef } from '../users/refs.ts'
 import { listTokens } from './list.ts'
+import { TokenScope } from './refs.ts'
 import { AccessTokenRef } from './schema.ts'
 
 builder.objectField(AccessTokenRef, 'owner', (t) =>
@@ -35,6 +36,8 @@ builder.queryField('accessTokens', (t) =>
       args: {
         neverExpires: t.arg.boolean({ description: 'True: only tokens without an end; false: only such with one.' }),
         expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that end before this moment.' }),
+        expiresFrom: t.arg({ type: 'DateTime', description: 'Only tokens that end at this moment or later.' }),
+        scope: t.arg({ type: TokenScope, description: 'Only tokens that were given this scope.' }),
         unusedSince: t.arg({
           type: 'DateTime',
           description: 'Only tokens that were not used since; one never used counts from when it was made.',

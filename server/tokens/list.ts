@@ -1,13 +1,16 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { pageByKey } from '../connections.ts'
-import { AccessToken } from './entity.ts'
+import { AccessToken, type Scope } from './entity.ts'
 
 export type TokenFilter = {
   userId?: string | undefined
   /** Only tokens without an end, or only such with one. */
   neverExpires?: boolean | null | undefined
   expiresBefore?: Date | null | undefined
+  /** At this moment or later. */
+  expiresFrom?: Date | null | undefined
+  scope?: Scope | null | undefined
   /** Not used since this moment, or never. */
   unusedSince?: Date | null | undefined
 }
@@ -23,11 +26,14 @@ export function listTokens(em: EntityManager, filter: TokenFilter, page: Paramet
   })
 }
 
-function conditions({ userId, neverExpires, expiresBefore, unusedSince }: TokenFilter): FilterQuery<AccessToken> {
+function conditions({ userId, neverExpires, expiresBefore, expiresFrom, unusedSince, scope }: TokenFilter): FilterQuery<AccessToken> {
   const all: FilterQuery<AccessToken>[] = [{ revokedAt: null }]
   if (userId) all.push({ user: userId })
   if (neverExpires != null) all.push({ expiresAt: neverExpires ? null : { $ne: null } })
   if (expiresBefore) all.push({ expiresAt: { $lt: expiresBefore } })
+  if (expiresFrom) all.push({ expiresAt: { $gte: expiresFrom } })
+  // No scope is a part of another one's name.
+  if (scope) all.push({ scopes: { $like: `%${scope}%` } })
   if (unusedSince) all.push({ createdAt: { $lt: unusedSince }, $or: [{ lastUsedAt: null }, { lastUsedAt: { $lt: unusedSince } }] })
   return { $and: all }
 }

@@ -53,9 +53,8 @@ describe('people', () => {
     await app.viewer({ email: 'gone@example.com', isActive: false })
     const page = await openPage(app.url)
     await signIn(page, app.url, email)
-    await page.goto('/admin')
+    await page.goto('/admin/users')
     await page.getByText('54 people').waitFor()
-    expect(new URL(page.url()).pathname).toBe('/admin/users')
 
     await page.getByRole('searchbox', { name: 'Filter by e-mail address' }).fill('MEMBER-NO')
     await page.keyboard.press('Enter')
@@ -202,7 +201,7 @@ it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
   expect(await page.getByRole('menuitem', { name: 'People' }).count()).toBe(0)
-  for (const address of ['/admin/users', '/admin/audit', '/admin/ownership']) {
+  for (const address of ['/admin', '/admin/users', '/admin/audit', '/admin/ownership']) {
     await page.goto(address)
     await page.getByText('Only administrators of this server see this page.').waitFor()
   }
@@ -228,6 +227,7 @@ it.each(Object.keys(looks) as (keyof typeof looks)[])('has no serious fault on a
   const page = await openPage(app.url, looks[look])
   await signIn(page, app.url, owner.email)
   const addresses = {
+    overview: '/admin',
     people: '/admin/users',
     'new-person': '/admin/users?new=1',
     nobody: '/admin/users?email=zzz',

@@ -1,0 +1,64 @@
+import { expect, it } from 'vitest'
+import { AccessToken } from '../../server/tokens/entity.ts'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+
+const day = 86_400_000
+
+it('tells administrators how the server is doing', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin({ displayName: 'Adam Admin' })
+  const member = await app.member()
+  await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
+  const em = app.services.database.fork()
+  for (const [name, days] of Object.entries({ 'nightly backup': 3, 'of last week': -3, 'of next month': 30 })) {
+    const { secret: _, ...row } = { secret: '', hash: name, prefix: 'svc_pat_abcd', scopes: 'read,write,admin' }
+    em.create(AccessToken, { ...row, user: admin.id, name, createdAt: new Date(), expiresAt: new Date(Date.now() + days * day + 60_000) })
+  }
+  await em.flush()
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Administration' }).click()
+  await page.getByText('Everything works').waitFor()
+  expect(await page.getByRole('region', { name: 'Health' }).getByRole('listitem').count()).toBe(3)
+  const facts = page.getByRole('region', { name: 'What there is' })
+  expect((await facts.textContent())?.replace(/\s+/g, ' ')).toMatch(/Packages\s*1.*Versions\s*2.*0 failed/)
+  const table = page.getByRole('table', { name: 'Largest tables and indexes' })
+  await table.waitFor()
+  expect(await table.getByRole('row').count()).toBe(9)
+  const tokens = page.getByRole('region', { name: /tokens that end soon/ })
+  await tokens.getByText('ends in 3 days').waitFor()
+  expect(await tokens.getByRole('listitem').count()).toBe(1)
+  await expectSound(page, 'overview')
+  await page
+    .getByRole('navigation', { name: 'Administer' })
+    .getByRole('link', { name: /^Legal pages/ })
+    .click()
+  await page.getByRole('heading', { name: 'Legal pages' }).waitFor()
+})
+
+it('shows what fails, and what is not reported, and tries again', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.owner()
+  const page = await openPage(app.url, { tolerate: [/status of 500|Failed to load/] })
+  await signIn(page, app.url, email)
+  await page.route('**/graphql', (route) => (route.request().postData()?.includes('query Statistics') ? route.abort() : route.continue()))
+  await page.goto('/admin')
+  await page.getByRole('alert').getByText('The server did not answer').waitFor()
+  await page.getByText('Everything works').waitFor()
+  await page.getByText('None ends within 14 days.').waitFor()
+  await page.unroute('**/graphql')
+  // What a database says that may not be asked.
+  await page.route('**/graphql', async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    const statistics = json.data?.serverStatistics
+    if (statistics) Object.assign(statistics, { database: null, disk: { ...statistics.disk, database: { bytes: null } } })
+    await route.fulfill({ response, json })
+  })
+  await page.getByRole('button', { name: 'Retry' }).click()
+  await page.getByText('The database does not say how large it is.').waitFor()
+  expect(await page.getByRole('region', { name: 'Storage' }).getByText('Not reported').count()).toBe(1)
+})

@@ -1,0 +1,45 @@
+import { computed } from 'vue'
+import { useAdministrator } from './users.ts'
+
+interface AdminPage {
+  label: string
+  to: { name: string }
+  icon: string
+  /** What one does there, in a sentence. */
+  text: string
+  /** How the addresses of pages begin that belong to it, too. */
+  above?: string
+  ownerOnly?: boolean
+}
+
+// The tabs of the administration, and the cards of its overview.
+const pages: AdminPage[] = [
+  {
+    label: 'People',
+    to: { name: 'admin-users' },
+    icon: 'i-lucide-users',
+    text: 'Accounts, roles, invitations and passwords.',
+    above: '/admin/users/',
+  },
+  { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
+  {
+    label: 'Legal pages',
+    to: { name: 'admin-legal' },
+    icon: 'i-lucide-scale',
+    text: 'The privacy policy and the terms of use.',
+    above: '/admin/settings/legal/',
+  },
+  {
+    label: 'Ownership',
+    to: { name: 'admin-ownership' },
+    icon: 'i-lucide-crown',
+    text: 'Hand this server to somebody else.',
+    ownerOnly: true,
+  },
+]
+
+/** The pages of the administration that are for the viewer; the overview is none of them. */
+export function useAdminPages() {
+  const { isOwner } = useAdministrator()
+  return computed(() => pages.filter(({ ownerOnly }) => isOwner.value || !ownerOnly))
+}
