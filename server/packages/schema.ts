@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { anyText, pageByKey } from '../connections.ts'
 import { UserRef } from '../users/refs.ts'
@@ -66,13 +67,22 @@ builder.objectFields(PackageRef, (t) => ({
       ...ofPublicPackage,
       type: PackageVersionRef,
       description: 'All versions, the highest first.',
-      resolve: (pkg, args, context) =>
-        pageByKey(args, {
+      args: {
+        filter: t.arg.string({
+          description: 'Only those that a constraint such as `^1.2.0` allows, or that contain this text.',
+          validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
+        }),
+        ascending: t.arg.boolean({ description: 'True gives the lowest first.' }),
+      },
+      resolve: (pkg, { filter, ascending, ...page }, context) => {
+        const choice = { filter, ascending: ascending ?? false }
+        return pageByKey(page, {
           keyOf: ({ sortKey }: PackageVersion) => sortKey,
           isKey: anyText,
-          load: (limit, after) => listVersions(context, pkg, { limit, after }),
-          count: () => countVersions(context, pkg),
-        }),
+          load: (limit, after) => listVersions(context, pkg, choice, { limit, after }),
+          count: () => countVersions(context, pkg, choice),
+        })
+      },
     },
     { description: 'A page of versions.' },
     { description: 'A version in a page.' },

@@ -1,9 +1,11 @@
+import type { FilterQuery } from '@mikro-orm/core'
 import type { Context } from '../context.ts'
 import { batched } from '../db/batched.ts'
 import { loadWithheld, withoutNames } from '../visibility/readable.ts'
 import { Package, PackageVersion } from './entity.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
 import { type Dependency, pubspecOf } from './pubspec-view.ts'
+import { versionsLike } from './version-filter.ts'
 
 // Whoever did not sign in sees only the versions that need no private package; to everybody else nothing is withheld.
 
@@ -21,17 +23,33 @@ export async function findVersionById(reader: Reader, id: string): Promise<Packa
   return unlessWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...publicOnly }))
 }
 
-/** Versions from the highest down; `after` is the sort key of the last one of the page before. */
-export async function listVersions(reader: Reader, pkg: Package, { limit, after }: Page): Promise<PackageVersion[]> {
+/** Which versions to show, and in which order. */
+export type VersionChoice = {
+  /** As `versionsLike` reads it. */
+  filter?: string | null | undefined
+  /** The lowest first, instead of the highest. */
+  ascending?: boolean
+}
+
+/**
+ * Versions from the highest down, or up; `after` is the sort key of the last one of the page before.
+ * @throws ApiError InvalidInput for a filter that is none.
+ */
+export async function listVersions(
+  reader: Reader,
+  pkg: Package,
+  { filter, ascending }: VersionChoice,
+  { limit, after }: Page,
+): Promise<PackageVersion[]> {
   return reader.em.find(
     PackageVersion,
-    { ...(await versionsOf(reader, pkg)), ...(after !== undefined && { sortKey: { $lt: after } }) },
-    { orderBy: { sortKey: 'desc' }, limit },
+    { $and: [await versionsOf(reader, pkg, filter), after === undefined ? {} : { sortKey: { [ascending ? '$gt' : '$lt']: after } }] },
+    { orderBy: { sortKey: ascending ? 'asc' : 'desc' }, limit },
   )
 }
 
-export const countVersions = async (reader: Reader, pkg: Package): Promise<number> =>
-  reader.em.count(PackageVersion, await versionsOf(reader, pkg))
+export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>
+  reader.em.count(PackageVersion, await versionsOf(reader, pkg, filter))
 
 /** The version that new users get; null when there is none for whoever asks. */
 export async function latestVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
@@ -73,11 +91,14 @@ async function unlessWithheld(reader: Reader, version: PackageVersion | null): P
   return (await loadWithheld(reader, version.package.id)).versions.has(version.id) ? null : version
 }
 
-async function versionsOf(reader: Reader, pkg: Package) {
-  if (reader.viewer) return { package: pkg }
-  const { versions } = await loadWithheld(reader, pkg.id)
-  return { package: pkg, ...(versions.size > 0 && { id: { $nin: [...versions] } }) }
+async function versionsOf(reader: Reader, pkg: Package, filter: string | null | undefined): Promise<FilterQuery<PackageVersion>> {
+  const { versions } = reader.viewer ? nothingWithheld : await loadWithheld(reader, pkg.id)
+  return {
+    $and: [{ package: pkg, ...(versions.size > 0 && { id: { $nin: [...versions] } }) }, filter?.trim() ? versionsLike(filter) : {}],
+  }
 }
+
+const nothingWithheld = { versions: new Set<string>() }
 
 type Pointers = { latest: string | null; prerelease: string | null }
 
