@@ -44,6 +44,13 @@ export const router = createRouter({
       children: [
         ...packageTabs('package'),
         { path: 'versions', name: 'package-versions', component: () => import('./pages/package/versions-page.vue') },
+        {
+          path: 'activity',
+          name: 'package-activity',
+          component: () => import('./pages/package/activity-page.vue'),
+          meta: { browsing: false },
+        },
+        { path: 'admin', name: 'package-admin', component: () => import('./pages/package/admin-page.vue'), meta: { browsing: false } },
       ],
     },
     { path: '/packages/:name/versions/:version', component: packageFrame, meta: { browsing: true }, children: packageTabs('version') },

@@ -10,7 +10,7 @@ const kinds: Record<string, string[]> = {
   oauth: ['approved'],
   owner: ['transferred'],
   package:
-    'created deleted version_published version_deleted options_updated uploader_added uploader_removed publisher_changed visibility_changed scored score_failed docs_generated'.split(
+    'created deleted version_published version_retracted version_unretracted version_deleted options_updated uploader_added uploader_removed publisher_changed visibility_changed scored score_failed docs_generated'.split(
       ' ',
     ),
   publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
@@ -18,6 +18,9 @@ const kinds: Record<string, string[]> = {
     ' ',
   ),
 }
+
+/** The names of a group's kinds, such as `created` of `package.created`. */
+export const kindsOf = (group: string): string[] => kinds[group] ?? []
 
 /** Every kind of event, and for each group of several the choice of all. */
 export const kindChoices = [
