@@ -61,8 +61,8 @@ builder.objectFields(PackageRef, (t) => ({
   }),
 }))
 
-builder.objectFields(PackageRef, (t) => ({
-  versions: t.connection(
+builder.objectField(PackageRef, 'versions', (t) =>
+  t.connection(
     {
       ...ofPublicPackage,
       type: PackageVersionRef,
@@ -87,6 +87,9 @@ builder.objectFields(PackageRef, (t) => ({
     { description: 'A page of versions.' },
     { description: 'A version in a page.' },
   ),
+)
+
+builder.objectFields(PackageRef, (t) => ({
   uploaders: t.field({
     type: [UserRef],
     description: 'The people who are named as having write access.',

@@ -15,8 +15,7 @@ export function versionsLike(filter: string): FilterQuery<PackageVersion> {
   const text = filter.trim()
   const constraint = /^[\^<>=]|^any$/.test(text) ? parseConstraint(text.replace(/^=+\s*/, '')) : null
   if (constraint && boundsAreCanonical(constraint)) return stretchOf(constraint)
-  if (/^[0-9A-Za-z.+-]{0,64}$/.test(text))
-    return { [raw((alias) => `lower(${alias}.version)`)]: { $like: `%${text.toLowerCase()}%` } }
+  if (/^[0-9A-Za-z.+-]{0,64}$/.test(text)) return { [raw((alias) => `lower(${alias}.version)`)]: { $like: `%${text.toLowerCase()}%` } }
   throw invalidInput('filter: must be part of a version, or a constraint such as ^1.2.0 or >=1.0.0 <2.0.0.', 'filter')
 }
 
