@@ -1,12 +1,17 @@
 import { createApp } from './app.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config.ts'
 import { openLog } from './http/log.ts'
+import { jobHandlers } from './job-handlers.ts'
+import { releaseAll } from './jobs/lease.ts'
+import { collectJobs } from './jobs/queue.ts'
 import { regularly } from './jobs/regularly.ts'
 import { tidyMemory } from './jobs/tidy.ts'
+import { startWorker, type Worker } from './jobs/worker.ts'
 import { openServices } from './open-services.ts'
 import { completeIndex } from './search/rebuild.ts'
 import { collectExpired } from './sessions/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
+import type { Services } from './services.ts'
 import { announceSetupCode } from './setup/service.ts'
 import { version } from './version.ts'
 
@@ -33,8 +38,10 @@ async function serve(config: Config): Promise<void> {
   const stopCollecting = [
     regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
     regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
+    regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
   ]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
+  const worker = await startWork(services)
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   log.flush()
@@ -47,12 +54,19 @@ async function serve(config: Config): Promise<void> {
     log.info(`${signal}: stopping`)
     setTimeout(() => process.exit(1), drainMs).unref()
     for (const stopOne of stopCollecting) stopOne()
-    await app.close()
+    await Promise.all([app.close(), worker.stop()])
     await services.database.close()
     log.flush()
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
+}
+
+async function startWork(services: Services): Promise<Worker> {
+  const { config, database, now } = services
+  // An SQLite file has one process: whoever held jobs there is dead.
+  if (config.DB_BACKEND === 'sqlite') await releaseAll(database.fork(), now())
+  return startWorker(services, jobHandlers(services))
 }
 
 function configOrExit(): Config {

@@ -2,6 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
 export const jobStates = ['queued', 'running', 'done', 'failed'] as const
+export type JobState = (typeof jobStates)[number]
 
 /**
  * A piece of work that outlives its request. Whoever claims it holds a lease; when that runs out, because a process died, the next one
@@ -12,6 +13,7 @@ export const Job = defineEntity({
   tableName: 'jobs',
   extends: Base,
   indexes: [{ properties: ['state', 'runAt'] }, { properties: ['kind', 'subject'] }],
+  uniques: [{ name: 'jobs_waiting', properties: ['kind', 'subject'], where: "state = 'queued'" }],
   properties: {
     kind: p.string().length(64),
     /** What it is about, such as a version or a hash: one job of a kind and subject waits at a time. */

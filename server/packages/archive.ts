@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { notFound } from '../errors.ts'
 import { byteCache, type ByteCache } from '../http/byte-cache.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../visibility/audience.ts'
@@ -33,11 +34,31 @@ export function splitArchiveName(file: string): { name: string; version: string 
   return name && parseVersion(version) ? { name, version } : null
 }
 
-/** The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore). */
+/**
+ * The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore).
+ * @throws ApiError NotFound when its version has just been deleted.
+ */
 export async function openArchive(
-  { blobs }: Pick<Services, 'blobs'>,
+  { blobs, database }: Pick<Services, 'blobs' | 'database'>,
+  archive: ArchiveFacts,
+  range: Range | undefined,
+  isTaken: () => boolean,
+): Promise<Buffer | Readable> {
+  try {
+    return await openBytes(blobs, archive, range, isTaken)
+  } catch (error) {
+    // A version may be deleted between the look at its row and the look at its bytes.
+    const named = await database.reads.get('select 1 from package_versions where archive_sha256 = ?', archive.sha256)
+    throw named ? error : notFound('There is no such archive on this server any more.')
+  }
+}
+
+type Range = { start: number; end: number }
+
+async function openBytes(
+  blobs: Services['blobs'],
   { sha256, bytes }: ArchiveFacts,
-  range: { start: number; end: number } | undefined,
+  range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
   if (bytes > largestKept) return blobs.open(sha256, range, isTaken)

@@ -3,6 +3,7 @@ import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
 import { legalRoutes } from '../legal/rest.ts'
 import { oauthRoutes } from '../oauth/rest.ts'
+import { packageAdminRoutes } from '../packages/admin-rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
 import { publisherRoutes } from '../publishers/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
@@ -26,6 +27,7 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...oauthRoutes,
   ...auditRoutes,
   ...packageRoutes,
+  ...packageAdminRoutes,
   ...publisherRoutes,
   ...searchRoutes,
   ...uploadRoutes,

@@ -1,8 +1,9 @@
 import { builder } from '../builder.ts'
+import { countJobs } from '../jobs/queue.ts'
+import { JobCountsRef } from '../jobs/refs.ts'
 import type { Relation } from './measurement.ts'
 import {
   backendsOf,
-  countJobs,
   countResources,
   type Counts,
   type DatabaseReport,
@@ -109,15 +110,6 @@ const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').im
   }),
 })
 
-const JobCountsRef = builder.objectRef<Awaited<ReturnType<typeof countJobs>>>('JobCounts').implement({
-  description: 'How many pieces of work there are beside requests.',
-  fields: (t) => ({
-    queued: t.exposeInt('queued', { description: 'Waiting.' }),
-    running: t.exposeInt('running', { description: 'Being done.' }),
-    failed: t.exposeInt('failed', { description: 'Given up.' }),
-  }),
-})
-
 const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
   description: 'How much there is on this server, and where.',
   fields: (t) => ({
@@ -142,7 +134,7 @@ const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
     jobs: t.field({
       type: JobCountsRef,
       description: 'Work beside requests.',
-      resolve: (_stats, _args, { database }) => countJobs(database),
+      resolve: (_stats, _args, { database }) => countJobs(database.reads),
     }),
   }),
 })

@@ -42,14 +42,6 @@ export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>
   uptimeSeconds: Math.max(0, Math.floor((now().getTime() - startedAt.getTime()) / 1000)),
 })
 
-/** How many jobs wait, run and have failed for good. */
-export async function countJobs({ reads }: Services['database']): Promise<Record<'queued' | 'running' | 'failed', number>> {
-  const rows = await reads.all<{ state: 'queued' | 'running' | 'failed'; total: number | string }>(
-    "select state, count(*) as total from jobs where state in ('queued', 'running', 'failed') group by state",
-  )
-  return { queued: 0, running: 0, failed: 0, ...Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)])) }
-}
-
 /**
  * How much room things take. Archives: what the versions name, wherever the bytes are. The database with its sidecar files (interface §2).
  * There is no generated documentation yet, so it takes none. The sum is known when every part is.

@@ -101,7 +101,7 @@ class EnumValue {
   toJSON = (): string => this.name.toLowerCase()
 }
 
-const typeOfId: Record<string, string> = { revokeToken: 'AccessToken', revokeSession: 'Session' }
+const typeOfId: Record<string, string> = { revokeToken: 'AccessToken', revokeSession: 'Session', retryJob: 'Job' }
 
 function literal(value: unknown): string {
   if (value instanceof EnumValue) return value.name

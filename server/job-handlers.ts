@@ -1,0 +1,6 @@
+import type { Handlers } from './jobs/handler.ts'
+import { archiveRemoval, removalKind } from './packages/remove-archives.ts'
+import type { Services } from './services.ts'
+
+/** Who does which kind of job. */
+export const jobHandlers = (services: Services): Handlers => ({ [removalKind]: archiveRemoval(services) })

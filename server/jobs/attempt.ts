@@ -1,0 +1,66 @@
+import type { Services } from '../services.ts'
+import type { Handler } from './handler.ts'
+import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
+
+type Circumstances = Pick<Services, 'database' | 'log' | 'now'> & { leaseMs: number }
+
+/** An attempt that is under way. */
+export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
+
+/** How often progress is written down. */
+const progressMs = 1000
+const longestError = 1000
+
+/** Runs a job that is held, renewing its lease meanwhile. It never rejects: what goes wrong is recorded with the job, and logged. */
+export function attempt(circumstances: Circumstances, handler: Handler, held: Held): Attempt {
+  const { database, now, leaseMs } = circumstances
+  const controller = new AbortController()
+  const reported: Progress = {}
+  let stopping = false
+  let writtenAt = Date.now()
+  const holdOn = async () => {
+    writtenAt = Date.now()
+    if (!(await renew(database.fork(), held, now(), leaseMs, reported)))
+      controller.abort(new Error('Another process has taken the job over.'))
+  }
+  const quietly = () =>
+    void holdOn().catch((error: unknown) => circumstances.log.warning(`job ${held.id}: cannot renew its lease: ${String(error)}`))
+  const timer = setInterval(quietly, leaseMs / 3)
+  timer.unref()
+  const progress = (latest: Progress) => {
+    controller.signal.throwIfAborted()
+    Object.assign(reported, latest)
+    if (Date.now() - writtenAt >= progressMs) quietly()
+  }
+  const work = { kind: held.kind, subject: held.subject, attempt: held.attempts, signal: controller.signal, progress }
+  const run = async () => {
+    try {
+      if (held.attempts > handler.maxAttempts) throw new Error('The process ended each time while it ran this job.')
+      await handler.run(work, JSON.parse(held.payload))
+      await finish(database.fork(), held, now(), reported)
+    } catch (error) {
+      if (stopping) await release(database.fork(), held, now())
+      else await record(circumstances, handler, held, error)
+    } finally {
+      clearInterval(timer)
+    }
+  }
+  const ended = run().catch((error: unknown) => circumstances.log.error(`job ${held.id}: ${String(error)}`))
+  const stop = () => {
+    stopping = true
+    controller.abort(new Error('The server is stopping.'))
+  }
+  return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
+}
+
+async function record({ database, log, now }: Circumstances, { maxAttempts }: Handler, held: Held, error: unknown): Promise<void> {
+  const { id, kind, subject, attempts } = held
+  const retryAt = attempts >= maxAttempts ? null : new Date(now().getTime() + backOffMs(attempts))
+  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  log.error(`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${trace}`)
+  const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
+  await fail(database.fork(), held, now(), message.slice(0, longestError) || 'It failed without a word.', retryAt)
+}
+
+/** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */
+const backOffMs = (attempts: number): number => Math.min(10_000 * 4 ** (attempts - 1), 3_600_000) * (1 + Math.random() / 10)

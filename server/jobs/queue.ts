@@ -1,0 +1,76 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { newId } from '../db/base.ts'
+import type { Reads } from '../db/reads.ts'
+import { conflict, notFound } from '../errors.ts'
+import { Job } from './entity.ts'
+import { wakeAfterCommit } from './wake.ts'
+
+export type NewJob = {
+  kind: string
+  /** What it is about; while a job of this kind and subject waits, asking for another one changes that. */
+  subject: string
+  /** What its handler needs; it must fit the handler's schema. */
+  payload?: object | undefined
+  /** Not before this moment; at once, unless said otherwise. */
+  runAt?: Date | undefined
+}
+
+/**
+ * Asks for a job in the transaction of `em`: it is done after the commit, at least once, or never when that fails. Gives its id.
+ * When a worker runs in this process, it hears of the commit; others look every few seconds.
+ */
+export async function enqueue(em: EntityManager, { kind, subject, payload = {}, runAt }: NewJob, now: Date): Promise<string> {
+  const [row] = await em.execute<{ id: string }[]>(
+    `insert into jobs (id, created_at, kind, subject, payload, state, run_at) values (?, ?, ?, ?, ?, 'queued', ?)
+     on conflict (kind, subject) where state = 'queued' do update set payload = excluded.payload,
+       run_at = case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end returning id`,
+    [newId(), now, kind, subject, JSON.stringify(payload), runAt ?? now],
+  )
+  if (!row) throw new Error(`The job ${kind} ${subject} was not stored`)
+  wakeAfterCommit(em)
+  return row.id
+}
+
+/** How many jobs wait, run and have failed for good. */
+export async function countJobs(reads: Reads): Promise<Record<'queued' | 'running' | 'failed', number>> {
+  const rows = await reads.all<{ state: 'queued' | 'running' | 'failed'; total: number | string }>(
+    `select state, count(*) as total from jobs where state in ('queued', 'running', 'failed') group by state`,
+  )
+  // PostgreSQL counts in texts.
+  return { queued: 0, running: 0, failed: 0, ...Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)])) }
+}
+
+/**
+ * Lets a job that failed for good have all its attempts again.
+ * @throws ApiError NotFound; Conflict when it did not fail, or another one for the same waits.
+ */
+export async function retryJob(em: EntityManager, id: string, now: Date): Promise<Job> {
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const changes = { state: 'queued', attempts: 0, runAt: now, finishedAt: null, done: 0, total: null, phase: null } as const
+      const changed = await inner.nativeUpdate(Job, { id, state: 'failed' }, changes)
+      const job = await inner.findOne(Job, { id })
+      if (!job) throw notFound('There is no job with this id.')
+      if (!changed) throw conflict(`Only failed jobs are tried again; this one is ${job.state}.`)
+      wakeAfterCommit(inner)
+      return job
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw conflict('Another job for the same is waiting already.')
+    throw error
+  }
+}
+
+const dayMs = 24 * 3_600_000
+
+/** Forgets jobs that were done a week ago, and those that failed for good a quarter ago. Gives their number. */
+export function collectJobs(em: EntityManager, now: Date): Promise<number> {
+  const ago = (days: number) => new Date(now.getTime() - days * dayMs)
+  return em.nativeDelete(Job, {
+    $or: [
+      { state: 'done', finishedAt: { $lt: ago(7) } },
+      { state: 'failed', finishedAt: { $lt: ago(90) } },
+    ],
+  })
+}

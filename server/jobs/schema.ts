@@ -1,0 +1,92 @@
+import { builder } from '../builder.ts'
+import { Job, type JobState } from './entity.ts'
+import { listJobs } from './list.ts'
+import { countJobs, retryJob } from './queue.ts'
+import { JobCountsRef } from './refs.ts'
+
+const JobStateEnum = builder.enumType('JobState', {
+  description: 'How far a job is.',
+  values: {
+    QUEUED: { value: 'queued', description: 'It waits, for the first time or for another attempt.' },
+    RUNNING: { value: 'running', description: 'Somebody is doing it.' },
+    DONE: { value: 'done', description: 'It is done.' },
+    FAILED: { value: 'failed', description: 'It failed for good; an administrator may have it tried again.' },
+  } satisfies Record<Uppercase<JobState>, { value: JobState; description: string }>,
+})
+
+const JobRef = builder.objectRef<Job>('Job')
+builder.node(JobRef, {
+  description: 'A piece of work that outlives the request that wanted it.',
+  authScopes: { scope: 'admin' },
+  id: { resolve: (job) => job.id },
+  loadOne: (id, { em, scopes }) => (scopes.has('admin') ? em.findOne(Job, { id }) : null),
+  fields: (t) => ({
+    uuid: t.id({ description: 'Its plain identifier, as REST and the log show it.', resolve: (job) => job.id }),
+    kind: t.exposeString('kind', { description: 'What is done.' }),
+    subject: t.exposeString('subject', { description: 'What it is done to.' }),
+    state: t.field({ type: JobStateEnum, description: 'How far it is.', resolve: ({ state }) => state }),
+    attempts: t.exposeInt('attempts', { description: 'How often it was begun.' }),
+    phase: t.exposeString('phase', { nullable: true, description: 'What it is busy with.' }),
+    done: t.field({ type: 'BigInt', description: 'How much of it is done.', resolve: ({ done }) => done }),
+    total: t.field({
+      type: 'BigInt',
+      nullable: true,
+      description: 'How much there is to do, once that is known.',
+      resolve: (job) => job.total ?? null,
+    }),
+    createdAt: t.field({ type: 'DateTime', description: 'When it was asked for.', resolve: (job) => job.createdAt }),
+    runAt: t.field({ type: 'DateTime', description: 'Not before this moment is it begun.', resolve: (job) => job.runAt }),
+    startedAt: t.field({
+      type: 'DateTime',
+      nullable: true,
+      description: 'When it was begun last.',
+      resolve: (job) => job.startedAt ?? null,
+    }),
+    finishedAt: t.field({ type: 'DateTime', nullable: true, description: 'When it ended.', resolve: (job) => job.finishedAt ?? null }),
+    error: t.exposeString('error', { nullable: true, description: 'What went wrong in the last attempt that failed.' }),
+  }),
+})
+
+builder.queryField('jobs', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: JobRef,
+      description: 'The work that waits, runs, is done or failed, what was asked for last first; for administrators.',
+      args: {
+        state: t.arg({ type: JobStateEnum, description: 'Only jobs in this state.' }),
+        kind: t.arg.string({ description: 'Only jobs of this kind.' }),
+        subject: t.arg.string({ description: 'Only jobs about this.' }),
+      },
+      resolve: (_root, args, { em }) => listJobs(em, args, args),
+    },
+    { description: 'A page of jobs.' },
+    { description: 'A job in a page.' },
+  ),
+)
+
+builder.queryField('jobCounts', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    type: JobCountsRef,
+    description: 'How much work there is; for administrators.',
+    resolve: (_root, _args, { database }) => countJobs(database.reads),
+  }),
+)
+
+const RetryJobInput = builder.inputType('RetryJobInput', {
+  description: 'The job to try again.',
+  fields: (t) => ({ id: t.globalID({ required: true, for: [JobRef], description: 'Which one.' }) }),
+})
+
+const JobPayload = builder.objectRef<{ job: Job }>('JobPayload').implement({
+  description: 'A job as it is now.',
+  fields: (t) => ({ job: t.expose('job', { type: JobRef, description: 'The job.' }) }),
+})
+
+builder.mutationField('retryJob', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    type: JobPayload,
+    description: 'Has a job that failed for good tried again.',
+    args: { input: t.arg({ type: RetryJobInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.id.id, now()) }),
+  }),
+)

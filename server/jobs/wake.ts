@@ -1,0 +1,25 @@
+import { AsyncResource } from 'node:async_hooks'
+import type { EntityManager } from '@mikro-orm/sql'
+
+/** The workers of this process, by the database that they serve. */
+const listeners = new WeakMap<object, Set<() => void>>()
+
+/** Calls `listener` after each commit in this process that leaves a job behind. Gives what ends it. */
+export function onWaiting(em: EntityManager, listener: () => void): () => void {
+  // Called from within a transaction's context, the ORM would take everything for a part of that.
+  const wake = AsyncResource.bind(listener)
+  const driver = em.getDriver()
+  const heard = listeners.get(driver) ?? new Set()
+  listeners.set(driver, heard.add(wake))
+  return () => void heard.delete(wake)
+}
+
+/** Tells this process's workers when the transaction of `em` is committed; at once when it has none. */
+export function wakeAfterCommit(em: EntityManager): void {
+  const wakeAll = () => {
+    for (const wake of listeners.get(em.getDriver()) ?? []) wake()
+  }
+  // A transaction's entity manager has listeners of its own.
+  if (em.isInTransaction()) em.getEventManager().registerSubscriber({ afterTransactionCommit: wakeAll })
+  else wakeAll()
+}

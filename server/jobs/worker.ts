@@ -1,0 +1,100 @@
+import type { Services } from '../services.ts'
+import { attempt, type Attempt } from './attempt.ts'
+import type { Handlers } from './handler.ts'
+import { claim } from './lease.ts'
+import { onWaiting } from './wake.ts'
+
+export type WorkerOptions = {
+  /** How many jobs it runs at once. */
+  concurrency?: number
+  /** How often it looks for what other processes left. */
+  pollMs?: number
+  /** For how long a job is held without a word of its holder. */
+  leaseMs?: number
+  /** How long jobs may take to end when it stops. */
+  graceMs?: number
+}
+
+export type Worker = {
+  /** Resolves when nothing is due and nothing runs. */
+  settled(): Promise<void>
+  /** Ends: nothing new is begun, what runs is told to end, and what does not end in time is given back. */
+  stop(): Promise<void>
+}
+
+type Circumstances = Pick<Services, 'database' | 'log' | 'now'> & { handlers: Handlers; concurrency: number; leaseMs: number }
+type State = {
+  running: Set<Attempt>
+  stopping: boolean
+  /** Somebody asked to look while that was under way. */
+  wanted: boolean
+  looking: Promise<void> | null
+}
+
+/**
+ * Does the jobs that wait, oldest first: at once after a commit in this process, and by looking now and then for those of others. Any number of
+ * instances may; none does what another one is doing.
+ */
+export function startWorker(
+  services: Pick<Services, 'database' | 'log' | 'now'>,
+  handlers: Handlers,
+  { concurrency = 2, pollMs = 5000, leaseMs = 60_000, graceMs = 5000 }: WorkerOptions = {},
+): Worker {
+  const state: State = { running: new Set(), stopping: false, wanted: false, looking: null }
+  const { running } = state
+  const look = () => wake({ ...services, handlers, concurrency, leaseMs }, state)
+  const timer = setInterval(look, pollMs)
+  timer.unref()
+  const deafen = onWaiting(services.database.orm.em, look)
+  look()
+  return {
+    async settled() {
+      while (state.looking || running.size) await (state.looking ?? Promise.race([...running].map(({ ended }) => ended)))
+    },
+    async stop() {
+      state.stopping = true
+      clearInterval(timer)
+      deafen()
+      await state.looking
+      for (const one of running) one.stop()
+      await inTime(Promise.all([...running].map(({ ended }) => ended)), graceMs)
+      await Promise.all([...running].map((one) => one.abandon()))
+    },
+  }
+}
+
+/** Looks for jobs, unless that is under way: then it looks once more. */
+function wake(circumstances: Circumstances, state: State): void {
+  state.wanted = true
+  if (state.stopping) return
+  state.looking ??= beginWhatIsDue(circumstances, state)
+    .catch((error: unknown) => circumstances.log.error(`looking for jobs: ${String(error)}`))
+    .finally(() => {
+      state.looking = null
+      if (state.wanted && state.running.size < circumstances.concurrency) wake(circumstances, state)
+    })
+}
+
+async function beginWhatIsDue(circumstances: Circumstances, state: State): Promise<void> {
+  const { database, now, handlers, concurrency, leaseMs } = circumstances
+  const { running } = state
+  while (!state.stopping && running.size < concurrency) {
+    state.wanted = false
+    const kinds = Object.keys(handlers).filter((kind) => countOf(running, kind) < (handlers[kind]?.most ?? 0))
+    const held = kinds.length ? await claim(database.fork(), kinds, now(), leaseMs) : null
+    const handler = held && handlers[held.kind]
+    if (handler) {
+      const begun = attempt(circumstances, handler, held)
+      running.add(begun)
+      void begun.ended.then(() => (running.delete(begun), wake(circumstances, state)))
+    } else if (!state.wanted) return
+  }
+}
+
+const countOf = (running: Set<Attempt>, kind: string) => [...running].filter(({ held }) => held.kind === kind).length
+
+async function inTime(work: Promise<unknown>, ms: number): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  await Promise.race([work, new Promise((resolve) => (timer = setTimeout(resolve, ms)))])
+  clearTimeout(timer)
+}
