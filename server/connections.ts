@@ -45,6 +45,21 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isUu
 /** For keys that are texts: whatever it is, it has its place in the order. */
 export const anyText = (): boolean => true
 
+/** The key of a row in an order by a moment, which it may lack, then by id. */
+export const momentKey = (moment: Date | null | undefined, id: string): string => `${moment?.getTime() ?? 'never'} ${id}`
+
+/** Whether this could be such a key. */
+export function isMomentKey(key: string): boolean {
+  const [moment = '', id = '', ...rest] = key.split(' ')
+  return rest.length === 0 && isUuid(id) && /^(?:never|\d{1,15})$/.test(moment)
+}
+
+/** What such a key stands for. */
+export function placeOf(key: string): { moment: Date | null; id: string } {
+  const [moment = '', id = ''] = key.split(' ')
+  return { moment: moment === 'never' ? null : new Date(Number(moment)), id }
+}
+
 /** The page size that was asked for: `first` from 1 to 100. */
 export function pageSizeOf({ first, last, before }: PageArguments): number {
   if (last != null || before != null)

@@ -13,6 +13,7 @@ import type { Scope } from '../server/tokens/entity.ts'
 import type { Role } from '../server/users/entity.ts'
 import { Actor } from './actor.ts'
 import { makeToken, makeUser, type UserOptions } from './factories.ts'
+import { listenIn, refuseLeaks, Secrets } from './support/leaks.ts'
 import { createDatabase } from './support/postgres.ts'
 
 export type TestOptions = {
@@ -36,17 +37,24 @@ export class TestApp implements AsyncDisposable {
   /** Every statement that ran. */
   readonly queries: string[]
   readonly clock: { now: Date | null }
+  /** All that must be kept nowhere: what answers gave out, and passwords. */
+  readonly secrets: Secrets
   private readonly cleanUp: () => Promise<void>
   private people = 0
   private stopping: Promise<void> | undefined
 
-  constructor(parts: Pick<TestApp, 'config' | 'services' | 'http' | 'lines' | 'queries' | 'clock'>, cleanUp: () => Promise<void>) {
+  constructor(
+    parts: Pick<TestApp, 'config' | 'services' | 'http' | 'lines' | 'queries' | 'clock' | 'secrets'>,
+    cleanUp: () => Promise<void>,
+  ) {
     this.config = parts.config
     this.services = parts.services
     this.http = parts.http
     this.lines = parts.lines
     this.queries = parts.queries
     this.clock = parts.clock
+    this.secrets = parts.secrets
+    listenIn(this.http, this.secrets)
     this.cleanUp = cleanUp
     this.anonymous = new Actor(this.http)
   }
@@ -54,7 +62,7 @@ export class TestApp implements AsyncDisposable {
   /** Somebody new with this role, who sends a token with every scope of it. */
   async person(role: Role, options: UserOptions = {}): Promise<Actor> {
     const user = await makeUser(this.services, role, options)
-    const secret = await makeToken(this.services, user.id)
+    const secret = await this.token(user.id)
     return new Actor(this.http, { user, secret, ip: this.address() })
   }
   owner = (): Promise<Actor> => this.signInOwner()
@@ -70,7 +78,7 @@ export class TestApp implements AsyncDisposable {
 
   /** The same person with a token of these scopes only. */
   async withScopes(actor: Actor, scopes: Scope[]): Promise<Actor> {
-    const secret = await makeToken(this.services, actor.id, scopes)
+    const secret = await this.token(actor.id, scopes)
     return new Actor(this.http, { user: actor.user, secret, ip: this.address() })
   }
 
@@ -91,11 +99,30 @@ export class TestApp implements AsyncDisposable {
   address = (): string => `10.${Math.floor(++this.people / 250)}.${this.people % 250}.7`
 
   /** Ends the server as a signal does; its database and bytes stay until the test ends. */
-  stop = (): Promise<void> => (this.stopping ??= this.http.close().then(() => this.services.database.close()))
+  stop = (): Promise<void> => (this.stopping ??= this.end())
 
+  /** @throws Error when a secret was kept: in the log, the audit log or elsewhere in the database. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.stop()
-    await this.cleanUp()
+    try {
+      await this.stop()
+    } finally {
+      await this.cleanUp()
+    }
+  }
+
+  private async end(): Promise<void> {
+    await this.http.close()
+    try {
+      await refuseLeaks(this, this.secrets)
+    } finally {
+      await this.services.database.close()
+    }
+  }
+
+  private async token(userId: string, scopes?: Scope[]): Promise<string> {
+    const secret = await makeToken(this.services, userId, scopes)
+    this.secrets.add('token', secret)
+    return secret
   }
 
   private async signInOwner(): Promise<Actor> {
@@ -103,7 +130,7 @@ export class TestApp implements AsyncDisposable {
     if (!row) return this.person('owner')
     return new Actor(this.http, {
       user: { id: row.id, email: row.email, displayName: 'Olive Owner' },
-      secret: await makeToken(this.services, row.id),
+      secret: await this.token(row.id),
       ip: this.address(),
     })
   }
@@ -119,10 +146,11 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const lines: string[] = []
   const queries: string[] = []
   const clock = options.beside?.clock ?? { now: options.now ?? null }
+  const secrets = options.beside?.secrets ?? new Secrets()
   const log = openLog('debug', (line) => lines.push(line))
   const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
   const http = await createApp(services)
-  const app = new TestApp({ config, services, http, lines, queries, clock }, async () => {
+  const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, async () => {
     await database?.drop()
     await rm(folder, { recursive: true, force: true })
   })

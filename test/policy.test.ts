@@ -70,6 +70,11 @@ const rest: Record<string, Access> = {
   'GET /api/package-names': 'read',
   'GET /api/package-name-completion-data': 'read',
   'GET /api/search': 'read',
+  'GET /feed.atom': 'read',
+  'GET /packages/:pkg/feed.atom': 'read',
+  'GET /publishers/:id/feed.atom': 'read',
+  'GET /packages/:pkg/badges/version.svg': 'read',
+  'GET /packages/:pkg/badges/score.svg': 'read',
   'GET /api/admin/stats': 'admin',
   'GET /api/legal/privacy': 'open',
   'GET /api/legal/terms': 'open',
@@ -120,6 +125,7 @@ const graphql: Record<string, Access> = {
   'Query.user': 'admin',
   'Query.users': 'admin',
   'Query.accessTokens': 'admin',
+  'Query.sessions': 'admin',
   'Query.auditEntries': 'admin',
   'Query.publicPackages': 'admin',
   'Query.jobs': 'admin',
@@ -166,6 +172,9 @@ const graphql: Record<string, Access> = {
   'Mutation.resetLegalDocument': 'owner',
   'Mutation.changeVisibility': 'write',
   'Mutation.updatePublicPackages': 'admin',
+  'Mutation.revokeUserSession': 'admin',
+  'Mutation.revokeUserSessions': 'admin',
+  'Mutation.revokeUserToken': 'admin',
 }
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }

@@ -106,7 +106,7 @@ it('keeps no secret that it issued or was given: not in the log, the audit log o
   const places = {
     log: app.lines.join(''),
     'audit log': audited.map(({ raw }) => raw.toString()).join('\n'),
-    database: await everythingStored(app),
+    database: (await everythingStored(app)).toString('latin1'),
   }
 
   expect(places.log).toContain('POST /api/auth/login 200')

@@ -3,8 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { validate as isUuid } from 'uuid'
 import { pageByKey } from '../connections.ts'
 import { invalidInput } from '../errors.ts'
-import { User } from '../users/entity.ts'
-import { emailKey } from '../users/input.ts'
+import { personId } from '../users/person-id.ts'
 import { AuditEntry } from './entity.ts'
 
 /** Which entries to show; what is left out does not narrow. */
@@ -27,15 +26,22 @@ export type AuditFilter = {
 
 type Condition = FilterQuery<AuditEntry>
 
+export type AuditOrder = 'newest' | 'oldest'
+
 /**
- * The audit log as a connection, newest first.
+ * The audit log as a connection.
  * @throws ApiError InvalidInput for what cannot be a kind or an id.
  */
-export async function listAuditEntries(em: EntityManager, filter: AuditFilter, page: Parameters<typeof pageByKey>[0]) {
+export async function listAuditEntries(
+  em: EntityManager,
+  filter: AuditFilter,
+  page: Parameters<typeof pageByKey>[0],
+  order: AuditOrder = 'newest',
+) {
   const where = await conditionOf(em, filter)
   return pageByKey(page, {
     keyOf: (entry: AuditEntry) => entry.id,
-    load: (limit, after) => load(em, where, limit, after === undefined ? after : known(after)),
+    load: (limit, after) => load(em, where, limit, after === undefined ? after : known(after), order),
     count: () => em.count(AuditEntry, where),
   })
 }
@@ -56,16 +62,23 @@ export async function batchAuditEntries(fork: () => EntityManager, filter: Audit
 }
 
 /** Up to `limit` entries after the one with this id. Ids grow with time. */
-function load(em: EntityManager, where: Condition, limit: number, after: string | undefined): Promise<AuditEntry[]> {
-  return em.find(AuditEntry, { $and: [where, after === undefined ? {} : { id: { $lt: after } }] }, { orderBy: { id: 'desc' }, limit })
+function load(
+  em: EntityManager,
+  where: Condition,
+  limit: number,
+  after: string | undefined,
+  order: AuditOrder = 'newest',
+): Promise<AuditEntry[]> {
+  const further = after === undefined ? {} : { id: order === 'newest' ? { $lt: after } : { $gt: after } }
+  return em.find(AuditEntry, { $and: [where, further] }, { orderBy: { id: order === 'newest' ? 'desc' : 'asc' }, limit })
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
   const { kind, actor, user, package: name, publisher, from, to, olderThan } = filter
   const all: Condition[] = []
   if (kind) all.push({ kind: ofKind(kind) })
-  if (actor) all.push({ actorId: await idOf(em, actor) })
-  if (user) all.push({ userId: await idOf(em, user) })
+  if (actor) all.push({ actorId: await personId(em, actor) })
+  if (user) all.push({ userId: await personId(em, user) })
   if (name) all.push({ package: name })
   if (publisher) all.push({ publisher })
   if (from) all.push({ createdAt: { $gte: from } })
@@ -83,13 +96,4 @@ function ofKind(kind: string) {
   if (!/^[a-z]+\.[a-z_]*$/.test(kind))
     throw invalidInput('kind: must be a kind such as user.login, or the beginning of some, such as user.', 'kind')
   return kind.endsWith('.') ? { $like: `${kind}%` } : kind
-}
-
-/** Nobody has it, so an address that nobody has finds nothing. */
-const nobody = '00000000-0000-0000-0000-000000000000'
-
-async function idOf(em: EntityManager, person: string): Promise<string> {
-  if (isUuid(person)) return person.toLowerCase()
-  const user = await em.findOne(User, { emailKey: emailKey(person) }, { fields: ['id'] })
-  return user?.id ?? nobody
 }

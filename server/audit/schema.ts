@@ -1,6 +1,8 @@
 import { builder } from '../builder.ts'
+import type { Context } from '../context.ts'
 import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
+import { securityOf } from './history.ts'
 import { listAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'
 import { AuditEntryRef } from './refs.ts'
@@ -8,7 +10,10 @@ import { AuditEntryRef } from './refs.ts'
 builder.node(AuditEntryRef, {
   description: 'Something that happened. Entries are never changed.',
   id: { resolve: (entry) => entry.id },
-  loadOne: (id, { em, scopes }) => (scopes.has('admin') ? em.findOne(AuditEntry, { id }) : null),
+  loadOne: (id, { em, viewer, scopes }) => {
+    if (scopes.has('admin')) return em.findOne(AuditEntry, { id })
+    return viewer ? em.findOne(AuditEntry, { id, ...securityOf(viewer.id) }) : null
+  },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     kind: t.exposeString('kind', { description: 'What kind of event, such as `package.version_published`.' }),
@@ -54,16 +59,31 @@ builder.objectFields(AuditEntryRef, (t) => ({
   version: t.string({ nullable: true, description: 'Its version, when it was about one.', resolve: ({ version }) => version ?? null }),
   clientIp: t.string({
     nullable: true,
-    description: 'Address that the request came from, for administrators of the server.',
-    resolve: ({ clientIp }, _args, { scopes }) => (scopes.has('admin') ? (clientIp ?? null) : null),
+    description:
+      'Address that the request came from: for administrators of the server, and on entries about your own account, unless somebody else was acting.',
+    resolve: (entry, _args, context) => (showsAddress(context, entry) ? (entry.clientIp ?? null) : null),
   }),
 }))
+
+/** What somebody did to their own account, or what nobody known did to it, came from where they ought to know. */
+function showsAddress({ scopes, viewer }: Context, { actorId, userId, ...object }: AuditEntry): boolean {
+  const isAboutAccount = !object.package && !object.publisher
+  return scopes.has('admin') || (isAboutAccount && viewer !== null && viewer.id === userId && viewer.id === (actorId ?? userId))
+}
+
+const AuditOrderEnum = builder.enumType('AuditOrder', {
+  description: 'How to sort the audit log.',
+  values: {
+    NEWEST: { value: 'newest', description: 'Newest first.' },
+    OLDEST: { value: 'oldest', description: 'Oldest first.' },
+  },
+})
 
 builder.queryField('auditEntries', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: AuditEntryRef,
-      description: 'Everything that happened on this server, newest first, for administrators.',
+      description: 'Everything that happened on this server, for administrators.',
       args: {
         kind: t.arg.string({ description: 'A kind such as `user.login`, or the beginning of kinds, such as `user.`.' }),
         actor: t.arg.string({ description: 'Who did it: e-mail address or plain identifier.' }),
@@ -73,8 +93,9 @@ builder.queryField('auditEntries', (t) =>
         from: t.arg({ type: 'DateTime', description: 'Not before this moment.' }),
         to: t.arg({ type: 'DateTime', description: 'Before this moment.' }),
         olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
+        orderBy: t.arg({ type: AuditOrderEnum, description: 'Order; NEWEST when left out.' }),
       },
-      resolve: (_root, args, { em }) => listAuditEntries(em, args, args),
+      resolve: (_root, { orderBy, ...args }, { em }) => listAuditEntries(em, args, args, orderBy ?? 'newest'),
     },
     { description: 'A page of the audit log.' },
     { description: 'An entry in a page.' },

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder, passwordIsDue } from '../builder.ts'
 import { version } from '../version.ts'
 
 const Server = builder.objectRef<object>('Server').implement({
@@ -10,13 +10,25 @@ const Server = builder.objectRef<object>('Server').implement({
       description: 'Its public address, as package clients write it.',
       resolve: (_server, _args, { config }) => config.SERVER_URL,
     }),
+    passwordMinLength: t.int({
+      description: 'Fewest characters of a password that it accepts.',
+      resolve: (_server, _args, { config }) => config.PASSWORD_MIN_LENGTH,
+    }),
+    viewerCanAdminister: t.boolean({
+      description: 'Whether you may administer it.',
+      resolve: (_server, _args, context) => !passwordIsDue(context) && context.scopes.has('admin'),
+    }),
+    viewerCanTransferOwnership: t.boolean({
+      description: 'Whether you own it, and may hand it to another administrator.',
+      resolve: (_server, _args, context) => !passwordIsDue(context) && context.viewer?.role === 'owner' && context.scopes.has('admin'),
+    }),
   }),
 })
 
 builder.queryField('server', (t) =>
   t.field({
     type: Server,
-    description: 'This server: its version and address.',
+    description: 'This server: its version, its address, and what you may do with it.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
     resolve: () => ({}),

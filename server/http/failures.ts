@@ -9,13 +9,19 @@ export const bodyLimit = 1024 * 1024
 /** Answers with an error in the service's envelope; what is not ours to tell is logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const failure = known(error, request) ?? masked(log, error, request)
-  if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenge(failure.message))
+  if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenges(failure, reply))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
   return reply
     .code(failure.status)
     .header('cache-control', 'no-store')
     .type('application/json; charset=utf-8')
     .send(JSON.stringify({ error: { code: failure.code, message: failure.message } }))
+}
+
+/** Beside the package client's, what the route itself would take (RFC 9110 §11.6.1). */
+function challenges({ status, message }: ApiError, reply: FastifyReply): string | string[] {
+  const own = reply.getHeader('www-authenticate')
+  return status === 401 && typeof own === 'string' ? [challenge(message), own] : challenge(message)
 }
 
 /** The one challenge that the package client reads: printable ASCII, quoted, at most 1,024 characters. */

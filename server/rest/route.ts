@@ -61,6 +61,8 @@ export type BinaryRoute = {
   /** Gets a context whose caller passed `access`. It answers through `context.reply` and returns that reply. */
   handler: (context: Context) => Promise<unknown>
   beforeSetup?: boolean
+  /** Takes an access token also as the password of HTTP Basic: for clients that can send nothing else. */
+  basic?: boolean
   /** What the body may be, when it is not JSON: the handler reads `request.raw` or `request.body` itself. */
   consumes?: string[]
   /** Readies the scope that such routes get to themselves; without it, they take forms with files and plain bytes, as streams. */

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod 
 import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext } from '../context.ts'
 import { ApiError, methodNotAllowed } from '../errors.ts'
+import { acceptBasic } from '../http/basic.ts'
 import { acceptBytes } from '../http/bodies.ts'
 import { prefers } from '../http/conditional.ts'
 import { requireBrowse, requireOwnAccount, requireScope } from '../guards.ts'
@@ -79,6 +80,7 @@ function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMeth
   return async function handle(request: FastifyRequest, reply: FastifyReply) {
     const unfinished = route.beforeSetup ? undefined : requireSetup(services)
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
+    if (route.basic) acceptBasic(request, reply)
     const context = await createContext(services, request, reply)
     if (route.access === 'ownAccount') requireOwnAccount(context)
     else if (route.access === 'browse') await requireBrowse(context)

@@ -1,4 +1,6 @@
 import { auditRoutes } from '../audit/rest.ts'
+import { badgeBinaries } from '../badges/binary.ts'
+import { feedBinaries } from '../feeds/binary.ts'
 import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
 import { legalRoutes } from '../legal/rest.ts'
@@ -29,6 +31,8 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...packageRoutes,
   ...packageAdminRoutes,
   ...publisherRoutes,
+  ...feedBinaries,
+  ...badgeBinaries,
   ...searchRoutes,
   ...uploadRoutes,
   ...legalRoutes,

@@ -5,13 +5,16 @@ import { refuseForeignOrigin } from '../http/csrf.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { Session } from './entity.ts'
-import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, signIn, signOut } from './service.ts'
+import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, sessionIsLive, signIn, signOut } from './service.ts'
 
 export const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {
   description: 'A browser that is signed in.',
   id: { resolve: (session) => session.id },
-  loadOne: (id, { em, viewer, now }) => (viewer ? em.findOne(Session, { ...liveSessions(viewer.id, now()), id }) : null),
+  loadOne: (id, { em, viewer, scopes, now }) => {
+    if (scopes.has('admin')) return em.findOne(Session, { ...sessionIsLive(now()), id })
+    return viewer ? em.findOne(Session, { ...liveSessions(viewer.id, now()), id }) : null
+  },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     createdAt: t.field({ type: 'DateTime', description: 'When it began.', resolve: (session) => session.createdAt }),
@@ -40,9 +43,9 @@ builder.objectField(UserRef, 'sessions', (t) =>
       type: SessionRef,
       nullable: true,
       authScopes: { signedIn: true },
-      description: 'The sessions that still work, newest first; null for anybody but their owner.',
-      resolve: (user, args, { em, viewer, now }) => {
-        if (viewer?.id !== user.id) return null
+      description: 'The sessions that still work, newest first; null for anybody but their owner and administrators.',
+      resolve: (user, args, { em, viewer, scopes, now }) => {
+        if (viewer?.id !== user.id && !scopes.has('admin')) return null
         const moment = now()
         return pageByKey(args, {
           keyOf: (session: Session) => session.id,

@@ -80,8 +80,10 @@ export function listSessions(
 export const countSessions = (em: EntityManager, userId: string, now: Date): Promise<number> => em.count(Session, liveSessions(userId, now))
 
 /** What tells somebody's live sessions from those that 30 days, or 7 days without use, have ended. */
-export const liveSessions = (userId: string, now: Date) => ({
-  user: userId,
+export const liveSessions = (userId: string, now: Date) => ({ user: userId, ...sessionIsLive(now) })
+
+/** The same, whosever it is. */
+export const sessionIsLive = (now: Date) => ({
   expiresAt: { $gt: now },
   lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) },
 })

@@ -1,5 +1,7 @@
 import { builder } from '../builder.ts'
 import { UserRef } from '../users/refs.ts'
+import { revokeUserToken } from './administer.ts'
+import type { AccessToken } from './entity.ts'
 import { listTokens } from './list.ts'
 import { TokenScope } from './refs.ts'
 import { AccessTokenRef } from './schema.ts'
@@ -21,19 +23,28 @@ builder.objectField(UserRef, 'tokens', (t) =>
       authScopes: { signedIn: true },
       description: 'The tokens that are not revoked, newest first; null for anybody but their owner and administrators.',
       resolve: (user, args, { em, viewer, scopes }) =>
-        viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { userId: user.id }, args) : null,
+        viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { user: user.id }, args) : null,
     },
     { description: 'A page of tokens.' },
     { description: 'A token in a page.' },
   ),
 )
 
+const TokenOrderEnum = builder.enumType('TokenOrder', {
+  description: 'How to sort tokens.',
+  values: {
+    CREATED: { value: 'created', description: 'Newest first.' },
+    EXPIRES: { value: 'expires', description: 'Ending soonest first, those without an end last.' },
+  },
+})
+
 builder.queryField('accessTokens', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: AccessTokenRef,
-      description: "Everybody's tokens that are not revoked, newest first, without their secrets; for administrators.",
+      description: "Everybody's tokens that are not revoked, without their secrets; for administrators.",
       args: {
+        user: t.arg.string({ description: 'Whose: e-mail address or plain identifier.' }),
         neverExpires: t.arg.boolean({ description: 'True: only tokens without an end; false: only such with one.' }),
         expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that end before this moment.' }),
         expiresFrom: t.arg({ type: 'DateTime', description: 'Only tokens that end at this moment or later.' }),
@@ -42,10 +53,30 @@ builder.queryField('accessTokens', (t) =>
           type: 'DateTime',
           description: 'Only tokens that were not used since; one never used counts from when it was made.',
         }),
+        orderBy: t.arg({ type: TokenOrderEnum, description: 'Order; CREATED when left out.' }),
       },
-      resolve: (_root, args, { em }) => listTokens(em, args, args),
+      resolve: (_root, { orderBy, ...args }, { em }) => listTokens(em, args, args, orderBy ?? 'created'),
     },
     { description: "A page of everybody's tokens." },
     { description: 'A token in a page.' },
   ),
+)
+
+const RevokeUserTokenInput = builder.inputType('RevokeUserTokenInput', {
+  description: "The token to revoke, somebody else's too.",
+  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+})
+
+const RevokeUserTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeUserTokenPayload').implement({
+  description: 'A token that works no more.',
+  fields: (t) => ({ token: t.expose('token', { type: AccessTokenRef, description: 'The revoked token.' }) }),
+})
+
+builder.mutationField('revokeUserToken', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    type: RevokeUserTokenPayload,
+    description: "Revokes a token of somebody at once and for good, for administrators. The owner's are out of reach.",
+    args: { input: t.arg({ type: RevokeUserTokenInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.id.id) }),
+  }),
 )

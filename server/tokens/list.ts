@@ -1,10 +1,12 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../connections.ts'
+import { isMomentKey, momentKey, pageByKey, placeOf } from '../connections.ts'
+import { personId } from '../users/person-id.ts'
 import { AccessToken, type Scope } from './entity.ts'
 
 export type TokenFilter = {
-  userId?: string | undefined
+  /** Whose: an e-mail address or an id. */
+  user?: string | null | undefined
   /** Only tokens without an end, or only such with one. */
   neverExpires?: boolean | null | undefined
   expiresBefore?: Date | null | undefined
@@ -15,20 +17,45 @@ export type TokenFilter = {
   unusedSince?: Date | null | undefined
 }
 
-/** Tokens that are not revoked, newest first, as a connection; the same for their owner and, of everybody, for administrators. */
-export function listTokens(em: EntityManager, filter: TokenFilter, page: Parameters<typeof pageByKey>[0]) {
-  const where = conditions(filter)
+export type TokenOrder = 'created' | 'expires'
+
+/** Tokens that are not revoked, as a connection; the same for their owner and, of everybody, for administrators. */
+export async function listTokens(
+  em: EntityManager,
+  filter: TokenFilter,
+  page: Parameters<typeof pageByKey>[0],
+  order: TokenOrder = 'created',
+) {
+  const where = await conditions(em, filter)
+  const count = () => em.count(AccessToken, where)
+  if (order === 'expires') {
+    const orderBy = { expiresAt: 'asc nulls last', id: 'desc' } as const
+    return pageByKey(page, {
+      keyOf: ({ expiresAt, id }: AccessToken) => momentKey(expiresAt, id),
+      isKey: isMomentKey,
+      count,
+      load: (limit, key) => em.find(AccessToken, { $and: [where, key === undefined ? {} : endingAfter(key)] }, { orderBy, limit }),
+    })
+  }
   return pageByKey(page, {
     keyOf: (token: AccessToken) => token.id,
-    load: (limit, after) =>
-      em.find(AccessToken, { $and: [where, after === undefined ? {} : { id: { $lt: after } }] }, { orderBy: { id: 'desc' }, limit }),
-    count: () => em.count(AccessToken, where),
+    count,
+    load: (limit, id) =>
+      em.find(AccessToken, { $and: [where, id === undefined ? {} : { id: { $lt: id } }] }, { orderBy: { id: 'desc' }, limit }),
   })
 }
 
-function conditions({ userId, neverExpires, expiresBefore, expiresFrom, unusedSince, scope }: TokenFilter): FilterQuery<AccessToken> {
+/** Those without an end come last. */
+function endingAfter(key: string): FilterQuery<AccessToken> {
+  const { moment, id } = placeOf(key)
+  if (moment === null) return { expiresAt: null, id: { $lt: id } }
+  return { $or: [{ expiresAt: { $gt: moment } }, { expiresAt: moment, id: { $lt: id } }, { expiresAt: null }] }
+}
+
+async function conditions(em: EntityManager, filter: TokenFilter): Promise<FilterQuery<AccessToken>> {
+  const { user, neverExpires, expiresBefore, expiresFrom, unusedSince, scope } = filter
   const all: FilterQuery<AccessToken>[] = [{ revokedAt: null }]
-  if (userId) all.push({ user: userId })
+  if (user) all.push({ user: await personId(em, user) })
   if (neverExpires != null) all.push({ expiresAt: neverExpires ? null : { $ne: null } })
   if (expiresBefore) all.push({ expiresAt: { $lt: expiresBefore } })
   if (expiresFrom) all.push({ expiresAt: { $gte: expiresFrom } })

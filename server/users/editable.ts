@@ -2,6 +2,7 @@ import type { Loaded } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { insufficientPermissions, notFound } from '../errors.ts'
 import { User } from './entity.ts'
+import { isOutOfReach } from './policy.ts'
 
 /**
  * Somebody whom the admin API may edit.
@@ -10,7 +11,7 @@ import { User } from './entity.ts'
 export async function editable(em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> {
   const user = await em.findOne(User, id, { populate: ['passwordHash'], refresh: true })
   if (!user) throw notFound('There is no user with this id.')
-  if (user.role === 'owner') throw untouchableOwner()
+  if (isOutOfReach(user)) throw untouchableOwner()
   return user
 }
 

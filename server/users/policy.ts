@@ -42,5 +42,17 @@ const level = (held: readonly Scope[]): number => held.reduce((highest, scope) =
 const nothing: ReadonlySet<Scope> = new Set()
 const upTo: readonly ReadonlySet<Scope>[] = [nothing, ...scopes.map((_, index) => new Set(scopes.slice(0, index + 1)))]
 
+type Caller = { viewer: Pick<Viewer, 'id'> | null; scopes: ReadonlySet<Scope> }
+type Account = { id: string; role: Role }
+
+/** Nobody edits, resets, disables or deletes the owner, nor ends their sessions: the ownership is transferred instead (decisions §4). */
+export const isOutOfReach = ({ role }: Pick<Account, 'role'>): boolean => role === 'owner'
+
+/** Whether the caller may change somebody's name and password, and end their sessions and tokens. */
+export const canEdit = ({ scopes }: Pick<Caller, 'scopes'>, account: Account): boolean => scopes.has('admin') && !isOutOfReach(account)
+
+/** Whether the caller may change somebody's role and activity, or delete the account: never one's own (decisions §4). */
+export const canChangeAccess = (caller: Caller, account: Account): boolean => canEdit(caller, account) && caller.viewer?.id !== account.id
+
 /** Whether the person administers the server. */
 export const isServerAdmin = (viewer: Pick<Viewer, 'role'>): boolean => viewer.role === 'admin' || viewer.role === 'owner'

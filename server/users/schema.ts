@@ -1,5 +1,6 @@
 import { builder } from '../builder.ts'
 import { type Role, User } from './entity.ts'
+import { canChangeAccess, canEdit } from './policy.ts'
 import { avatarUrl, statusOf, UserRef } from './refs.ts'
 
 export const RoleEnum = builder.enumType('Role', {
@@ -47,6 +48,15 @@ builder.node(UserRef, {
       nullable: true,
       description: 'When its owner last signed in with a password.',
       resolve: (user) => user.lastLoginAt ?? null,
+    }),
+    viewerCanEdit: t.boolean({
+      description:
+        "Whether you may change the name and the password here, and end sessions and tokens: administrators, but not the owner's.",
+      resolve: (user, _args, context) => canEdit(context, user),
+    }),
+    viewerCanChangeAccess: t.boolean({
+      description: 'Whether you may change role and activity, or delete the account: as above, but not your own.',
+      resolve: (user, _args, context) => canChangeAccess(context, user),
     }),
   }),
 })

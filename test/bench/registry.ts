@@ -28,8 +28,8 @@ export function settings(folder: string, port: number): Record<string, string> {
 export const startCommand = packageFile.scripts.start.replace(/^(exec )?node/, process.execPath).split(' ')
 
 /** Starts the real server with an empty database, its output going to a file, and makes an owner and a token. */
-export async function startRegistry(folder: string): Promise<Registry> {
-  const env = settings(folder, nextPort())
+export async function startRegistry(folder: string, variables: Record<string, string> = {}): Promise<Registry> {
+  const env: Record<string, string> = { ...settings(folder, nextPort()), ...variables }
   const address = env.SERVER_URL ?? ''
   const server = await startServer({ command: startCommand, url: `${address}/api/v1/health`, folder, name: 'snug', cwd: checkout, env })
   const token = await setUp(address, server.output)
@@ -68,7 +68,7 @@ async function setUp(address: string, output: string): Promise<string> {
   const csrf = cookies.find((cookie) => cookie.includes('csrf='))?.split('=')[1] ?? ''
   const made = await post(
     `${address}/api/auth/keys`,
-    { name: 'bench', scopes: ['write'] },
+    { name: 'bench', scopes: ['admin'] },
     { cookie: cookies.join('; '), 'x-csrf-token': csrf },
   )
   return ((await made.json()) as { secret: string }).secret

@@ -1,19 +1,18 @@
 import { readFile } from 'node:fs/promises'
 import type { TestApp } from '../app.ts'
 
-/** Everything in the database as text, table by table; on SQLite also the bytes of its files, where old values linger. */
-export async function everythingStored({ config, services }: TestApp): Promise<string> {
+/** Everything in the database: its rows as text on PostgreSQL; on SQLite the bytes of its files, where old values linger too. */
+export async function everythingStored({ config, services }: TestApp): Promise<Buffer> {
   const { reads, backend } = services.database
+  if (backend === 'sqlite') {
+    const files = ['', '-wal'].map((suffix) => readFile(`${config.SQLITE_PATH}${suffix}`).catch(() => Buffer.alloc(0)))
+    return Buffer.concat(await Promise.all(files))
+  }
   const tables = await reads.all<{ name: string }>(
-    backend === 'sqlite'
-      ? "select name from sqlite_master where type = 'table'"
-      : "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'",
+    "select table_name as name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'",
   )
-  const rows = await Promise.all(tables.map(({ name }) => reads.all(`select * from "${name}"`)))
-  const texts = rows.flat(2).map((row) => Object.values(row).map(textOf).join('\n'))
-  const files = backend === 'sqlite' ? ['', '-wal'].map((suffix) => readFile(`${config.SQLITE_PATH}${suffix}`, 'latin1')) : []
-  return [...texts, ...(await Promise.all(files))].join('\n')
+  const rows = await reads.all<{ row: string }>(
+    tables.map(({ name }) => `select entry::text as row from "${name}" entry`).join(' union all '),
+  )
+  return Buffer.from(rows.map(({ row }) => row).join('\n'))
 }
-
-const textOf = (value: unknown): string =>
-  Buffer.isBuffer(value) ? value.toString('latin1') : typeof value === 'string' ? value : JSON.stringify(value)

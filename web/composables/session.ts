@@ -15,6 +15,12 @@ export function useSession() {
   }
 }
 
+/** What to say about a new password: the server knows how long it must be. */
+export function usePasswordHint() {
+  const { server } = useSession()
+  return computed(() => `At least ${server.value?.passwordMinLength ?? 8} characters. A sentence is easier to remember than signs.`)
+}
+
 /** Asks once who is here; `again` after that has changed. False when the server does not answer. */
 export async function loadSession({ again = false } = {}): Promise<boolean> {
   if (session.value && !again) return true

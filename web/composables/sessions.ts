@@ -1,5 +1,5 @@
 import { computed } from 'vue'
-import { RevokeOtherSessionsDocument, RevokeSessionDocument, SessionsDocument } from '../generated/graphql.ts'
+import { RevokeOtherSessionsDocument, RevokeSessionDocument, SecurityHistoryDocument, SessionsDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { useQueryParam } from './query-param.ts'
 
@@ -14,6 +14,13 @@ export function useSessions() {
     connection,
     sessions: computed(() => connection.value?.nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
   }
+}
+
+/** What happened around who gets into the viewer's account, a page of it; the page is in the address. */
+export function useSecurityHistory() {
+  const after = useQueryParam<string>('after', '')
+  const { data, ...state } = useQuery(SecurityHistoryDocument, () => ({ after: after.value || null }))
+  return { ...state, after, connection: computed(() => data.value?.viewer?.securityHistory) }
 }
 
 export const useRevokeSession = () => useMutation(RevokeSessionDocument)

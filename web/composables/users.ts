@@ -6,6 +6,9 @@ import {
   DeleteUserDocument,
   ReinviteDocument,
   ResetPasswordDocument,
+  RevokeUserSessionDocument,
+  RevokeUserSessionsDocument,
+  RevokeUserTokenDocument,
   type Role,
   TransferOwnershipDocument,
   UpdateUserDocument,
@@ -53,9 +56,12 @@ const lifeOf = (hours: number) => inviteLives.find(({ value }) => value === hour
 
 /** Whether the viewer administers the server, and whether they own it. */
 export function useAdministrator() {
-  const { viewer } = useSession()
-  const isOwner = computed(() => viewer.value?.role === 'OWNER')
-  return { viewer, isOwner, isAdministrator: computed(() => isOwner.value || viewer.value?.role === 'ADMIN') }
+  const { viewer, server } = useSession()
+  return {
+    viewer,
+    isOwner: computed(() => server.value?.viewerCanTransferOwnership === true),
+    isAdministrator: computed(() => server.value?.viewerCanAdminister === true),
+  }
 }
 
 /** The people of the server as the address asks for them: `email`, `role`, `state`, `order`, `after`. */
@@ -96,10 +102,9 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     isOneself,
     /** Why the account cannot be changed here, if so. */
     guard: computed(() => {
-      if (user.value?.role === 'OWNER') return 'Nobody changes the owner’s account here. Ownership is transferred instead.'
-      return isOneself.value
-        ? 'This is your own account: your password is in your settings, and another administrator can change the rest.'
-        : undefined
+      if (user.value?.viewerCanChangeAccess !== false) return undefined
+      if (!user.value.viewerCanEdit) return 'Nobody changes the owner’s account here. Ownership is transferred instead.'
+      return 'This is your own account: your password is in your settings, and another administrator can change the rest.'
     }),
     /** Newest first. The two lists overlap where somebody acted upon themselves. */
     history: computed(() => {
@@ -114,6 +119,9 @@ export const useCreateUser = () => useMutation(CreateUserDocument)
 export const useUpdateUser = () => useMutation(UpdateUserDocument)
 export const useResetPassword = () => useMutation(ResetPasswordDocument)
 export const useReinvite = () => useMutation(ReinviteDocument)
+export const useRevokeUserSession = () => useMutation(RevokeUserSessionDocument)
+export const useRevokeUserSessions = () => useMutation(RevokeUserSessionsDocument)
+export const useRevokeUserToken = () => useMutation(RevokeUserTokenDocument)
 export const useDeleteUser = () => useMutation(DeleteUserDocument)
 export const useTransferOwnership = () => useMutation(TransferOwnershipDocument)
 

@@ -1,0 +1,20 @@
+import { builder } from '../builder.ts'
+import { UserRef } from '../users/refs.ts'
+import { listSecurityHistory } from './history.ts'
+import { AuditEntryRef } from './refs.ts'
+
+builder.objectField(UserRef, 'securityHistory', (t) =>
+  t.connection(
+    {
+      type: AuditEntryRef,
+      nullable: true,
+      authScopes: { signedIn: true },
+      description:
+        'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for anybody but its owner and administrators.',
+      resolve: (user, args, { em, viewer, scopes }) =>
+        viewer?.id === user.id || scopes.has('admin') ? listSecurityHistory(em, user.id, args) : null,
+    },
+    { description: "A page of an account's security history." },
+    { description: 'An entry in a page.' },
+  ),
+)

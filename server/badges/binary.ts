@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto'
+import type { Context } from '../context.ts'
+import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
+import { packageParameter, unknownPackage } from '../packages/parameters.ts'
+import { binary } from '../rest/route.ts'
+import { type Audience, audienceOf } from '../visibility/audience.ts'
+import { scoreBadge, versionBadge } from './service.ts'
+import { type Badge, renderBadge } from './svg.ts'
+
+const badge = {
+  access: 'browse',
+  basic: true,
+  produces: { 200: { description: 'The badge.', type: 'image/svg+xml' }, 304: { description: 'It is as it was.' } },
+} as const
+
+/** Small pictures for READMEs and wikis. */
+export const badgeBinaries = [
+  binary('GET /packages/:pkg/badges/version.svg', {
+    ...badge,
+    summary: 'The latest version of a package, as a badge.',
+    handler: (context) => send(context, versionBadge),
+  }),
+  binary('GET /packages/:pkg/badges/score.svg', {
+    ...badge,
+    summary: 'The score of a package, as a badge.',
+    handler: (context) => send(context, scoreBadge),
+  }),
+]
+
+async function send(
+  context: Context,
+  badgeOf: (context: Context, audience: Audience, name: string) => Promise<Badge | null>,
+): Promise<unknown> {
+  const { request, reply } = context
+  const name = packageParameter(request)
+  const found = await badgeOf(context, audienceOf(context), name)
+  if (!found) throw unknownPackage(name)
+  const svg = renderBadge(found)
+  const etag = `"${createHash('sha256').update(svg).digest('base64url').slice(0, 22)}"`
+  reply.header('etag', etag).header('vary', 'authorization, cookie')
+  if (context.viewer) reply.header('cache-control', 'private, max-age=300')
+  // Pages of others may show it; and a package may stop being public at any moment.
+  else reply.header('cache-control', 'no-cache').header('cross-origin-resource-policy', 'cross-origin')
+  if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+  return reply.type('image/svg+xml; charset=utf-8').send(svg)
+}

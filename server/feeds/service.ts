@@ -1,0 +1,47 @@
+import { type Parameter, toDate } from '../db/reads.ts'
+import type { Services } from '../services.ts'
+import type { Audience } from '../visibility/audience.ts'
+import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
+import type { Entry } from './atom.ts'
+
+type Reader = Pick<Services, 'database' | 'config'>
+type Row = { name: string; version: string; created_at: number | string | Date; pubspec: string }
+
+/** As many as a feed has entries at most. */
+export const mostEntries = 50
+
+/** The versions published last, newest first, of all packages that are in lists; without what was retracted. */
+export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> => read(reader, audience, 'not p.is_unlisted')
+
+/** The same of the packages of a publisher. */
+export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
+  read(reader, 'members', 'p.publisher_id = ? and not p.is_unlisted', id)
+
+/** The same of one package, unlisted or not; null when there is none, or none for this audience. */
+export async function newestOfPackage(reader: Reader, audience: Audience, name: string): Promise<Entry[] | null> {
+  const known = await reader.database.reads.recall<{ id: string }>('select id from packages where name = ?', name)
+  const entries = known ? await read(reader, audience, 'p.id = ?', known.id) : []
+  return known && (audience === 'members' || entries.length > 0) ? entries : null
+}
+
+/** Ids grow with time, so the newest are the last by id, which is indexed. */
+async function read({ database, config }: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
+  const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${readableByAnybody}`, [hostedHere(config)]]
+  const rows = await database.reads.all<Row>(
+    `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
+      where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${mostEntries}`,
+    ...parameters,
+    ...hosted,
+  )
+  return rows.map((row) => ({
+    page: `${config.SERVER_URL}/packages/${row.name}/versions/${row.version}`,
+    title: `${row.name} ${row.version}`,
+    at: toDate(row.created_at),
+    summary: descriptionOf(row.pubspec),
+  }))
+}
+
+function descriptionOf(pubspec: string): string {
+  const { description } = JSON.parse(pubspec) as { description?: unknown }
+  return typeof description === 'string' ? description.trim().slice(0, 1000) : ''
+}

@@ -1,0 +1,91 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import { isMomentKey, momentKey, pageByKey, placeOf } from '../connections.ts'
+import type { SignedInContext } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { editable } from '../users/editable.ts'
+import { personId } from '../users/person-id.ts'
+import { Session } from './entity.ts'
+import { revokeSessions, sessionIsLive } from './service.ts'
+
+export type SessionFilter = {
+  /** Whose: an e-mail address or an id. */
+  user?: string | null | undefined
+  clientIp?: string | null | undefined
+  /** Not used since this moment. */
+  unusedSince?: Date | null | undefined
+}
+export type SessionOrder = 'created' | 'lastUsed'
+
+/** Everybody's sessions that still work at `now`, as a connection; for administrators. */
+export async function listAllSessions(
+  em: EntityManager,
+  filter: SessionFilter,
+  order: SessionOrder,
+  page: Parameters<typeof pageByKey>[0] & { now: Date },
+) {
+  const where = await conditions(em, filter, page.now)
+  const count = () => em.count(Session, where)
+  if (order === 'lastUsed') {
+    const orderBy = { lastUsedAt: 'desc', id: 'desc' } as const
+    return pageByKey(page, {
+      keyOf: ({ lastUsedAt, id }: Session) => momentKey(lastUsedAt, id),
+      isKey: isMomentKey,
+      count,
+      load: (limit, key) => em.find(Session, { $and: [where, key === undefined ? {} : usedBefore(key)] }, { orderBy, limit }),
+    })
+  }
+  return pageByKey(page, {
+    keyOf: (session: Session) => session.id,
+    count,
+    load: (limit, id) => em.find(Session, { $and: [where, id ? { id: { $lt: id } } : {}] }, { orderBy: { id: 'desc' }, limit }),
+  })
+}
+
+function usedBefore(key: string): FilterQuery<Session> {
+  const { moment, id } = placeOf(key)
+  return { $or: [{ lastUsedAt: { $lt: moment } }, { lastUsedAt: moment, id: { $lt: id } }] }
+}
+
+async function conditions(em: EntityManager, { user, clientIp, unusedSince }: SessionFilter, now: Date): Promise<FilterQuery<Session>> {
+  const all: FilterQuery<Session>[] = [sessionIsLive(now)]
+  if (user) all.push({ user: await personId(em, user) })
+  if (clientIp) all.push({ clientIp })
+  if (unusedSince) all.push({ lastUsedAt: { $lt: unusedSince } })
+  return { $and: all }
+}
+
+/**
+ * Ends one session of somebody at once, for an administrator.
+ * @throws ApiError NotFound when there is no such live session, InsufficientPermissions for the owner's.
+ */
+export async function revokeUserSession({ em, viewer, ip, now }: SignedInContext, id: string): Promise<Session> {
+  const session = await em.findOne(Session, { ...sessionIsLive(now()), id })
+  const ended =
+    session !== null &&
+    (await em.transactional(async (inner) => {
+      const user = await editable(inner, session.user.id)
+      const won = (await inner.nativeDelete(Session, { id })) > 0
+      const summary = `${viewer.displayName} ended a session of ${user.displayName}`
+      if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user, summary, ip })
+      return won
+    }))
+  if (!ended) throw notFound('There is no session with this id.')
+  return session
+}
+
+/**
+ * Ends every session of somebody at once, for an administrator.
+ * @returns how many ended.
+ * @throws ApiError NotFound, InsufficientPermissions for the owner.
+ */
+export async function revokeUserSessions({ em, viewer, ip }: SignedInContext, userId: string): Promise<number> {
+  return em.transactional(async (inner) => {
+    const user = await editable(inner, userId)
+    const ended = await revokeSessions(inner, userId)
+    const summary = `${viewer.displayName} ended ${ended} ${ended === 1 ? 'session' : 'sessions'} of ${user.displayName}`
+    if (ended) audit(inner, { kind: 'session.revoked', actor: viewer, user, summary, ip })
+    return ended
+  })
+}

@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest'
+import sharp from 'sharp'
+import { renderBadge } from '../server/badges/svg.ts'
+import { testApp } from './app.ts'
+import { publish } from './support/publish.ts'
+
+it('shows the latest version, and changes with it', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const answer = await alice.get('/packages/acme/badges/version.svg')
+  expect(answer).toMatchObject({
+    status: 200,
+    headers: {
+      'content-type': 'image/svg+xml; charset=utf-8',
+      'cache-control': 'private, max-age=300',
+      'x-content-type-options': 'nosniff',
+    },
+  })
+  expect(answer.raw.toString()).toContain('aria-label="acme: v1.0.0"')
+  expect(await sharp(answer.raw).metadata()).toMatchObject({ format: 'svg', height: 20 })
+  const again = { headers: { 'if-none-match': answer.headers.etag ?? '' } }
+  expect(await alice.get('/packages/acme/badges/version.svg', again)).toMatchObject({ status: 304 })
+  await publish(alice, { name: 'acme', version: '1.1.0' })
+  expect((await alice.get('/packages/acme/badges/version.svg', again)).raw.toString()).toContain('acme: v1.1.0')
+  await alice.put('/api/packages/acme/options', { isDiscontinued: true })
+  expect((await alice.get('/packages/acme/badges/version.svg')).raw.toString()).toContain('acme: discontinued')
+})
+
+it('says honestly that nothing was scored', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  expect((await alice.get('/packages/acme/badges/score.svg')).raw.toString()).toContain('aria-label="score: not analyzed"')
+  expect(await app.anonymous.get('/packages/acme/badges/score.svg')).toMatchObject({ status: 401 })
+})
+
+it('draws any text, as a picture that parses', async () => {
+  const svg = renderBadge({ label: '<script>&"\u0000', value: "</text>'é", color: 'gray' })
+  expect(svg).not.toContain('<script>')
+  const { width, height } = await sharp(Buffer.from(svg)).metadata()
+  expect({ height, isWide: width > 60 }).toEqual({ height: 20, isWide: true })
+})

@@ -1,0 +1,114 @@
+import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { everythingStored } from './everything-stored.ts'
+import type { TestApp } from '../app.ts'
+
+/** What an exchange with the server told: each secret with where it came from. */
+export class Secrets {
+  private readonly known = new Map<string, string>()
+
+  /** Remembers a secret. What is shorter than this stands in many places by chance. */
+  add(name: string, secret: unknown): void {
+    if (typeof secret === 'string' && secret.length >= 12) this.known.set(secret, name)
+  }
+
+  /** Learns from a request and its answer: cookies, tokens, codes, invitations, passwords made up, and passwords that were accepted. */
+  learn({ given, status, headers, body }: Exchange): void {
+    if (status < 400) visit(parsed(given), (key, value) => passwordFields.has(key) && this.add(key, value))
+    for (const cookie of [headers['set-cookie'] ?? []].flat()) this.add('cookie', /^[^=]+=([^;]*)/.exec(String(cookie))?.[1])
+    this.addCode(headers.location)
+    if (!telling.test(body)) return
+    visit(parsed(body), (key, value) => {
+      if (secretFields.has(key)) this.add(key, value)
+      if (key === 'inviteUrl') this.add(key, String(value).split('/').at(-1))
+      if (key === 'redirect_url' || key === 'redirectUrl') this.addCode(value)
+    })
+  }
+
+  /** Where each secret came from that stands there, as it was or in lower case. The first characters of a token are shown in lists. */
+  foundIn(bytes: Buffer): string[] {
+    const stands = (secret: string) => [secret, secret.toLowerCase()].some((form) => bytes.includes(form))
+    return [...this.known].filter(([secret]) => stands(secret.replace(/^svc_pat_.{4}/, ''))).map(([, name]) => name)
+  }
+
+  private addCode(address: unknown): void {
+    this.add('authorization code', /[?&]code=([^&]+)/.exec(String(address))?.[1])
+  }
+}
+
+const passwordFields = new Set(['password', 'newPassword'])
+const secretFields = new Set(['secret', 'generatedPassword', 'access_token'])
+const telling = /"(?:secret|generatedPassword|access_token|inviteUrl|redirect_?[uU]rl)"/
+
+type Exchange = { given: unknown; status: number; headers: Record<string, string | string[] | number | undefined>; body: string }
+
+/** Lets `secrets` learn from whatever this server is asked and answers, injected or over the network. */
+export function listenIn(http: FastifyInstance, secrets: Secrets): void {
+  const inject: (request: string | InjectOptions) => Promise<LightMyRequestResponse> = http.inject.bind(http)
+  const overheard = async (request: string | InjectOptions) => {
+    const answer = await inject(request)
+    const given = typeof request === 'object' ? request.payload : undefined
+    secrets.learn({ given, status: answer.statusCode, headers: answer.headers, body: jsonOf(answer.headers, () => answer.body) })
+    return answer
+  }
+  Object.assign(http, { inject: overheard })
+  http.server.prependListener('request', (request, response) => overhear(request, response, secrets))
+}
+
+/** Without reading anything itself: what passes by is kept. */
+function overhear(request: IncomingMessage, response: ServerResponse, secrets: Secrets): void {
+  const given: Buffer[] = []
+  const emit = request.emit.bind(request)
+  if (/json/.test(request.headers['content-type'] ?? ''))
+    request.emit = (event: string, ...parts: unknown[]) => {
+      if (event === 'data' && Buffer.isBuffer(parts[0])) given.push(parts[0])
+      return emit(event, ...parts)
+    }
+  let headers: Exchange['headers'] = {}
+  const [writeHead, end] = [response.writeHead.bind(response), response.end.bind(response)] as [
+    (...all: unknown[]) => ServerResponse,
+    (...all: unknown[]) => ServerResponse,
+  ]
+  response.writeHead = (...all: unknown[]) => {
+    headers = { ...response.getHeaders(), ...(all.at(-1) as Exchange['headers']) }
+    return writeHead(...all)
+  }
+  response.end = (...all: unknown[]) => {
+    const sent = all[0]
+    const body = jsonOf(headers, () => (typeof sent === 'string' || Buffer.isBuffer(sent) ? sent.toString() : ''))
+    secrets.learn({ given: Buffer.concat(given).toString(), status: response.statusCode, headers, body })
+    return end(...all)
+  }
+}
+
+const jsonOf = (headers: Exchange['headers'], body: () => string) => (/\bjson\b/.test(String(headers['content-type'])) ? body() : '')
+
+/** @throws Error that names every secret which stands in the log or in the database, the audit log included, and where it came from. */
+export async function refuseLeaks(app: TestApp, secrets: Secrets): Promise<void> {
+  const announced = /^Setup code: (\S+)/
+  for (const line of app.lines) secrets.add('setup code', announced.exec(line)?.[1])
+  const places = {
+    'the log': Buffer.from(app.lines.filter((line) => !announced.test(line)).join('')),
+    'the database': await everythingStored(app),
+  }
+  const leaks = Object.entries(places).flatMap(([place, bytes]) => secrets.foundIn(bytes).map((name) => `${name} in ${place}`))
+  if (leaks.length > 0) throw new Error(`Secrets were kept: ${leaks.join(', ')}.`)
+}
+
+function parsed(body: unknown): unknown {
+  if (typeof body !== 'string') return body
+  try {
+    return JSON.parse(body)
+  } catch {
+    return undefined
+  }
+}
+
+/** Calls back for every field of an object, however deep. */
+function visit(value: unknown, found: (key: string, value: unknown) => void): void {
+  if (typeof value !== 'object' || value === null || Buffer.isBuffer(value)) return
+  for (const [key, part] of Object.entries(value)) {
+    found(key, part)
+    visit(part, found)
+  }
+}
