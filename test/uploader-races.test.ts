@@ -48,8 +48,13 @@ it('adds nobody whose account is being deleted', async () => {
       admin.delete(`/api/admin/users/${bob.id}`),
       alice.put(`/api/packages/acme/uploaders/${bob.email}`),
     ])
-    expect(deleted).toMatchObject({ status: 200 })
-    expect([200, 404]).toContain(added?.status)
+    // Either the account was gone first, or the deletion saw that it belongs to a package now.
+    expect([
+      [200, 404],
+      [409, 200],
+      [200, 200],
+    ]).toContainEqual([deleted?.status, added?.status])
+    if (deleted?.status === 409) expect(await admin.delete(`/api/admin/users/${bob.id}`)).toMatchObject({ status: 200 })
     expect((await admin.get('/api/packages/acme/uploaders')).body.uploaders).toHaveLength(1)
   }
 }, 120_000)
