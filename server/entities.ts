@@ -1,3 +1,4 @@
+import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
 import { AuditEntry } from './audit/entity.ts'
 import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
@@ -38,4 +39,6 @@ export const entities = [
   ServerSetting,
   Job,
   LegalDocument,
+  Advisory,
+  AdvisoryPackage,
 ]

@@ -1,5 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { readFile } from 'node:fs/promises'
+import { importAdvisories } from '../advisories/import.ts'
 import { audit } from '../audit/service.ts'
 import type { Config } from '../config.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -55,6 +57,17 @@ export async function makeOwner({ em }: Operation, email: string): Promise<strin
     throw error instanceof UniqueConstraintViolationException ? justChanged() : error
   }
   return `${user.email} is the owner now.${previous ? ` ${previous.email} is an administrator.` : ''}`
+}
+
+/**
+ * Keeps the security advisories of a file.
+ * @returns what to tell the operator.
+ * @throws ApiError InvalidInput; Error when the file cannot be read.
+ */
+export async function importAdvisoryFile({ em }: Operation, path: string): Promise<string> {
+  const text = await readFile(path, 'utf8')
+  const { imported, updated, unchanged } = await importAdvisories({ em, actor: null, now: new Date() }, text)
+  return `Imported ${imported.length}, updated ${updated.length}, unchanged ${unchanged.length}.`
 }
 
 async function person(em: EntityManager, email: string) {

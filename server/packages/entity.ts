@@ -26,6 +26,8 @@ export const Package = defineEntity({
     isDiscontinued: p.boolean().default(false),
     /** The name of a package to use instead; only while it is discontinued. */
     replacedBy: p.string().length(64).nullable(),
+    /** When the advisories of the package last changed; null while there were never any. It never goes back. */
+    advisoriesUpdated: p.datetime(3).nullable(),
     /** Kept out of search, lists and name completion. */
     isUnlisted: p.boolean().default(false),
   },

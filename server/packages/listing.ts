@@ -69,6 +69,7 @@ type ListingRow = EntryRow & {
   latest_version: string
   is_discontinued: boolean | number
   replaced_by: string | null
+  advisories_updated: number | Date | null
 }
 
 const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
@@ -89,7 +90,7 @@ const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_s
 async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
   const { database, config } = reader
   const all = await database.reads.all<ListingRow>(
-    `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
+    `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
     stamp.id,
   )
   const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
@@ -111,9 +112,10 @@ async function readableRows({ database, config }: Reader, packageId: string, all
 }
 
 /** Members of the listing that are there only when they apply (pub's protocol, "Listing"). */
-function optionsOf({ is_discontinued, replaced_by }: ListingRow): string {
-  if (!is_discontinued) return ''
-  return `"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
+function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
+  const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${toDate(advisories_updated).toISOString()}",`
+  if (!is_discontinued) return advisories
+  return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
 }
 
 /** The pubspec is JSON text already. Optional members are left out, never null: one wrong type breaks the listing for the client. */

@@ -1,5 +1,6 @@
 import { LockMode, UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { advisoriesAfterPublish, hasAdvisories } from '../advisories/announce.ts'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
@@ -72,7 +73,7 @@ async function publishWithin(
   await alongWith(em)
   if (existing && (await publishedAlready(em, existing, submission))) return
   if (!existing) await refuseDeleted(em, submission)
-  const pkg = existing ?? createPackage(em, context, submission, publishedAt)
+  const pkg = existing ?? (await createPackage(em, context, submission, publishedAt))
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
   await em.flush()
@@ -87,7 +88,8 @@ async function publishWithin(
   })
 }
 
-function createPackage(em: EntityManager, { viewer, ip }: SignedInContext, { pubspec }: Submission, createdAt: Date): Package {
+async function createPackage(em: EntityManager, context: SignedInContext, { pubspec }: Submission, createdAt: Date): Promise<Package> {
+  const { viewer, ip, database } = context
   const { name, version, description } = pubspec
   const latestPrerelease = isPrerelease(version) ? version : null
   const pkg = em.create(Package, {
@@ -98,6 +100,7 @@ function createPackage(em: EntityManager, { viewer, ip }: SignedInContext, { pub
     revision: 1,
     createdAt,
     updatedAt: createdAt,
+    advisoriesUpdated: (await hasAdvisories(em, database.backend, name)) ? createdAt : null,
   })
   em.create(PackageUploader, { package: pkg, user: em.getReference(User, viewer.id) })
   audit(em, { kind: 'package.created', actor: viewer, summary: `${viewer.displayName} created the package ${name}`, package: name, ip })
@@ -149,6 +152,7 @@ async function advance(em: EntityManager, pkg: Package, { pubspec }: Submission,
   if (pkg.latestVersion === version) pkg.description = description
   pkg.revision += 1
   pkg.updatedAt = updatedAt
+  pkg.advisoriesUpdated = advisoriesAfterPublish(pkg, updatedAt)
 }
 
 /** Whether exactly this is published; a version never changes. */

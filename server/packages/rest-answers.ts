@@ -15,3 +15,9 @@ export function versionOf(data: Data, context: Context): Data {
   if (!version) throw unknownVersion(packageParameter(context.request), versionParameter(context.request))
   return version as Data
 }
+
+/** The advisories of a package as package clients read them; the date is that of the last change, also when nothing ever changed. */
+export function advisoriesOf({ advisories, advisoriesUpdated, updatedAt }: Data): Data {
+  const texts = advisories as { osv: string }[]
+  return { advisories: texts.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
+}

@@ -1,7 +1,7 @@
 import { route } from '../rest/route.ts'
 import { packageBinaries } from './binary.ts'
 import { manageRoutes } from './manage-rest.ts'
-import { packageOf, versionOf } from './rest-answers.ts'
+import { advisoriesOf, packageOf, versionOf } from './rest-answers.ts'
 
 const documentFields = '{ path source html }'
 
@@ -23,11 +23,16 @@ export const packageRoutes = [
   route('GET /api/package-name-completion-data', '{ packages: packageNames }', {
     summary: 'The names of the listed packages, for editors that complete them.',
   }),
-  route('GET /api/packages/:pkg/advisories', 'query ($pkg: String!) { package(name: $pkg) { updatedAt } }', {
-    summary: 'Security advisories in OSV form. None are kept yet, and no listing announces any.',
-    pub: true,
-    answer: { from: (data, context) => ({ advisories: [], advisoriesUpdated: packageOf(data, context).updatedAt }) },
-  }),
+  route(
+    'GET /api/packages/:pkg/advisories',
+    'query ($pkg: String!) { package(name: $pkg) { updatedAt advisoriesUpdated advisories { osv } } }',
+    {
+      summary:
+        'Security advisories in OSV form, with every affected version listed. Asked by clients when the listing has `advisoriesUpdated`.',
+      pub: true,
+      answer: { from: (data, context) => advisoriesOf(packageOf(data, context)) },
+    },
+  ),
   route(
     'GET /api/packages/:pkg/versions/:version/content',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { readme ${documentFields} changelog ${documentFields} license ${documentFields} example ${documentFields} } } }`,

@@ -51,6 +51,14 @@ export async function listVersions(
 export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>
   reader.em.count(PackageVersion, await versionsOf(reader, pkg, filter))
 
+/** The numbers of all versions that whoever asks may know, and of those that are withheld. */
+export async function versionNumbers(reader: Reader, pkg: Package): Promise<Record<'readable' | 'withheld', string[]>> {
+  const all = (await loadCandidates(reader, pkg.id)) ?? []
+  const withheld = reader.viewer ? new Set<string>() : (await loadWithheld(reader, pkg.id)).versions
+  const numbers = (rows: typeof all) => rows.map(({ version }) => version)
+  return { readable: numbers(all.filter(({ id }) => !withheld.has(id))), withheld: numbers(all.filter(({ id }) => withheld.has(id))) }
+}
+
 /** The version that new users get; null when there is none for whoever asks. */
 export async function latestVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
   const { latest } = await pointersOf(reader, pkg)

@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { invalidInput } from '../errors.ts'
+import { parseVersion } from '../packages/version.ts'
+
+/** The ecosystem of Dart packages in OSV. */
+const pub = 'Pub'
+
+const moment = z.iso.datetime({ offset: true, message: 'must be a moment such as 2026-01-31T12:00:00Z' })
+const webAddress = z.url({ protocol: /^https?$/, message: 'must be an http or https address' })
+const version = z.string().refine((text) => parseVersion(text) !== null, 'must be a version in canonical form, such as 1.2.3')
+const start = z.union([z.literal('0'), version], 'must be 0, or a version such as 1.2.3')
+
+const event = z.union(
+  [
+    z.object({ introduced: start }),
+    z.object({ fixed: version }),
+    z.object({ last_affected: version }),
+    z.object({ limit: z.union([z.literal('*'), version]) }),
+  ],
+  'must be one of introduced, fixed, last_affected and limit, with a version',
+)
+const range = z.discriminatedUnion('type', [
+  z.looseObject({ type: z.enum(['SEMVER', 'ECOSYSTEM']), events: z.array(event).min(1) }),
+  z.looseObject({ type: z.literal('GIT') }),
+])
+const affectedHere = z.looseObject({
+  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, 'is not the name of a package') }),
+  ranges: z.array(range).optional(),
+  versions: z.array(version).max(10_000).optional(),
+})
+const anyAffected = z.looseObject({ package: z.looseObject({ ecosystem: z.string() }).optional() })
+
+/** What the registry needs of an advisory in OSV form (ossf.github.io/osv-schema); whatever else it says is kept. */
+const osv = z.looseObject({
+  id: z.string().regex(/^[A-Za-z0-9][\w.:-]{0,127}$/, 'must be 1 to 128 letters, digits and signs'),
+  modified: moment,
+  published: moment.optional(),
+  withdrawn: moment.optional(),
+  summary: z.string().optional(),
+  details: z.string().optional(),
+  aliases: z.array(z.string()).optional(),
+  severity: z.array(z.looseObject({ type: z.string(), score: z.string() })).optional(),
+  references: z.array(z.looseObject({ type: z.string(), url: webAddress })).optional(),
+  database_specific: z.looseObject({ pub_display_url: webAddress.optional(), severity: z.string().optional() }).optional(),
+  affected: z
+    .array(z.unknown())
+    .transform((list, context) => list.map((entry, index) => affectedOf(entry, index, context)))
+    .refine((list) => list.some(isHere), `names no package of the ecosystem ${pub}`),
+})
+
+export type Osv = z.infer<typeof osv>
+export type Affected = z.infer<typeof affectedHere>
+
+/** Whether an entry is about a Dart package. */
+export const isHere = (entry: unknown): entry is Affected => affectedHere.safeParse(entry).success
+
+/** The entries about Dart packages. */
+export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filter(isHere)
+
+/**
+ * Reads one advisory or a list of them.
+ * @throws ApiError InvalidInput that names the first thing which is wrong.
+ */
+export function parseAdvisories(text: string): Osv[] {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch {
+    throw invalidInput('osv: is not valid JSON.', 'osv')
+  }
+  const list: unknown[] = Array.isArray(json) ? json : [json]
+  if (list.length === 0) throw invalidInput('osv: holds no advisory.', 'osv')
+  return list.map((entry, index) => {
+    const parsed = osv.safeParse(entry)
+    if (parsed.success) return parsed.data
+    const issue = parsed.error.issues[0]
+    const place = [...(Array.isArray(json) ? [index] : []), ...(issue?.path ?? [])].join('.')
+    throw invalidInput(`osv: ${place ? `${place}: ` : ''}${issue?.message ?? 'is not an advisory'}`, 'osv')
+  })
+}
+
+/** The advisory of a stored document, which was checked when it came in. */
+export const storedOsv = (document: string): Osv => osv.parse(JSON.parse(document))
+
+/** An entry is judged by the rules of its ecosystem, so that the message is about what is wrong with it. */
+function affectedOf(entry: unknown, index: number, context: z.RefinementCtx): unknown {
+  const any = anyAffected.safeParse(entry)
+  const parsed = any.data?.package?.ecosystem === pub ? affectedHere.safeParse(entry) : any
+  if (parsed.success) return parsed.data
+  const issue = parsed.error.issues[0]
+  context.addIssue({ code: 'custom', message: issue?.message ?? 'is not valid', path: [index, ...(issue?.path ?? [])] })
+  return entry
+}

@@ -1,0 +1,114 @@
+import { builder } from '../builder.ts'
+import type { Package } from '../packages/entity.ts'
+import { PackageRef } from '../packages/refs.ts'
+import { Advisory } from './entity.ts'
+import { severityOf, type Severity } from './pub-form.ts'
+import { AdvisoryRef } from './refs.ts'
+import { renderDetails } from './render.ts'
+import { listAdvisories, packagesOf, readAdvisory } from './service.ts'
+
+const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
+  description: 'How grave a security advisory is.',
+  values: {
+    LOW: { value: 'low', description: 'Hardly matters.' },
+    MODERATE: { value: 'moderate', description: 'Matters to some.' },
+    HIGH: { value: 'high', description: 'Update soon.' },
+    CRITICAL: { value: 'critical', description: 'Update at once.' },
+  } satisfies Record<Uppercase<Severity>, { value: Severity; description: string }>,
+})
+
+const ReferenceRef = builder.objectRef<{ type: string; url: string }>('AdvisoryReference').implement({
+  description: 'Where to read more about an advisory.',
+  fields: (t) => ({
+    kind: t.exposeString('type', { description: 'What is there, in a word of OSV, such as `ADVISORY`, `FIX` or `WEB`.' }),
+    url: t.field({ type: 'URL', description: 'Its address.', resolve: ({ url }) => url }),
+  }),
+})
+
+const AdvisoryPackageRef = builder.objectRef<{ name: string; pkg: Package | null }>('AdvisoryPackage').implement({
+  description: 'A package that an advisory is about.',
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'Its name.' }),
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it is not here.',
+      resolve: ({ pkg }) => pkg,
+    }),
+  }),
+})
+
+builder.node(AdvisoryRef, {
+  description: 'A security advisory about packages of this server.',
+  id: { resolve: ({ row }) => row.id },
+  loadOne: async (id, { em, scopes }) => {
+    const row = scopes.has('admin') ? await em.findOne(Advisory, { id }) : null
+    return row && readAdvisory(row)
+  },
+  fields: (t) => ({
+    osvId: t.string({ description: 'Its identifier, such as GHSA-9v85-q87q-g4vg.', resolve: ({ row }) => row.osvId }),
+    summary: t.string({ description: 'What it is about, in a line.', resolve: ({ row }) => row.summary }),
+    details: t.string({ nullable: true, description: 'All about it, in Markdown.', resolve: ({ osv }) => osv.details ?? null }),
+    detailsHtml: t.string({
+      nullable: true,
+      description: 'All about it, as HTML that is safe to show.',
+      resolve: ({ osv }) => (osv.details ? renderDetails(osv.details) : null),
+    }),
+    aliases: t.stringList({
+      description: 'Identifiers of the same elsewhere, such as CVE numbers.',
+      resolve: ({ osv }) => osv.aliases ?? [],
+    }),
+    severity: t.field({
+      type: AdvisorySeverity,
+      nullable: true,
+      description: 'How grave it is, where its author says so in a word.',
+      resolve: ({ osv }) => severityOf(osv),
+    }),
+    cvss: t.string({
+      nullable: true,
+      description: 'How grave it is, as a vector of CVSS.',
+      resolve: ({ osv }) => osv.severity?.find(({ type }) => type.startsWith('CVSS'))?.score ?? null,
+    }),
+  }),
+})
+
+builder.objectFields(AdvisoryRef, (t) => ({
+  references: t.field({ type: [ReferenceRef], description: 'Where to read more.', resolve: ({ osv }) => osv.references ?? [] }),
+  publishedAt: t.field({
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it was published.',
+    resolve: ({ osv }) => (osv.published ? new Date(osv.published) : null),
+  }),
+  modifiedAt: t.field({ type: 'DateTime', description: 'When it last changed.', resolve: ({ row }) => row.modifiedAt }),
+  withdrawnAt: t.field({
+    type: 'DateTime',
+    nullable: true,
+    description: 'When it was withdrawn; nobody is warned of it any more.',
+    resolve: ({ row }) => row.withdrawnAt ?? null,
+  }),
+  packages: t.field({
+    type: [AdvisoryPackageRef],
+    authScopes: { scope: 'admin' },
+    description: 'The packages it is about, also such that are not here; for administrators.',
+    resolve: (advisory, _args, context) => packagesOf(context, advisory),
+  }),
+  osv: t.string({
+    authScopes: { scope: 'admin' },
+    description: 'The whole advisory in OSV form, as JSON text; for administrators.',
+    resolve: ({ row }) => row.document,
+  }),
+}))
+
+builder.queryField('advisories', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: AdvisoryRef,
+      description: 'All security advisories, the ones that came last first; for administrators.',
+      args: { package: t.arg.string({ description: 'Only those about the package of this name.' }) },
+      resolve: (_root, args, { em }) => listAdvisories(em, args.package, args),
+    },
+    { description: 'A page of advisories.' },
+    { description: 'An advisory in a page.' },
+  ),
+)
