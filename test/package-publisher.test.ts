@@ -209,3 +209,23 @@ describe('deleting an account (decisions §4)', () => {
     }
   }, 120_000)
 })
+
+it('tells who browses without signing in who stands behind a public package, and nothing more', async () => {
+  await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  const [root, alice] = [await app.admin(), await app.member()]
+  await root.put('/api/admin/public-packages', { enabled: true })
+  await root.post('/api/publishers', { id: 'acme', displayName: 'Acme', contactEmail: 'hello@acme.example' })
+  await root.put(`/api/publishers/acme/members/${alice.id}`, { role: 'member' })
+  for (const name of ['rocket', 'secret']) {
+    await publish(alice, { name, version: '1.0.0' })
+    await give(alice, 'acme', name)
+  }
+  const opened = { visibility: 'public', confirm: 'rocket' }
+  expect((await alice.put('/api/packages/rocket/visibility', opened)).status).toBe(200)
+  const ask = (fields: string) => app.anonymous.graphql(`{ package(name: "rocket") { publisher { ${fields} } } }`)
+  expect((await ask('slug displayName isVerified url')).body.data.package.publisher).toMatchObject({ slug: 'acme', displayName: 'Acme' })
+  for (const field of ['contactEmail', 'members { role }', 'memberCount', 'packageCount', 'packages(first: 5) { totalCount }', 'createdAt'])
+    expect((await ask(field)).body.errors[0].extensions.code, field).toBe('MissingAuthentication')
+  for (const path of ['/api/publishers', '/api/publishers/acme', '/api/publishers/acme/members', '/api/packages/secret/publisher'])
+    expect((await app.anonymous.get(path)).status, path).toBe(401)
+})

@@ -54,6 +54,18 @@ export const router = createRouter({
       ],
     },
     { path: '/packages/:name/versions/:version', component: packageFrame, meta: { browsing: true }, children: packageTabs('version') },
+    { path: '/publishers', name: 'publishers', component: () => import('./pages/publishers-page.vue') },
+    { path: '/publishers/verify', name: 'claim-domain', component: () => import('./pages/claim-page.vue') },
+    {
+      path: '/publishers/:slug',
+      component: () => import('./pages/publisher/publisher-frame.vue'),
+      children: [
+        { path: '', name: 'publisher', component: () => import('./pages/publisher/packages-page.vue') },
+        { path: 'members', name: 'publisher-members', component: () => import('./pages/publisher/members-page.vue') },
+        { path: 'activity', name: 'publisher-activity', component: () => import('./pages/publisher/activity-page.vue') },
+        { path: 'settings', name: 'publisher-settings', component: () => import('./pages/publisher/settings-page.vue') },
+      ],
+    },
     {
       path: '/settings',
       component: () => import('./pages/settings/settings-frame.vue'),
@@ -72,6 +84,7 @@ export const router = createRouter({
         { path: '', name: 'admin', component: () => import('./pages/admin/overview-page.vue') },
         { path: 'users', name: 'admin-users', component: () => import('./pages/admin/users-page.vue') },
         { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
+        { path: 'publishers', name: 'admin-publishers', component: () => import('./pages/admin/publishers-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },
         { path: 'settings/legal', name: 'admin-legal', component: legalEditor, props: { kind: 'PRIVACY' } },
         { path: 'settings/legal/terms', name: 'admin-legal-terms', component: legalEditor, props: { kind: 'TERMS' } },

@@ -25,17 +25,24 @@ export const publisherDescription = z
   .regex(noControl, 'must not contain control characters')
   .nullish()
 
-const emptied = z.literal('').transform(() => null)
+const nothing = (text: string) => (text === '' ? null : text)
 
 /** An http or https address with a host and without a password; empty for none. */
 export const websiteUrl = z
-  .union([emptied, z.string().trim().max(2000).refine(isWebAddress)], {
-    error: 'must be an http or https address of at most 2000 characters',
-  })
+  .string()
+  .trim()
+  .max(2000, 'must be at most 2000 characters long')
+  .refine((text) => text === '' || isWebAddress(text), 'must be an http or https address')
+  .transform(nothing)
   .nullish()
 
 /** An e-mail address; empty for none. */
-export const contactEmail = z.union([emptied, email], { error: 'must be an e-mail address of at most 254 characters' }).nullish()
+export const contactEmail = z
+  .string()
+  .trim()
+  .refine((text) => text === '' || email.safeParse(text).success, 'must be an e-mail address of at most 254 characters')
+  .transform(nothing)
+  .nullish()
 
 function isWebAddress(text: string): boolean {
   // URL repairs what it reads; what it would repair is refused.

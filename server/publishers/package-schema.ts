@@ -3,19 +3,21 @@ import { builder } from '../builder.ts'
 import { invalidInput } from '../errors.ts'
 import type { Package } from '../packages/entity.ts'
 import { packageName } from '../packages/parameters.ts'
-import { PackageRef } from '../packages/refs.ts'
+import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { loadPublisher } from './list.ts'
 import { canChoosePublisher, setPackagePublisher } from './package-publisher.ts'
 import { PublisherRef } from './refs.ts'
 
 builder.objectFields(PackageRef, (t) => ({
   publisher: t.field({
+    ...ofPublicPackage,
     type: PublisherRef,
     nullable: true,
     description: 'The publisher that owns it; null when its uploaders alone do.',
     resolve: ({ publisher }, _args, context) => (publisher ? loadPublisher(context, publisher.id) : null),
   }),
   viewerCanChoosePublisher: t.boolean({
+    ...ofPublicPackage,
     description: 'Whether you may give it to a publisher that you are a member of, and take it away from one.',
     resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canChoosePublisher(em, viewer, pkg),
   }),

@@ -16,20 +16,33 @@ import {
 import { canAdministerPublisher, canSeeMembers, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
+/** Who stands behind a public package is no secret to whoever may browse; the addresses, the people and the other packages are. */
+const open = { skipTypeScopes: true, authScopes: { browse: true } } as const
+
 builder.node(PublisherRef, {
   description: 'An organisation that owns packages. Its members act for it.',
   authScopes: { scope: 'read' },
-  id: { resolve: ({ id }) => id },
+  id: { ...open, resolve: ({ id }) => id },
   loadOne: (id, { em, scopes }) => (scopes.has('read') ? findPublisher(em, id) : null),
   fields: (t) => ({
-    slug: t.exposeString('id', { description: 'Its plain identifier, as in its address; a domain when it is verified. It never changes.' }),
-    displayName: t.exposeString('displayName', { description: 'Name for people to read.' }),
-    description: t.exposeString('description', { description: 'What it says of itself; empty when it says nothing.' }),
-    websiteUrl: t.field({ type: 'URL', nullable: true, description: 'Its website.', resolve: (publisher) => publisher.websiteUrl ?? null }),
+    slug: t.exposeString('id', {
+      ...open,
+      description: 'Its plain identifier, as in its address; a domain when it is verified. It never changes.',
+    }),
+    displayName: t.exposeString('displayName', { ...open, description: 'Name for people to read.' }),
+    description: t.exposeString('description', { ...open, description: 'What it says of itself; empty when it says nothing.' }),
+    websiteUrl: t.field({
+      ...open,
+      type: 'URL',
+      nullable: true,
+      description: 'Its website.',
+      resolve: (publisher) => publisher.websiteUrl ?? null,
+    }),
     contactEmail: t.string({ nullable: true, description: 'Where to write to.', resolve: (publisher) => publisher.contactEmail ?? null }),
-    isVerified: t.exposeBoolean('isVerified', { description: 'Whether it proved to hold the domain that is its identifier.' }),
+    isVerified: t.exposeBoolean('isVerified', { ...open, description: 'Whether it proved to hold the domain that is its identifier.' }),
     createdAt: t.field({ type: 'DateTime', description: 'When it was made.', resolve: (publisher) => publisher.createdAt }),
     url: t.field({
+      ...open,
       type: 'URL',
       description: 'Its page on this server.',
       resolve: ({ id }, _args, { config }) => `${config.SERVER_URL}/publishers/${id}`,

@@ -21,6 +21,12 @@ const pages: AdminPage[] = [
     text: 'Accounts, roles, invitations and passwords.',
     above: '/admin/users/',
   },
+  {
+    label: 'Publishers',
+    to: { name: 'admin-publishers' },
+    icon: 'i-lucide-building-2',
+    text: 'Teams and companies that own packages.',
+  },
   { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
   {
     label: 'Legal pages',

@@ -40,13 +40,14 @@ function startOf(day: string, { next = false } = {}): string | null {
   return new Date(year, month - 1, date + Number(next)).toISOString()
 }
 
-/** The audit log as the address asks for it: `kind`, `actor`, `user`, `package`, `from`, `to` (days, the last included), `after`. */
+/** The audit log as the address asks for it: `kind`, `actor`, `user`, `package`, `publisher`, `from`, `to` (days, the last included), `after`. */
 export function useAuditLog() {
   const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'] })
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
   const actor = text('actor')
   const user = text('user')
   const pkg = text('package')
+  const publisher = text('publisher')
   const from = text('from')
   const to = text('to')
   const after = useQueryParam<string>('after', '')
@@ -55,12 +56,26 @@ export function useAuditLog() {
     actor: actor.value.trim() || null,
     user: user.value.trim() || null,
     package: pkg.value.trim() || null,
+    publisher: publisher.value.trim() || null,
     from: startOf(from.value),
     to: startOf(to.value, { next: true }),
   }))
   const { data, ...query } = useQuery(AuditLogDocument, () => ({ ...filters.value, after: after.value || null }))
   const isFiltered = computed(() => Object.values(filters.value).some((value) => value !== null))
-  return { ...query, kind, actor, user, pkg, from, to, after, filters, isFiltered, connection: computed(() => data.value?.auditEntries) }
+  return {
+    ...query,
+    kind,
+    actor,
+    user,
+    pkg,
+    publisher,
+    from,
+    to,
+    after,
+    filters,
+    isFiltered,
+    connection: computed(() => data.value?.auditEntries),
+  }
 }
 
 /** One entry with all that is known of it. */
