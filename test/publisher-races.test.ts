@@ -26,3 +26,24 @@ it('always leaves an admin to a publisher, whoever demotes, removes or leaves at
     await makeAdmins()
   }
 }, 120_000)
+
+it('adds nobody whose account is being deleted', async () => {
+  await using app = await testApp()
+  const root = await app.admin()
+  await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
+  for (let round = 0; round < 40; round++) {
+    const bob = await app.member()
+    const [deleted, added] = await Promise.all([
+      root.delete(`/api/admin/users/${bob.id}`),
+      root.put(`/api/publishers/acme/members/${bob.id}`, { role: 'member' }),
+    ])
+    // Either the account was gone first, or the deletion saw that it belongs to a publisher now, or took that along.
+    expect([
+      [200, 404],
+      [409, 200],
+      [200, 200],
+    ]).toContainEqual([deleted?.status, added?.status])
+    if (deleted?.status === 409) expect(await root.delete(`/api/admin/users/${bob.id}`)).toMatchObject({ status: 200 })
+    expect((await root.get('/api/publishers/acme/members')).body.members).toHaveLength(1)
+  }
+}, 120_000)

@@ -1,3 +1,4 @@
+import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../context.ts'
 import { invalidInput, notFound } from '../errors.ts'
@@ -17,8 +18,8 @@ export type PersonKey = { id: string } | { email: string }
  * Adds somebody to a publisher, or changes what they are in it (interface 4.10).
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left.
  */
-export function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
-  return changePublisher(context, id, async (em, publisher) => {
+export async function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
+  const change = changePublisher(context, id, async (em, publisher) => {
     const user = await findPerson(em, person)
     const member = await em.findOne(PublisherMember, { publisher, user })
     if (!member) {
@@ -32,6 +33,10 @@ export function setMember(context: SignedInContext, id: string, person: PersonKe
       record(em, context, publisher, 'member_updated', `made ${user.displayName} ${role} of ${id}`, user)
     }
     return member
+  })
+  return change.catch((error: unknown) => {
+    // The account was deleted at the same time.
+    throw error instanceof ForeignKeyConstraintViolationException ? unknownPerson(person) : error
   })
 }
 
@@ -61,8 +66,11 @@ export function removeMember(context: SignedInContext, id: string, userId: strin
 async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
   const user = await em.findOne(User, 'id' in person ? { id: person.id } : { emailKey: emailKey(person.email) })
   if (user) return user
-  throw notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to make the account first.`)
+  throw unknownPerson(person)
 }
+
+const unknownPerson = (person: PersonKey) =>
+  notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to make the account first.`)
 
 /** Somebody must be left who can add others: an admin, and one who can sign in if this one can (decisions §5). */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
