@@ -61,11 +61,11 @@ describe('the number of statements', () => {
   it.each([
     [
       'a page of packages',
-      '{ packages(first: 50) { nodes { name latest { version publishedBy { email } description } uploaders { email } viewerCanPublish } totalCount } }',
+      '{ packages(first: 50) { nodes { name latest { version publishedBy { email } description } uploaders { email } viewerCanPublish viewerCanAdminister isDiscontinued replacement { name } } totalCount } }',
     ],
     [
       'a page of versions',
-      '{ package(name: "alpha0") { versions(first: 50) { nodes { version package { name } publishedBy { email } install { addCommand } archiveUrl } } } }',
+      '{ package(name: "alpha0") { versions(first: 50) { nodes { version package { name } publishedBy { email } install { addCommand } archiveUrl retractableUntil viewerCanRetract viewerCanRestore } } } }',
     ],
   ])('of %s does not grow with its length', async (_what, query) => {
     await using app = await testApp()
