@@ -1,6 +1,7 @@
 import { builder } from '../builder.ts'
 import { UserRef } from '../users/refs.ts'
 import { listSecurityHistory } from './history.ts'
+import { listAuditEntries } from './list.ts'
 import { AuditEntryRef } from './refs.ts'
 
 builder.objectField(UserRef, 'securityHistory', (t) =>
@@ -15,6 +16,21 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
         viewer?.id === user.id || scopes.has('admin') ? listSecurityHistory(em, user.id, args) : null,
     },
     { description: "A page of an account's security history." },
+    { description: 'An entry in a page.' },
+  ),
+)
+
+builder.objectField(UserRef, 'activity', (t) =>
+  t.connection(
+    {
+      type: AuditEntryRef,
+      nullable: true,
+      authScopes: { signedIn: true },
+      description: 'What they did, newest first; null unless it is you or you administer the server.',
+      resolve: ({ id }, args, { em, viewer, scopes }) =>
+        viewer?.id === id || scopes.has('admin') ? listAuditEntries(em, { actor: id }, args) : null,
+    },
+    { description: 'A page of what somebody did.' },
     { description: 'An entry in a page.' },
   ),
 )

@@ -1,0 +1,48 @@
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+import { makeOwned } from '../support/ownership.ts'
+
+it('shows people their packages, publishers and activity', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member({ displayName: 'Alice Author' })
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'tools', version: '2.0.0' })
+  const { member } = await makeOwned(app, 'acme')
+  const page = await openPage(app.url)
+  await signIn(page, app.url, alice.email)
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'My packages' }).click()
+  await page.getByText('2 packages').waitFor()
+  await page.getByRole('link', { name: 'tools' }).waitFor()
+  await expectSound(page, 'my-packages')
+  await page.getByRole('navigation', { name: 'Yours' }).getByRole('link', { name: 'Publishers' }).click()
+  await page.getByText('You are in no publisher').waitFor()
+  await expectSound(page, 'my-publishers-none')
+  await page.getByRole('navigation', { name: 'Yours' }).getByRole('link', { name: 'Activity' }).click()
+  await page.getByRole('row', { name: /Alice Author published acme 1\.0\.0/ }).waitFor()
+  await expectSound(page, 'my-activity')
+
+  const admin = await app.admin()
+  const other = await openPage(app.url)
+  await signIn(other, app.url, admin.email)
+  await other.goto(`/admin/users/${member.id}`)
+  await other.getByRole('heading', { name: 'Publishers' }).waitFor()
+  await other.getByRole('link', { name: 'acme-corp' }).waitFor()
+  await other.getByRole('link', { name: 'acme', exact: true }).waitFor()
+  expect(await other.getByText('None to publish to.').count()).toBe(0)
+})
+
+it('guides whoever has published nothing yet', async () => {
+  await using app = await consoleApp()
+  const { email } = await app.member()
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.goto('/me')
+  await page.getByRole('heading', { name: 'My packages' }).waitFor()
+  await page
+    .getByText(/dart pub publish/)
+    .first()
+    .waitFor()
+  expect(new URL(page.url()).pathname).toBe('/me/packages')
+})
