@@ -24,5 +24,7 @@ it("links to a package's feed, which is well-formed XML", async () => {
     ids: [`${app.url}/packages/acme/feed.atom`, `${app.url}/packages/acme/versions/1.0.0`],
   })
   await page.goto('/packages')
-  await expect.poll(() => page.locator('link[type="application/atom+xml"]').count()).toBe(0)
+  await page.getByRole('link', { name: 'acme' }).waitFor()
+  expect(await page.locator('link[type="application/atom+xml"]').count()).toBe(0)
+  await page.waitForLoadState('networkidle')
 })
