@@ -38,9 +38,17 @@ import './visibility/schema.ts'
 import './visibility/switch-schema.ts'
 import './publishers/package-schema.ts'
 import './jobs/schema.ts'
-import { defaultFieldResolver, type GraphQLField, type GraphQLObjectType, lexicographicSortSchema, printSchema } from 'graphql'
+import {
+  defaultFieldResolver,
+  type GraphQLField,
+  type GraphQLObjectType,
+  isObjectType,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
+import { refuseNul } from './http/no-nul.ts'
 import { requireSetup } from './setup/gate.ts'
 
 /** The one schema that both doors execute. */
@@ -49,9 +57,10 @@ export const schema = gated()
 /** `schema.graphql`, sorted, so that a change shows as a change. */
 export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
 
-/** Every root field but those marked `beforeSetup` waits for the first owner. */
+/** Every root field but those marked `beforeSetup` waits for the first owner, and no field takes what the database cannot. */
 function gated() {
   const built = builder.toSchema()
+  for (const type of Object.values(built.getTypeMap())) if (isObjectType(type)) Object.values(type.getFields()).forEach(guardArguments)
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
       requireDeclaration(type.name, field)
@@ -64,6 +73,15 @@ function gated() {
     }
   }
   return built
+}
+
+function guardArguments(field: GraphQLField<unknown, Context>): void {
+  if (field.args.length === 0) return
+  const resolve = field.resolve ?? defaultFieldResolver
+  field.resolve = (parent, args, context, info) => {
+    refuseNul(args)
+    return resolve(parent, args, context, info)
+  }
 }
 
 /** Stops the start when a root field does not say who may use it. */

@@ -36,12 +36,14 @@ it('ends only the session that signs out', async () => {
   expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
 })
 
-it('answers a wrong e-mail, a wrong password and a disabled account with the same bytes', async () => {
+it('answers a wrong e-mail, a wrong password, a disabled and an invited account with the same bytes', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const gone = await app.member({ isActive: false })
+  const invited = { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' }
+  expect(await (await app.admin()).post('/api/admin/users', invited)).toMatchObject({ status: 201 })
   const answers = await Promise.all(
-    [login('nobody@example.com'), login(alice.email, 'wrong'), login(gone.email)].map((body) =>
+    [login('nobody@example.com'), login(alice.email, 'wrong'), login(gone.email), login(invited.email)].map((body) =>
       app.anonymous.post('/api/auth/login', body),
     ),
   )

@@ -51,7 +51,7 @@ async function sendPackageFeed(context: Context): Promise<unknown> {
 
 async function sendPublisherFeed(context: Context): Promise<unknown> {
   const { id } = context.request.params as { id: string }
-  const publisher = await findPublisher(context.em, id)
+  const publisher = /^[a-z0-9.-]{2,64}$/.test(id) ? await findPublisher(context.em, id) : null
   if (!publisher) throw unknownPublisher(id)
   const entries = await newestOfPublisher(context, id)
   return send(context, `/publishers/${id}`, `/publishers/${id}/feed.atom`, `New from ${publisher.displayName}`, entries)

@@ -64,6 +64,7 @@ const samples: Record<string, unknown> = {
   email: 'stranger@example.com',
   enabled: false,
   package: 'nothing',
+  password: 'a fine password of theirs',
   slug: 'something-else',
   websiteUrl: 'https://example.com',
 }
