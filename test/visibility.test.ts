@@ -147,6 +147,20 @@ describe('going private', () => {
   })
 })
 
+describe('deleting', () => {
+  it('a public package leaves out what needed it', async () => {
+    await using app = await publicApp()
+    const admin = await app.admin()
+    await publish(admin, { name: 'icons', version: '1.0.0' })
+    await publish(admin, { name: 'ui', version: '0.9.0' })
+    await publish(admin, dependent('ui', '1.0.0', ['icons']))
+    await change(admin, 'ui', 'public', { closure: ['icons'] })
+    expect((await app.anonymous.get('/api/packages/ui')).body.latest.version).toBe('1.0.0')
+    expect((await admin.delete('/api/admin/packages/icons?acceptBreakage=true')).status).toBe(200)
+    expect((await app.anonymous.get('/api/packages/ui')).body.latest.version).toBe('0.9.0')
+  })
+})
+
 describe('a change of visibility', () => {
   it('must be confirmed by the name, and be a change', async () => {
     await using app = await publicApp()

@@ -106,6 +106,7 @@ export const router = createRouter({
         { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
         { path: 'publishers', name: 'admin-publishers', component: () => import('./pages/admin/publishers-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },
+        { path: 'public-packages', name: 'admin-public-packages', component: () => import('./pages/admin/public-packages-page.vue') },
         { path: 'settings/legal', name: 'admin-legal', component: legalEditor, props: { kind: 'PRIVACY' } },
         { path: 'settings/legal/terms', name: 'admin-legal-terms', component: legalEditor, props: { kind: 'TERMS' } },
         { path: 'ownership', name: 'admin-ownership', component: () => import('./pages/admin/ownership-page.vue') },

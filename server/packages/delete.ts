@@ -3,6 +3,7 @@ import { type AuditKind, audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict } from '../errors.ts'
 import { enqueue } from '../jobs/queue.ts'
+import { markVisibilityChange } from '../visibility/mark.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from './breakage.ts'
 import { changePackage } from './change.ts'
 import { DeletedVersion } from './dependency-entity.ts'
@@ -78,6 +79,8 @@ async function removePackage(context: SignedInContext, em: EntityManager, pkg: P
   await forgetArchives(context, em, pkg.id, pkg.name, versions)
   em.remove(pkg)
   await em.flush()
+  // What anybody may read of the packages that needed it is another thing now.
+  if (pkg.visibility === 'public') await markVisibilityChange(em)
 }
 
 /** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go. */

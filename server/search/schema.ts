@@ -22,8 +22,10 @@ export const PackageSort = builder.enumType('PackageSort', {
 const searchText = z.string().max(1000, 'must be at most 1000 characters long').nullish()
 
 builder.queryField('searchPackages', (t) =>
-  t.withAuth({ scope: 'read' }).connection(
+  t.connection(
     {
+      skipTypeScopes: true,
+      authScopes: { browse: true },
       type: PackageRef,
       description:
         'Packages whose name, description, topics or readme fit; all packages for a blank query. `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `-` before them excludes.',
@@ -59,7 +61,9 @@ builder.queryField('searchPackages', (t) =>
 )
 
 builder.queryField('completePackageNames', (t) =>
-  t.withAuth({ scope: 'read' }).stringList({
+  t.stringList({
+    skipTypeScopes: true,
+    authScopes: { browse: true },
     description: 'The first package names that begin so, in order.',
     args: {
       prefix: t.arg.string({

@@ -8,6 +8,7 @@ import { changePackage } from '../packages/change.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { canAdminister } from '../packages/policy.ts'
+import { refreshIndex } from '../search/refresh-index.ts'
 import { readSetting } from '../settings/service.ts'
 import { isServerAdmin } from '../users/policy.ts'
 import { closureOf } from './closure.ts'
@@ -52,7 +53,8 @@ async function makePrivate(context: SignedInContext, { package: name, acceptBrea
     if (broken.length > 0 && !acceptBreakage) {
       throw conflict(`Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break.`)
     }
-    return apply(em, context, [pkg], 'private')
+    pkg.visibility = 'private'
+    return record(em, context, [pkg], 'private')
   })
 }
 
@@ -88,8 +90,10 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   const foreign = along.filter((_, index) => !rights[index])
   if (foreign.length > 0) throw notYours(foreign.map((one) => one.name))
   const changing = pkg.visibility === 'public' ? along : [pkg, ...along]
-  for (const one of changing) Object.assign(one, { revision: one.revision + 1, updatedAt: context.now() })
-  return apply(em, context, changing, 'public')
+  for (const one of changing) Object.assign(one, { visibility: 'public', revision: one.revision + 1, updatedAt: context.now() })
+  await em.flush()
+  for (const one of changing) await refreshIndex(em, one.id)
+  return record(em, context, changing, 'public')
 }
 
 /** Nothing becomes public that was not named, and nothing is named that does not have to. */
@@ -106,10 +110,9 @@ function requireExactly(companions: { name: string; chain: string[] }[], { packa
 const notYours = (names: string[]) =>
   insufficientPermissions(`You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.`)
 
-/** Sets the visibility of locked packages; gives their names. */
-async function apply(em: EntityManager, { viewer, ip }: SignedInContext, packages: Package[], visibility: Visibility): Promise<string[]> {
+/** Tells the audit log and the caches; gives the names. */
+async function record(em: EntityManager, { viewer, ip }: SignedInContext, packages: Package[], visibility: Visibility): Promise<string[]> {
   for (const pkg of packages) {
-    pkg.visibility = visibility
     const summary = `${viewer.displayName} made ${pkg.name} ${visibility}`
     audit(em, { kind: 'package.visibility_changed', actor: viewer, summary, package: pkg.name, ip })
   }

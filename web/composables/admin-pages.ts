@@ -27,6 +27,12 @@ const pages: AdminPage[] = [
     icon: 'i-lucide-building-2',
     text: 'Teams and companies that own packages.',
   },
+  {
+    label: 'Public packages',
+    to: { name: 'admin-public-packages' },
+    icon: 'i-lucide-globe',
+    text: 'What anybody reads without signing in.',
+  },
   { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
   {
     label: 'Legal pages',

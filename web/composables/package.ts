@@ -2,6 +2,7 @@ import { computed, inject, type InjectionKey, type Ref } from 'vue'
 import { useRoute } from 'vue-router'
 import { InstallationDocument, PackageDocument, type VersionDetailsFragment, VersionDocumentDocument } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
+import { useSession } from './session.ts'
 
 export type DocumentKind = 'readme' | 'changelog' | 'example' | 'license'
 type ShownVersion = Readonly<Ref<VersionDetailsFragment | undefined>>
@@ -24,7 +25,9 @@ export function useAddressed() {
 /** The package and the version on show. */
 export function usePackage() {
   const addressed = useAddressed()
-  const { data, ...state } = useQuery(PackageDocument, addressed)
+  const { viewer } = useSession()
+  // People are shown to people only: whoever did not sign in does not ask for them.
+  const { data, ...state } = useQuery(PackageDocument, () => ({ ...addressed.value, signedIn: viewer.value !== undefined }))
   const pkg = computed(() => data.value?.package ?? undefined)
   // The answer tells which one it shows: until the next answer is here, the last one stays.
   const version = computed(() => [pkg.value?.version, pkg.value?.latest].find(isDetailed))

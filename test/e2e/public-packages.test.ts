@@ -1,0 +1,115 @@
+import { describe, expect, it } from 'vitest'
+import { expectAccessible, openPage } from '../support/browser.ts'
+import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+
+const permitted = { env: { PUBLIC_PACKAGES_ENABLED: 'true' } }
+const needing = (url: string, name: string, dependency: string) => ({
+  name,
+  version: '1.0.0',
+  pubspec: `dependencies:\n  ${dependency}:\n    hosted: ${url}\n    version: any\n`,
+})
+
+describe('public packages', () => {
+  it('are switched on and off for the whole server', async () => {
+    await using app = await consoleApp(permitted)
+    const admin = await app.admin()
+    await publishTo(app.url, admin.secret ?? '', { name: 'acme', version: '1.0.0' })
+    await admin.put('/api/packages/acme/visibility', { visibility: 'public', confirm: 'acme' })
+    const page = await openPage(app.url)
+    await signIn(page, app.url, admin.email)
+    await page.goto('/admin/public-packages')
+    await page.getByText('1 of 1 package is public').waitFor()
+    await page.getByRole('link', { name: 'acme' }).waitFor()
+    await page.getByRole('button', { name: 'Switch on…' }).click()
+    await expectSound(page, 'public-packages-confirm')
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Switch on' }).click()
+    await page.getByRole('button', { name: 'Switch off…' }).waitFor()
+    await expectSound(page, 'public-packages')
+    expect((await app.anonymous.get('/api/packages/acme')).status).toBe(200)
+    await page.getByRole('switch', { name: /Only administrators/ }).click()
+    await expect.poll(async () => (await admin.get('/api/admin/public-packages')).body.requiresServerAdmin).toBe(true)
+    await page.getByRole('button', { name: 'Switch off…' }).click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Switch off' }).click()
+    await page.getByRole('button', { name: 'Switch on…' }).waitFor()
+    expect((await app.anonymous.get('/api/packages/acme')).status).toBe(401)
+  })
+
+  it('say which variable is missing where the environment does not permit them', async () => {
+    await using app = await consoleApp()
+    const page = await openPage(app.url)
+    await signIn(page, app.url, (await app.admin()).email)
+    await page.goto('/admin/public-packages')
+    await page.getByText('Set PUBLIC_PACKAGES_ENABLED=true').waitFor()
+    expect(await page.getByRole('button', { name: 'Switch on…' }).isDisabled()).toBe(true)
+    await page.getByText('No package is public').waitFor()
+    await expectSound(page, 'public-packages-forbidden')
+  })
+})
+
+describe('a package', () => {
+  it('becomes public with what it needs, and private when the breakage is accepted', async () => {
+    await using app = await consoleApp(permitted)
+    const alice = await app.member()
+    await publishTo(app.url, alice.secret ?? '', { name: 'icons', version: '1.0.0' }, needing(app.url, 'ui_kit', 'icons'))
+    await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
+    const page = await openPage(app.url)
+    await signIn(page, app.url, alice.email)
+    await page.goto('/packages/ui_kit/admin')
+    await page.getByRole('button', { name: 'Make public…' }).click()
+    const dialog = page.getByRole('alertdialog', { name: 'Make ui_kit public?' })
+    await dialog.getByText('1 private package becomes public with it').waitFor()
+    await expectSound(page, 'visibility-closure')
+    expect(await dialog.getByRole('button', { name: 'Make public' }).isDisabled()).toBe(true)
+    await dialog.getByLabel('Name of the package').fill('ui_kit')
+    await dialog.getByRole('button', { name: 'Make public' }).click()
+    await page.getByText('Anybody reads and downloads it without signing in.').waitFor()
+    expect((await app.anonymous.get('/api/package-names')).body.packages).toEqual(['icons', 'ui_kit'])
+
+    await page.goto('/packages/icons/admin')
+    await page.getByRole('button', { name: 'Make private…' }).click()
+    const warning = page.getByRole('alertdialog', { name: 'Make icons private?' })
+    await warning.getByText('1 public package would break').waitFor()
+    await warning.getByLabel('Name of the package').fill('icons')
+    expect(await warning.getByRole('button', { name: 'Make private' }).isDisabled()).toBe(true)
+    await expectSound(page, 'visibility-breaks')
+    await warning.getByLabel('I accept that these break').click()
+    await warning.getByRole('button', { name: 'Make private' }).click()
+    await page.getByText('Whoever signs in to this server reads it').waitFor()
+    expect((await app.anonymous.get('/api/package-names')).body.packages).toEqual(['ui_kit'])
+  })
+})
+
+describe('whoever did not sign in', () => {
+  it('reads public packages and nothing that is for members', async () => {
+    await using app = await consoleApp(permitted)
+    const alice = await app.member({ displayName: 'Alice Inside' })
+    await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'hushed', version: '1.0.0' })
+    await alice.put('/api/packages/acme/visibility', { visibility: 'public', confirm: 'acme' })
+    const page = await openPage(app.url)
+    await page.goto('/packages')
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
+    await page.goto('/')
+    await page.getByRole('link', { name: 'acme' }).waitFor()
+    await expectSound(page, 'browsing-home')
+    await page.goto('/packages?q=a')
+    await page.getByText('1 package for').waitFor()
+    await page.getByRole('link', { name: 'acme' }).click()
+    await page.getByRole('heading', { name: 'acme', exact: false, level: 1 }).first().waitFor()
+    await page.getByText('Made for a test.').waitFor()
+    expect(await page.content()).not.toContain('Alice Inside')
+    await expectSound(page, 'browsing-package')
+    await page.getByRole('link', { name: 'Versions' }).click()
+    await page.getByRole('row', { name: /1\.0\.0/ }).waitFor()
+    await page.goto('/packages/acme/install')
+    await page.getByText('Depend on it').waitFor()
+    expect(await page.getByText('Let the client in').count()).toBe(0)
+    await page.goto('/packages/hushed')
+    await page.getByText('There is no public package called hushed here.').waitFor()
+    await expectAccessible(page)
+    await page.getByRole('link', { name: 'Sign in' }).click()
+    await page.getByRole('textbox', { name: 'Password' }).waitFor()
+    expect(new URL(page.url()).searchParams.get('redirect')).toBe('/packages/hushed')
+  })
+})
