@@ -39,11 +39,8 @@ it('finds the packages whose latest version depends on one, as hosted here (deci
     { name: 'app', version: '2.0.0', constraint: '^1.0.0', kind: 'direct' },
     { name: 'shop', version: '1.0.0', constraint: 'any', kind: 'dev' },
   ])
-  expect(await countDependents(reads, here, { name: 'icons' })).toBe(2)
+  expect(await countDependents(reads, here, 'icons')).toBe(2)
   expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1))
-  await open(app, 'app')
-  expect(await listDependents(reads, here, { name: 'icons', limit: 10, publicOnly: true })).toEqual(all.slice(0, 1))
-  expect(await countDependents(reads, here, { name: 'icons', publicOnly: true })).toBe(1)
 })
 
 it('follows public packages to whatever depends on them, by the shortest chain, and ends in circles (decisions §6)', async () => {

@@ -1,7 +1,35 @@
-import { ok, route } from '../rest/route.ts'
+import { type Data, ok, route } from '../rest/route.ts'
 
 /** What server administrators do with packages (interface §4.8). */
 export const packageAdminRoutes = [
+  route(
+    'GET /api/admin/packages',
+    `query ($q: String, $offset: Int) {
+      managedPackages(first: 50, q: $q, offset: $offset) {
+        nodes {
+          versionCount archiveBytes publisherId
+          package {
+            name latest { version } visibility isUnlisted isDiscontinued createdAt updatedAt
+            uploaders { userId: uuid email displayName }
+          }
+        }
+        totalCount
+      }
+    }`,
+    {
+      summary: 'All packages by name, with versions, bytes and owners, fifty a page; `q` is a part of the name.',
+      answer: {
+        page: 'managedPackages',
+        of: 'packages',
+        each: (node) => {
+          const { package: pkg, publisherId, ...sums } = node as Data
+          const { latest, uploaders, visibility, ...rest } = (pkg ?? {}) as Data
+          const latestVersion = (latest as Data | null)?.version ?? null
+          return { ...rest, latestVersion, visibility: String(visibility).toLowerCase(), ...sums, owners: { publisherId, uploaders } }
+        },
+      },
+    },
+  ),
   route(
     'DELETE /api/admin/packages/:pkg',
     'mutation ($pkg: String!, $acceptBreakage: Boolean) { deletePackage(input: { package: $pkg, acceptBreakage: $acceptBreakage }) }',

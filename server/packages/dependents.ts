@@ -4,15 +4,15 @@ import { normalHostedUrl } from '../uploads/hosted-url.ts'
 /** A package whose latest version depends on another one of this server. */
 export type Dependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev' }
 
-type Wanted = { name: string; limit: number; after?: string | undefined; publicOnly?: boolean | undefined }
+type Wanted = { name: string; limit: number; after?: string | undefined }
 
 /**
  * The packages whose latest version depends on this one, by name, each once: who needs it for its users counts before who needs it for its own
  * development. `after` is the name of the last one of the page before. Only what is declared as `hosted:` on this server counts (decisions §6).
  */
-export function listDependents(reads: Reads, serverUrl: string, { name, limit, after = '', publicOnly }: Wanted): Promise<Dependent[]> {
+export function listDependents(reads: Reads, serverUrl: string, { name, limit, after = '' }: Wanted): Promise<Dependent[]> {
   return reads.all<Dependent>(
-    `select p.id as "packageId", p.name, v.version, d."constraint", d.kind ${fromDependents(publicOnly)} and p.name > ? order by p.name limit ?`,
+    `select p.id as "packageId", p.name, v.version, d."constraint", d.kind ${fromDependents} and p.name > ? order by p.name limit ?`,
     name,
     normalHostedUrl(serverUrl),
     after,
@@ -21,18 +21,14 @@ export function listDependents(reads: Reads, serverUrl: string, { name, limit, a
 }
 
 /** How many there are. */
-export async function countDependents(reads: Reads, serverUrl: string, { name, publicOnly }: Omit<Wanted, 'limit'>): Promise<number> {
-  const row = await reads.get<{ total: string | number }>(
-    `select count(*) as total ${fromDependents(publicOnly)}`,
-    name,
-    normalHostedUrl(serverUrl),
-  )
+export async function countDependents(reads: Reads, serverUrl: string, name: string): Promise<number> {
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total ${fromDependents}`, name, normalHostedUrl(serverUrl))
   return Number(row?.total ?? 0)
 }
 
-const fromDependents = (publicOnly = false) => `from package_dependencies d
+const fromDependents = `from package_dependencies d
   join package_versions v on v.id = d.version_id
-  join packages p on p.id = v.package_id and p.latest_version = v.version ${publicOnly ? `and p.visibility = 'public'` : ''}
+  join packages p on p.id = v.package_id and p.latest_version = v.version
   where d.name = ? and d.hosted_url = ? and (d.kind = 'direct' or not exists (
     select 1 from package_dependencies o
     where o.version_id = d.version_id and o.kind = 'direct' and o.name = d.name and o.hosted_url = d.hosted_url))`

@@ -57,7 +57,11 @@ export const PackageVersion = defineEntity({
     license: p.string().length(64).nullable(),
   },
   uniques: [{ properties: ['package', 'version'] }],
-  indexes: [{ properties: ['package', 'sortKey'] }, { properties: ['package', 'retractedAt'] }],
+  indexes: [
+    { properties: ['package', 'sortKey'] },
+    { properties: ['package', 'archiveBytes'] },
+    { properties: ['package', 'retractedAt'] },
+  ],
 })
 export type PackageVersion = InferEntity<typeof PackageVersion>
 

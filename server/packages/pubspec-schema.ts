@@ -2,7 +2,7 @@ import { builder } from '../builder.ts'
 import type { Installation } from './install.ts'
 import { type Dependency } from './pubspec-view.ts'
 
-const DependencyKind = builder.enumType('DependencyKind', {
+export const DependencyKind = builder.enumType('DependencyKind', {
   description: 'Who needs a dependency.',
   values: {
     DIRECT: { value: 'direct', description: 'Everybody who uses the package.' },

@@ -1,0 +1,72 @@
+import { builder } from '../builder.ts'
+import { anyText, pageByKey } from '../connections.ts'
+import { normalHostedUrl } from '../uploads/hosted-url.ts'
+import { countDependents, type Dependent, listDependents } from './dependents.ts'
+import { loadServing } from './serving.ts'
+import { DependencyKind, DependencyRef } from './pubspec-schema.ts'
+import type { Dependency } from './pubspec-view.ts'
+import { PackageRef } from './refs.ts'
+import { loadPackage, loadPackageByName } from './service.ts'
+
+const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
+  description: 'A package whose latest version depends on another one of this server.',
+  fields: (t) => ({
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it has just been deleted.',
+      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
+    }),
+    version: t.field({ type: 'SemVer', description: 'Its latest version.', resolve: ({ version }) => version }),
+    constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
+    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+  }),
+})
+
+builder.objectField(PackageRef, 'dependents', (t) =>
+  t.connection(
+    {
+      type: DependentRef,
+      authScopes: { scope: 'read' },
+      description: 'The packages of this server whose latest version depends on this one, as hosted here, by name.',
+      resolve: ({ name }, args, { database: { reads }, config: { SERVER_URL } }) =>
+        pageByKey(args, {
+          keyOf: (dependent: Dependent) => dependent.name,
+          isKey: anyText,
+          load: (limit, after) => listDependents(reads, SERVER_URL, { name, limit, after }),
+          count: () => countDependents(reads, SERVER_URL, name),
+        }),
+    },
+    { description: 'A page of dependents.' },
+    { description: 'A dependent in a page.' },
+  ),
+)
+
+const isHere = ({ hostedUrl }: Dependency, serverUrl: string) =>
+  hostedUrl !== null && normalHostedUrl(hostedUrl) === normalHostedUrl(serverUrl)
+
+builder.objectFields(DependencyRef, (t) => ({
+  isHostedHere: t.boolean({
+    description: 'Whether the client looks for it on this server.',
+    resolve: (dependency, _args, { config }) => isHere(dependency, config.SERVER_URL),
+  }),
+  package: t.field({
+    type: PackageRef,
+    nullable: true,
+    description: 'The package, when it is looked for here, and is there for you.',
+    resolve: async (dependency, _args, context) => {
+      const pkg = isHere(dependency, context.config.SERVER_URL) ? await loadPackageByName(context, dependency.name) : null
+      return context.viewer || pkg?.visibility === 'public' ? pkg : null
+    },
+  }),
+  servedBy: t.field({
+    type: 'SemVer',
+    nullable: true,
+    description:
+      'The highest version here that satisfies the constraint and is not retracted, when it is looked for here. For people who signed in.',
+    resolve: (dependency, _args, context) =>
+      context.viewer && isHere(dependency, context.config.SERVER_URL)
+        ? loadServing(context, `${dependency.name} ${dependency.constraint}`)
+        : null,
+  }),
+}))
