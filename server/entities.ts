@@ -1,5 +1,6 @@
 import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
 import { AuditEntry } from './audit/entity.ts'
+import { IntegrityReport } from './integrity/entity.ts'
 import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
 import { LegalDocument } from './legal/entity.ts'
@@ -38,6 +39,7 @@ export const entities = [
   DeletedVersion,
   ServerSetting,
   Job,
+  IntegrityReport,
   LegalDocument,
   Advisory,
   AdvisoryPackage,

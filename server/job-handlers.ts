@@ -1,6 +1,10 @@
+import { checkKind, integrityCheck } from './integrity/service.ts'
 import type { Handlers } from './jobs/handler.ts'
 import { archiveRemoval, removalKind } from './packages/remove-archives.ts'
 import type { Services } from './services.ts'
 
 /** Who does which kind of job. */
-export const jobHandlers = (services: Services): Handlers => ({ [removalKind]: archiveRemoval(services) })
+export const jobHandlers = (services: Services): Handlers => ({
+  [removalKind]: archiveRemoval(services),
+  [checkKind]: integrityCheck(services),
+})

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { execFile } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -5,6 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, vi } from 'vitest'
 import { type TestApp, testApp } from './app.ts'
+import { publish } from './support/publish.ts'
 
 // Each run of the command is a process that starts from nothing.
 vi.setConfig({ testTimeout: 90_000 })
@@ -151,4 +153,22 @@ it('says how it is used, and what is wrong with the settings', async () => {
   } finally {
     await rm(folder, { recursive: true })
   }
+})
+
+it('checks the stored archives, and fails when one is missing', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
+  expect(await runAdmin(settings(app), 'check-integrity')).toEqual({
+    code: 0,
+    out: '1 archives read: 0 missing, 0 damaged. 0 stored that no version names.\n',
+    err: '',
+  })
+  const sha256 = createHash('sha256').update(archive).digest('hex')
+  await app.services.blobs.remove(sha256)
+  expect(await runAdmin(settings(app), 'check-integrity')).toMatchObject({
+    code: 1,
+    out: '',
+    err: expect.stringMatching(new RegExp(`^missing: acme 1.0.0 ${sha256}\n1 archives read: 1 missing`)),
+  })
 })

@@ -18,6 +18,7 @@ const packageTabs = (prefix: string): RouteRecordRaw[] => [
   { path: 'changelog', name: `${prefix}-changelog`, component: () => import('./pages/package/changelog-page.vue') },
   { path: 'example', name: `${prefix}-example`, component: () => import('./pages/package/example-page.vue') },
   { path: 'license', name: `${prefix}-license`, component: () => import('./pages/package/license-page.vue') },
+  { path: 'dependencies', name: `${prefix}-dependencies`, component: () => import('./pages/package/dependencies-page.vue') },
   { path: 'install', name: `${prefix}-install`, component: () => import('./pages/package/install-page.vue') },
 ]
 const legalPage = () => import('./pages/legal-page.vue')
@@ -44,6 +45,12 @@ export const router = createRouter({
       children: [
         ...packageTabs('package'),
         { path: 'versions', name: 'package-versions', component: () => import('./pages/package/versions-page.vue') },
+        {
+          path: 'dependents',
+          name: 'package-dependents',
+          component: () => import('./pages/package/dependents-page.vue'),
+          meta: { browsing: false },
+        },
         {
           path: 'activity',
           name: 'package-activity',
@@ -105,6 +112,9 @@ export const router = createRouter({
         { path: 'users', name: 'admin-users', component: () => import('./pages/admin/users-page.vue') },
         { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
         { path: 'publishers', name: 'admin-publishers', component: () => import('./pages/admin/publishers-page.vue') },
+        { path: 'packages', name: 'admin-packages', component: () => import('./pages/admin/packages-page.vue') },
+        { path: 'jobs', name: 'admin-jobs', component: () => import('./pages/admin/jobs-page.vue') },
+        { path: 'self-check', name: 'admin-self-check', component: () => import('./pages/admin/self-check-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },
         { path: 'public-packages', name: 'admin-public-packages', component: () => import('./pages/admin/public-packages-page.vue') },
         { path: 'settings/legal', name: 'admin-legal', component: legalEditor, props: { kind: 'PRIVACY' } },

@@ -13,7 +13,7 @@ import { emailKey } from '../users/input.ts'
 import { hashPassword } from '../users/password.ts'
 
 /** What the operator's commands need of the server. */
-export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL'> }
+export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'BLOB_PATH'> }
 
 /**
  * Gives somebody, the owner included, a one-time password and ends their sessions; tokens stay.

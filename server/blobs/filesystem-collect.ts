@@ -35,6 +35,16 @@ export async function collectStored(
   return removed
 }
 
+/** The stored bytes; files that are no whole hash are not ours. */
+export async function* listStored(stored: string): AsyncGenerator<{ sha256: string; bytes: number; storedAt: Date }> {
+  for (const prefix of await readdir(stored)) {
+    for (const { name, parentPath } of await readdir(join(stored, prefix), { recursive: true, withFileTypes: true })) {
+      const facts = /^[0-9a-f]{64}$/.test(name) ? statSync(join(parentPath, name), { throwIfNoEntry: false }) : undefined
+      if (facts) yield { sha256: name, bytes: facts.size, storedAt: facts.mtime }
+    }
+  }
+}
+
 const batchSize = 500
 
 async function olderFiles(directory: string, before: Date): Promise<{ name: string; path: string }[]> {

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
-import { collectStaged, collectStored } from './filesystem-collect.ts'
+import { collectStaged, collectStored, listStored } from './filesystem-collect.ts'
 import { streamFile } from './file-stream.ts'
 import type { BlobStore, StoredBytes } from './store.ts'
 
@@ -30,6 +30,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
     discard: async (name) => rm(places.staged(name), { force: true }),
     open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), range, isTaken),
     read: async (sha256) => readFile(places.blob(sha256)),
+    list: () => listStored(places.stored),
     remove: async (sha256) => rm(places.blob(sha256), { force: true }),
     async collect(before, isKnown) {
       const abandoned = await collectStaged(places.staging, before)

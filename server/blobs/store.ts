@@ -30,6 +30,8 @@ export type BlobStore = {
   open(sha256: string, range?: { start: number; end: number }, isTaken?: () => boolean): Promise<Readable>
   /** Whole bytes, for small archives that a cache keeps. */
   read(sha256: string): Promise<Buffer>
+  /** Everything that is stored, in no order. What comes or goes meanwhile may be in it or not. */
+  list(): AsyncIterable<{ sha256: string; bytes: number; storedAt: Date }>
   /** Removes stored bytes; nothing happens when there are none. */
   remove(sha256: string): Promise<void>
   /** Removes staged bytes older than `before`, and stored ones older than it of which `isKnown` says that no row names them. */

@@ -33,6 +33,14 @@ const pages: AdminPage[] = [
     icon: 'i-lucide-globe',
     text: 'What anybody reads without signing in.',
   },
+  { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
+  { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Work beside requests: what waits, runs and failed.' },
+  {
+    label: 'Self-check',
+    to: { name: 'admin-self-check' },
+    icon: 'i-lucide-stethoscope',
+    text: 'Archives, configuration, proxy and clocks.',
+  },
   { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
   {
     label: 'Legal pages',

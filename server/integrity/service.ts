@@ -1,0 +1,152 @@
+import { createHash } from 'node:crypto'
+import { pipeline } from 'node:stream/promises'
+import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
+import { enqueue } from '../jobs/queue.ts'
+import { handler } from '../jobs/handler.ts'
+import type { Progress } from '../jobs/lease.ts'
+import type { Services } from '../services.ts'
+import { IntegrityReport } from './entity.ts'
+
+/** Something that is wrong with the stored bytes: of a version, or of nobody's. */
+const finding = z.object({
+  kind: z.enum(['missing', 'damaged', 'orphan']),
+  package: z.string().nullable(),
+  version: z.string().nullable(),
+  sha256: z.string(),
+  bytes: z.number(),
+})
+export type Finding = z.infer<typeof finding>
+
+/** The kind and subject of the jobs that check: one at a time. */
+export const checkKind = 'integrity.check'
+const everything = 'archives'
+
+type Checked = Pick<Services, 'blobs' | 'now'> & { em: EntityManager }
+type Report = (progress: Progress) => void
+
+/** Asks for a check of all archives; gives the id of its job. */
+export const requestCheck = ({ em, now }: Pick<Services, 'now'> & { em: EntityManager }): Promise<string> =>
+  em.fork().transactional((inner) => enqueue(inner, { kind: checkKind, subject: everything }, now()))
+
+/** Checks when a job says so. */
+export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>) =>
+  handler(z.unknown(), async ({ progress }) => void (await checkIntegrity({ em: database.fork(), blobs, now }, progress)), {
+    maxAttempts: 3,
+    most: 1,
+  })
+
+/**
+ * Reads every archive that a version names and compares its hash, then looks for stored bytes that no version names; stores a report.
+ * Changes nothing. `report` hears of the progress, and ends the check by throwing.
+ */
+export async function checkIntegrity(services: Checked, report: Report = () => {}): Promise<IntegrityReport> {
+  const { em, now } = services
+  const createdAt = now()
+  const sums = { archives: 0, bytes: 0, missing: 0, damaged: 0, orphans: 0, orphanBytes: 0 }
+  const findings: Finding[] = []
+  const note = (one: Finding) => findings.length < mostFindings && findings.push(one)
+  for await (const { kind, ...archive } of checkArchives(services, report)) {
+    sums.archives += 1
+    sums.bytes += archive.bytes
+    if (kind === 'whole') continue
+    sums[kind] += 1
+    note({ kind, ...archive })
+  }
+  for await (const { sha256, bytes } of orphans(services, report)) {
+    sums.orphans += 1
+    sums.orphanBytes += bytes
+    note({ kind: 'orphan', package: null, version: null, sha256, bytes })
+  }
+  const made = em.create(IntegrityReport, { ...sums, createdAt, finishedAt: now(), findings: JSON.stringify(findings) })
+  await em.flush()
+  await forgetOld(em)
+  return made
+}
+
+/** The latest report, or null. */
+export const latestReport = (em: EntityManager): Promise<IntegrityReport | null> =>
+  em.findOne(IntegrityReport, { id: { $ne: null } }, { orderBy: { id: 'desc' } })
+
+/** What a report found, the first of it. */
+export const findingsOf = ({ findings }: IntegrityReport): Finding[] => z.array(finding).parse(JSON.parse(findings))
+
+const mostFindings = 500
+const mostReports = 20
+const batchSize = 200
+
+type Archive = { package: string; version: string; sha256: string; bytes: number }
+
+/** Every version with how its archive was found; versions deleted meanwhile are passed over. */
+async function* checkArchives({ em, blobs }: Checked, report: Report) {
+  const [row] = await em.execute<{ total: number | string }[]>('select count(*) as total from package_versions')
+  const total = Number(row?.total)
+  let done = 0
+  for await (const { id, ...archive } of versions(em)) {
+    report({ phase: 'archives', done: done++, total: Math.max(total, done) })
+    const found = await hashOf(blobs, archive.sha256)
+    if (found === archive.sha256) yield { kind: 'whole' as const, ...archive }
+    else if (await isThere(em, id)) yield { kind: found === null ? ('missing' as const) : ('damaged' as const), ...archive }
+  }
+  report({ phase: 'archives', done, total: done })
+}
+
+async function* versions(em: EntityManager): AsyncGenerator<Archive & { id: string }> {
+  for (let after = firstId; ;) {
+    const rows: (Omit<Archive, 'bytes'> & { id: string; bytes: number | string })[] = await em.execute(
+      `select v.id, p.name as package, v.version, v.archive_sha256 as sha256, v.archive_bytes as bytes
+       from package_versions v join packages p on p.id = v.package_id where v.id > ? order by v.id limit ${batchSize}`,
+      [after],
+    )
+    // PostgreSQL hands out 64-bit integers as text.
+    for (const row of rows) yield { ...row, bytes: Number(row.bytes) }
+    if (rows.length < batchSize) return
+    after = rows.at(-1)?.id ?? after
+  }
+}
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+const isThere = async (em: EntityManager, id: string) => (await em.execute('select 1 from package_versions where id = ?', [id])).length > 0
+
+async function hashOf(blobs: Services['blobs'], sha256: string): Promise<string | null> {
+  const hash = createHash('sha256')
+  try {
+    await pipeline(await blobs.open(sha256), hash)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
+    throw error
+  }
+  return hash.digest('hex')
+}
+
+/** Stored bytes that no version names. What came within the last hour may be about to be published. */
+async function* orphans({ em, blobs, now }: Checked, report: Report) {
+  const before = now().getTime() - 3_600_000
+  let done = 0
+  let batch: { sha256: string; bytes: number }[] = []
+  for await (const { storedAt, ...blob } of blobs.list()) {
+    report({ phase: 'orphans', done: done++, total: null })
+    if (storedAt.getTime() < before) batch.push(blob)
+    if (batch.length < batchSize) continue
+    yield* await unnamed(em, batch)
+    batch = []
+  }
+  yield* await unnamed(em, batch)
+}
+
+async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
+  if (blobs.length === 0) return []
+  const marks = blobs.map(() => '?').join(', ')
+  const rows: { sha256: string }[] = await em.execute(
+    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})`,
+    blobs.map(({ sha256 }) => sha256),
+  )
+  const named = new Set(rows.map(({ sha256 }) => sha256))
+  return blobs.filter(({ sha256 }) => !named.has(sha256))
+}
+
+async function forgetOld(em: EntityManager): Promise<void> {
+  const [oldest] = await em.find(IntegrityReport, {}, { orderBy: { id: 'desc' }, offset: mostReports - 1, limit: 1, fields: ['id'] })
+  if (oldest) await em.nativeDelete(IntegrityReport, { id: { $lt: oldest.id } })
+}

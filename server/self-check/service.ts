@@ -1,0 +1,62 @@
+import { statfs } from 'node:fs/promises'
+import { describeConfig } from '../config.ts'
+import type { Context } from '../context.ts'
+import { toDate } from '../db/reads.ts'
+import type { Services } from '../services.ts'
+
+/** The effective configuration, secrets masked. */
+export const settingsOf = ({ config }: Pick<Services, 'config'>): { name: string; value: string }[] =>
+  describeConfig(config).map((line) => {
+    const end = line.indexOf('=')
+    return { name: line.slice(0, end), value: line.slice(end + 1) }
+  })
+
+export type StorageFacts = { backend: string; path: string | null; problem: string | null; freeBytes: number | null }
+
+/** Whether the store of the archives answers, and how much room is left. */
+export async function storageOf({ config, blobs, log }: Pick<Services, 'config' | 'blobs' | 'log'>): Promise<StorageFacts> {
+  const path = config.BLOB_BACKEND === 'filesystem' ? config.BLOB_PATH : null
+  const room = path === null ? null : await statfs(path).catch(() => null)
+  const problem = await blobs.check().then(
+    () => null,
+    (error: unknown) => {
+      log.error(`self-check: storage: ${String(error)}`)
+      return "The storage does not answer; the server's log says why."
+    },
+  )
+  return { backend: config.BLOB_BACKEND, path, problem, freeBytes: room && room.bavail * room.bsize }
+}
+
+export type ClockFacts = { server: Date; database: Date }
+
+/** What time it is for the server and for its database, which judges what expires. */
+export async function clocksOf({ database, now }: Pick<Services, 'database' | 'now'>): Promise<ClockFacts> {
+  const sql = database.backend === 'sqlite' ? "select strftime('%s', 'now') * 1000 as moment" : 'select clock_timestamp() as moment'
+  const row = await database.reads.get<{ moment: number | Date }>(sql)
+  return { server: now(), database: toDate(row?.moment ?? Number.NaN) }
+}
+
+export type RequestFacts = {
+  clientAddress: string
+  peerAddress: string | null
+  host: string | null
+  forwardedFor: string | null
+  forwardedProto: string | null
+  isSecure: boolean
+}
+
+/** How this very request looks from here: behind a proxy, what it says and whether that is believed. */
+export function requestFacts({ request, ip }: Pick<Context, 'request' | 'ip'>): RequestFacts {
+  const header = (name: string) => {
+    const value = request.headers[name]
+    return (Array.isArray(value) ? value.join(', ') : value)?.slice(0, 500) ?? null
+  }
+  return {
+    clientAddress: ip,
+    peerAddress: request.socket.remoteAddress ?? null,
+    host: header('host'),
+    forwardedFor: header('x-forwarded-for'),
+    forwardedProto: header('x-forwarded-proto'),
+    isSecure: request.protocol === 'https',
+  }
+}

@@ -1,0 +1,157 @@
+import { expect, it } from 'vitest'
+import { enqueue } from '../../server/jobs/queue.ts'
+import type { TestApp } from '../app.ts'
+import { expectAccessible, openPage } from '../support/browser.ts'
+import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { runJobs } from '../support/jobs.ts'
+import { expectSound } from '../support/looks.ts'
+
+const needing = (url: string, name: string, version = '^1.0.0') =>
+  `dependencies:\n  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
+
+/** A small world: `shop` needs `ui`, which needs `icons`; all public. */
+async function publishWorld({ url, services }: TestApp & { url: string }, secret = '') {
+  await publishTo(
+    url,
+    secret,
+    { name: 'icons', version: '1.0.0' },
+    { name: 'icons', version: '1.1.0' },
+    {
+      name: 'ui',
+      version: '1.0.0',
+      pubspec: `${needing(url, 'icons')}  http: ^1.0.0\n  flutter:\n    sdk: flutter\ndev_dependencies:\n  gone:\n    hosted: ${url}\n`,
+    },
+    { name: 'shop', version: '1.0.0', pubspec: needing(url, 'ui') },
+  )
+  await services.database.fork().getConnection().execute("update packages set visibility = 'public'")
+}
+
+it('shows what a version needs, from where, and who needs a package', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member()
+  await publishWorld(app, alice.secret)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, alice.email)
+  await page.goto('/packages/ui')
+  await page.getByRole('link', { name: 'Dependencies', exact: true }).click()
+  await page.getByRole('row', { name: /icons \^1\.0\.0 This server 1\.1\.0/ }).waitFor()
+  await page.getByRole('row', { name: /http \^1\.0\.0 The default registry/ }).waitFor()
+  await page.getByRole('row', { name: /flutter any Flutter SDK/ }).waitFor()
+  await page.getByRole('row', { name: /gone any This server Not here/ }).waitFor()
+  await expectSound(page, 'package-dependencies')
+  await page.getByRole('row', { name: /icons/ }).getByRole('link').click()
+  await page.getByRole('link', { name: 'Dependencies', exact: true }).click()
+  await page.getByText('No dependencies').waitFor()
+  await page.getByRole('link', { name: 'Dependents' }).click()
+  await page.getByText('1 package of this server depends on it').waitFor()
+  await page.getByRole('row', { name: /ui .*1\.0\.0 \^1\.0\.0 Its users/ }).waitFor()
+  await expectSound(page, 'package-dependents')
+  await page.goto('/packages/shop/dependents')
+  await page.getByText('Nobody depends on it yet').waitFor()
+  expect(await page.getByRole('heading', { name: 'Danger zone' }).count()).toBe(0)
+})
+
+it('deletes a package after showing what breaks, with the name typed and the breakage accepted', async () => {
+  await using app = await consoleApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publishWorld(app, alice.secret)
+  const page = await openPage(app.url, { tolerate: [/status of 409/] })
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/packages')
+  await page.getByText('3 packages').waitFor()
+  await choose(page, 'Sort', 'Most versions first')
+  await expect.poll(() => page.getByRole('table').getByRole('row').nth(1).textContent()).toContain('icons')
+  await expectSound(page, 'admin-packages')
+
+  await page.getByRole('button', { name: 'Delete icons' }).click()
+  const dialog = page.getByRole('alertdialog', { name: 'Delete icons?' })
+  await dialog.getByText('2 public packages would break').waitFor()
+  await dialog.getByText('shop → ui → icons').waitFor()
+  await expectAccessible(page)
+  await dialog.getByLabel('Name of the package').fill('icons')
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await dialog
+    .getByRole('alert')
+    .getByText(/Public packages depend on icons/)
+    .waitFor()
+  await dialog.getByLabel('I accept that they break').click()
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await page.getByText('2 packages').waitFor()
+  expect(await alice.get('/api/packages/icons')).toMatchObject({ status: 404 })
+  await page.getByRole('searchbox', { name: 'Filter by name' }).fill('nothing')
+  await page.keyboard.press('Enter')
+  await page.getByText('No package fits').waitFor()
+})
+
+it('deletes one version in the danger zone, which only administrators see', async () => {
+  await using app = await consoleApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publishWorld(app, alice.secret)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/packages/icons/admin')
+  await page.getByRole('heading', { name: 'Danger zone' }).waitFor()
+  await page.getByLabel('One version').fill('1.0.0')
+  await page.getByRole('button', { name: 'Delete the version' }).click()
+  const dialog = page.getByRole('alertdialog', { name: 'Delete icons 1.0.0?' })
+  await dialog.getByText('No public package depends on it.').waitFor()
+  await dialog.getByLabel('Package and version').fill('icons 1.0.0')
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.waitForURL('**/packages/icons/versions')
+  expect((await alice.get('/api/packages/icons')).body.versions).toMatchObject([{ version: '1.1.0' }])
+
+  const other = await openPage(app.url)
+  await signIn(other, app.url, alice.email)
+  await other.goto('/packages/icons/admin')
+  await other.getByRole('heading', { name: 'Options' }).waitFor()
+  expect(await other.getByRole('heading', { name: 'Danger zone' }).count()).toBe(0)
+})
+
+it('shows jobs with their progress and errors, and tries failed ones again', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/jobs')
+  await page.getByText('Nothing to do').waitFor()
+  const { database, now } = app.services
+  const id = await enqueue(database.fork(), { kind: 'archives.remove', subject: 'acme', payload: { hashes: [] } }, now())
+  await enqueue(database.fork(), { kind: 'integrity.check', subject: 'archives' }, now())
+  // It is found without a reload.
+  await page.getByRole('row', { name: /Remove archives acme Queued/ }).waitFor()
+  const connection = database.fork().getConnection()
+  await connection.execute(`update jobs set state = 'failed', attempts = 5, error = 'The disk is full.' where id = '${id}'`)
+  await connection.execute("update jobs set state = 'running', done = 30, total = 120, phase = 'archives' where kind = 'integrity.check'")
+  await page.getByRole('row', { name: /The disk is full.*Failed 5 attempts/ }).waitFor()
+  await page.getByText('archives: 30 of 120').waitFor()
+  await expectSound(page, 'admin-jobs')
+  await choose(page, 'State', 'Failed')
+  await page.getByText('1 job', { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Retry Remove archives acme' }).click()
+  await page.getByText('No job fits').waitFor()
+  await runJobs(app)
+  await choose(page, 'State', 'Done')
+  await page.getByRole('row', { name: /Remove archives acme Done/ }).waitFor()
+})
+
+it('checks the archives and the surroundings of the server', async () => {
+  await using app = await consoleApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
+  const { body } = await alice.get('/api/packages/acme')
+  await app.services.blobs.remove(body.versions[0].archive_sha256)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/self-check')
+  await page.getByText('The archives were never checked.').waitFor()
+  await page.getByRole('button', { name: 'Check all archives' }).click()
+  await page.getByText('A check is about to begin.').waitFor()
+  await runJobs(app)
+  await page.getByText('1 missing, 0 damaged').waitFor()
+  await page.getByRole('row', { name: /Missing acme 1\.0\.0/ }).waitFor()
+  await page.getByRole('heading', { name: 'Clocks' }).waitFor()
+  await page.getByText('JWT_SECRET', { exact: true }).waitFor()
+  expect(await page.content()).not.toContain(app.config.JWT_SECRET)
+  await expectSound(page, 'admin-self-check')
+})
