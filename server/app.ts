@@ -1,6 +1,7 @@
 import cookie from '@fastify/cookie'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { mountConsole } from './console.ts'
+import { keepDownloads } from './downloads/tally.ts'
 import { notFound } from './errors.ts'
 import { mountGraphql } from './graphql.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
@@ -35,6 +36,7 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   logRequests(app, log)
   secureHeaders(app)
+  app.addHook('onClose', () => keepDownloads(services))
   await app.register(cookie)
   await app.register(
     async (scope) => {

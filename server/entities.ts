@@ -1,9 +1,11 @@
 import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
 import { AuditEntry } from './audit/entity.ts'
 import { IntegrityReport } from './integrity/entity.ts'
+import { PackageDownloads, VersionDownloads } from './downloads/entity.ts'
 import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
 import { LegalDocument } from './legal/entity.ts'
+import { PackageLike } from './likes/entity.ts'
 import { OauthRequest } from './oauth/entity.ts'
 import { DeletedVersion, PackageDependency } from './packages/dependency-entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
@@ -40,6 +42,9 @@ export const entities = [
   ServerSetting,
   Job,
   IntegrityReport,
+  VersionDownloads,
+  PackageDownloads,
+  PackageLike,
   LegalDocument,
   Advisory,
   AdvisoryPackage,

@@ -1,5 +1,7 @@
 import { createApp } from './app.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config.ts'
+import { rollDownloads } from './downloads/roll.ts'
+import { keepDownloads } from './downloads/tally.ts'
 import { openLog } from './http/log.ts'
 import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
@@ -18,6 +20,8 @@ import { version } from './version.ts'
 /** Requests that are under way get this long to end after a signal. */
 const drainMs = 10_000
 const collectEveryMs = 10 * 60_000
+/** So much of the downloads' count is lost when the process is killed. */
+const countEveryMs = 5000
 
 const config = configOrExit()
 const log = openLog(config.LOG_LEVEL)
@@ -37,6 +41,8 @@ async function serve(config: Config): Promise<void> {
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
   const stopCollecting = [
     regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
+    regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
+    regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
     regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
     regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
   ]

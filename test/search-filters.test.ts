@@ -5,7 +5,7 @@ import { Publisher, PublisherMember } from '../server/publishers/entity.ts'
 import { checkSearch } from '../server/search/health.ts'
 import { completeIndex, storedForm } from '../server/search/rebuild.ts'
 import { refreshIndex } from '../server/search/refresh-index.ts'
-import { searchPackages } from '../server/search/service.ts'
+import { completeQuery, searchPackages } from '../server/search/service.ts'
 import { writeSetting } from '../server/settings/service.ts'
 import { User } from '../server/users/entity.ts'
 import type { Actor } from './actor.ts'
@@ -214,6 +214,7 @@ it('indexes everything anew when terms are made otherwise than before', async ()
   await using app = await testApp()
   const alice = await stocked(app)
   const { database } = app.services
+  await completeIndex(app.services)
   await database.fork().execute("update package_search_documents set name = 'other_' || name")
   await completeIndex(app.services)
   expect(await find(alice, 'is:plugin')).toEqual(['camera'])
@@ -221,4 +222,75 @@ it('indexes everything anew when terms are made otherwise than before', async ()
   await database.fork().transactional((em) => writeSetting(em, storedForm, 0))
   await completeIndex(app.services)
   expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual(['camera'])
+})
+
+it('counts what else could be filtered by, for the query as it is', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const facets = async (query: string) => {
+    const { body } = await alice.graphql(
+      'query ($query: String) { searchPackages(query: $query, first: 1) { facets { isExact facets { filter values { value count } } } } }',
+      { query },
+    )
+    const { isExact, facets: found } = body.data.searchPackages.facets as {
+      isExact: boolean
+      facets: { filter: string; values: { value: string; count: number }[] }[]
+    }
+    return {
+      isExact,
+      ...Object.fromEntries(found.map(({ filter, values }) => [filter, values.map(({ value, count }) => `${value} ${count}`)])),
+    }
+  }
+  expect(await facets('')).toEqual({
+    isExact: true,
+    sdk: ['flutter 3', 'dart 1'],
+    platform: ['android 1', 'ios 1', 'linux 1', 'web 1'],
+    topic: ['state-management 1'],
+    license: ['unknown 2', 'mit 1'],
+    is: ['private 3', 'flutter 2', 'plugin 1'],
+  })
+  expect(await facets('sdk:flutter -is:plugin')).toMatchObject({ sdk: ['flutter 2', 'dart 1'], platform: ['linux 1', 'web 1'] })
+  expect(await facets('nothing like this')).toEqual({ isExact: true })
+  await change(app, 'camera', { visibility: 'public' })
+  const { database } = app.services
+  const open = await (await searchPackages(database, { audience: null, limit: 5 })).facets()
+  expect(open.facets.map(({ filter }) => filter)).toEqual(['sdk', 'platform', 'license'])
+  expect(JSON.stringify(open)).not.toMatch(/uploader|dependency|mit/)
+})
+
+it('completes names, filters and their values', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const complete = async (query: string) => {
+    const { body } = await alice.graphql('query ($query: String!) { completeSearch(query: $query, first: 9) { query count isPackage } }', {
+      query,
+    })
+    return (body.data.completeSearch as { query: string; count: number | null }[]).map(({ query: text, count }) =>
+      count === null ? text : `${text} ${count}`,
+    )
+  }
+  expect(await complete('pl')).toEqual(['platform:', 'plain'])
+  expect(await complete('platform:')).toEqual(['platform:android 1', 'platform:ios 1', 'platform:linux 1', 'platform:web 1'])
+  expect(await complete('camera platform:a')).toEqual(['camera platform:android 1'])
+  expect(await complete('is:plugin -li')).toEqual(['is:plugin -license:'])
+  expect(await complete('-license:m')).toEqual(['-license:mit 1'])
+  expect(await complete('is:un')).toEqual(['is:unlisted'])
+  expect(await complete('uploader:')).toEqual(['uploader:me'])
+  expect(await complete('dependency:fl')).toEqual(['dependency:flutter 2'])
+  for (const query of ['', ' ', 'colour:r', '"', 'topic:"', 'is:"pl', ':', '::', 'topic:a:b', '\u0000', 'x'.repeat(1000)])
+    await complete(query)
+  expect(await complete('c')).toEqual(['camera'])
+  expect((await completeQuery(app.services.database, null, 'upl', 9)).length).toBe(0)
+  expect(await completeQuery(app.services.database, null, 'uploader:m', 9)).toEqual([])
+  expect(await completeQuery(app.services.database, null, 'license:m', 9)).toEqual([])
+})
+
+it('puts the very name first, also among what is filtered', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const name of ['http_extra', 'http', 'my_http']) await publish(alice, { name, version: '1.0.0' })
+  const { body } = await alice.get('/api/search?q=http%20sdk:dart')
+  const found = (body.packages as { package: string }[]).map((one) => one.package)
+  expect(found[0]).toBe('http')
+  expect(found.toSorted()).toEqual(['http', 'http_extra', 'my_http'])
 })

@@ -10,7 +10,7 @@ import { type TestApp, testApp } from './app.ts'
 import { fillIndex } from './bench/fill-index.ts'
 import { generatePackages } from './bench/generate-packages.ts'
 
-const nothing = { description: '', topics: [] as string[], readme: null as string | null, tags: [] as Tag[] }
+const nothing = { description: '', topics: [] as string[], readme: null as string | null, tags: [] as Tag[], shownTo: 1 as const }
 const somebody = { id: newId(), role: 'viewer' } as const
 
 /** Stores and indexes a package without an archive. */

@@ -1,6 +1,7 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import type { Context } from '../context.ts'
+import { countDownload } from '../downloads/tally.ts'
 import { notFound, rangeNotSatisfiable } from '../errors.ts'
 import { acceptsGzip, isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { requestedRange } from '../http/range.ts'
@@ -86,6 +87,8 @@ async function sendArchive(context: Context): Promise<unknown> {
   else reply.header('cache-control', 'no-cache').header('vary', 'authorization, cookie')
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+  // Whoever asks for the rest of an archive was counted at its beginning.
+  if (!range || range.start === 0) countDownload(context, request, named.name, named.version)
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
   reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
   if (request.method === 'HEAD') return sendHeadersOnly(request, reply)

@@ -5,12 +5,14 @@
 export function licenseOf(text: string | null): string {
   if (text === null) return 'unknown'
   const words = plain(text)
-  const stated = /\bspdx license identifier ([a-z0-9.\- ]+)/.exec(words)?.[1]
-  const found = licenses.find(({ id, phrases, without = [] }) => {
-    if (stated && plain(id) === stated.trim()) return true
+  const stated = words.split('spdx license identifier ')[1]
+  if (stated) return licenses.find(({ id }) => `${stated} `.startsWith(`${plain(id)} `))?.id ?? 'unknown'
+  const found = licenses.filter(({ phrases, without = [] }) => {
     return phrases.every((phrase) => words.includes(phrase)) && !without.some((phrase) => words.includes(phrase))
   })
-  return found?.id ?? 'unknown'
+  // Licenses name each other, and some files hold those of others behind their own: the one that begins first is meant.
+  const beginning = ({ phrases: [first = ''] }: License) => words.indexOf(first)
+  return found.toSorted((a, b) => beginning(a) - beginning(b))[0]?.id ?? 'unknown'
 }
 
 type License = { id: string; phrases: string[]; without?: string[] }
@@ -28,7 +30,7 @@ const redistribution = 'redistribution and use in source and binary forms with o
 const noPromotion = 'endorse or promote products derived from this software'
 const gnu = (title: string, version: string) => `${title} version ${version}`
 
-// The first that fits counts: a license that quotes another comes before it.
+// Of two that begin alike, the first that fits counts.
 const licenses: License[] = [
   { id: 'AGPL-3.0', phrases: [gnu('gnu affero general public license', '3')] },
   { id: 'LGPL-3.0', phrases: [gnu('gnu lesser general public license', '3')] },

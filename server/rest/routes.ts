@@ -1,13 +1,16 @@
 import { auditRoutes } from '../audit/rest.ts'
 import { badgeBinaries } from '../badges/binary.ts'
 import { feedBinaries } from '../feeds/binary.ts'
+import { downloadRoutes } from '../downloads/rest.ts'
 import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
 import { legalRoutes } from '../legal/rest.ts'
+import { likeRoutes } from '../likes/rest.ts'
 import { oauthRoutes } from '../oauth/rest.ts'
 import { packageAdminRoutes } from '../packages/admin-rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
 import { publisherRoutes } from '../publishers/rest.ts'
+import { scoreRoutes } from '../scoring/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
 import { setupRoutes } from '../setup/rest.ts'
@@ -34,6 +37,9 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...feedBinaries,
   ...badgeBinaries,
   ...searchRoutes,
+  ...downloadRoutes,
+  ...likeRoutes,
+  ...scoreRoutes,
   ...uploadRoutes,
   ...legalRoutes,
   ...statsRoutes,

@@ -1,7 +1,7 @@
 import type { DatabaseConfig } from '../db/options.ts'
 import type { Parameter } from '../db/reads.ts'
 import type { Reach, Selection } from './selection.ts'
-import { everyTerm, tagTerm } from './tags.ts'
+import { everyTerm, shownTerm, tagTerm } from './tags.ts'
 import type { QueryWord } from './terms.ts'
 
 /** Where to look for words: at names, at all short texts, or at everything, READMEs included. */
@@ -16,6 +16,10 @@ export type Dialect = {
   ranked: (selection: Selection, scope: Scope, limit: number) => Statement
   /** The ids of the documents that are selected. */
   matching: (selection: Selection, scope: Exclude<Scope, 'brief'>) => Statement
+  /** Ids and names of the newest packages that are selected. */
+  newest: (selection: Selection, limit: number) => Statement
+  /** The ids of all documents that may be found. */
+  everything: (reach: Reach) => Statement
   /** The names that look most like this one. */
   similar: (name: string, reach: Reach, limit: number) => Statement
   /** The condition that a document has the tag which is the parameter, with a blank on either side. */
@@ -40,6 +44,13 @@ const sqlite: Dialect = {
     sql: `select rowid as id from ${tableOf[scope]} where ${tableOf[scope]} match ?`,
     parameters: [sqliteMatch(selection, scope)],
   }),
+  newest: (selection, limit) => ({
+    sql: `select d.package_id as id, d.name from (
+      select rowid from package_search_full where package_search_full match ? order by rowid desc limit ?
+    ) found join package_search_documents d on d.id = found.rowid order by d.id desc`,
+    parameters: [sqliteMatch(selection, 'full'), limit],
+  }),
+  everything: (reach) => sqlite.matching({ reach, terms: null, all: [], none: [] }, 'full'),
   similar: (name, reach, limit) => ({
     sql: `select d.name from (select rowid from package_search_trigrams where package_search_trigrams match ? order by rank limit ?) best
       join package_search_documents d on d.id = best.rowid where ${isWithin[reach]}`,
@@ -64,6 +75,13 @@ const postgres: Dialect = {
     sql: `select id from ${tableOf[scope]} where terms @@ (select ?::tsquery) offset 0`,
     parameters: [postgresMatch(selection, scope)],
   }),
+  newest: (selection, limit) => ({
+    sql: `select d.package_id as id, d.name from (
+      select id from (select id from package_search_full where terms @@ (select ?::tsquery) offset 0) m order by id desc limit ?
+    ) found join package_search_documents d on d.id = found.id order by d.id desc`,
+    parameters: [postgresMatch(selection, 'full'), limit],
+  }),
+  everything: (reach) => ({ sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }),
   similar: (name, reach, limit) => ({
     sql: `select d.name from (select ?::text as text) wanted, package_search_documents d
       where d.name % wanted.text and ${isWithin[reach]} order by similarity(d.name, wanted.text) desc limit ?`,
@@ -114,11 +132,10 @@ function tagTerms({ reach, terms, all, none }: Selection): { all: string[][]; no
   }
 }
 
-const [isPublic, isUnlisted] = [tagTerm('is:public'), tagTerm('is:unlisted')]
 const reachTerms: Record<Reach, { all: string[]; none: string[] }> = {
-  everybody: { all: [isPublic], none: [isUnlisted] },
-  members: { all: [], none: [isUnlisted] },
-  unlisted: { all: [isUnlisted], none: [] },
+  everybody: { all: [shownTerm(2)], none: [] },
+  members: { all: [], none: [shownTerm(0)] },
+  unlisted: { all: [shownTerm(0)], none: [] },
 }
 
 /** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */

@@ -1,6 +1,9 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
-import { everyTerm, type Tag, tagTerm } from './tags.ts'
+import { everyTerm, shownTerm, type Tag, tagTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms } from './terms.ts'
+
+/** Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). */
+export type ShownTo = 0 | 1 | 2
 
 /** What search shows and finds of a package: its tags, and the texts of its latest version. */
 export type SearchDocument = {
@@ -10,6 +13,7 @@ export type SearchDocument = {
   topics: readonly string[]
   readme: string | null
   tags: readonly Tag[]
+  shownTo: ShownTo
   createdAt: Date
   updatedAt: Date
 }
@@ -19,15 +23,15 @@ export type SearchDocument = {
  * The cost depends on the texts alone, not on how many packages there are.
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
-  const { packageId, name, description, topics, readme, tags, createdAt, updatedAt } = document
+  const { packageId, name, description, topics, readme, tags, shownTo, createdAt, updatedAt } = document
   const [row] = await em.execute<{ id: number | string }[]>(
     `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags) values (?, ?, ?, ?, ?, ?)
      on conflict (package_id) do update set updated_at = excluded.updated_at, shown_to = excluded.shown_to, tags = excluded.tags returning id`,
-    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo(tags), ` ${tags.join(' ')} `],
+    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, ` ${tags.join(' ')} `],
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const terms = documentTerms(name, description, topics, readme ?? '')
-  const tagTerms = [everyTerm, ...tags.map(tagTerm)]
+  const tagTerms = [everyTerm, shownTerm(shownTo), ...tags.map(tagTerm)]
   await (em.getPlatform() instanceof BasePostgreSqlPlatform
     ? storeVectors(em, row.id, terms, tagTerms)
     : storeTexts(em, row.id, name, terms, tagTerms))
@@ -42,9 +46,6 @@ export async function touchIndex(em: EntityManager, packageId: string, updatedAt
 export async function removeFromIndex(em: EntityManager, packageId: string): Promise<void> {
   await em.execute('delete from package_search_documents where package_id = ?', [packageId])
 }
-
-/** 0: nobody, 1: whoever signed in, 2: everybody (server/search/dialects.ts, `isWithin`). */
-const shownTo = (tags: readonly Tag[]) => (tags.includes('is:unlisted') ? 0 : tags.includes('is:public') ? 2 : 1)
 
 async function storeTexts(em: EntityManager, id: number | string, name: string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const { words, parts, description, topics, all } = terms

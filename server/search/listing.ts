@@ -38,9 +38,8 @@ export async function listPackages(source: Source, selection: Selection, sort: L
 
 /** How many packages are selected. */
 export async function countPackages({ reads, backend }: Source, selection: Selection): Promise<number> {
-  const { sql, parameters } = isAll(selection)
-    ? { sql: `select d.id from package_search_documents d where ${isWithin[selection.reach]}`, parameters: [] }
-    : dialectOf(backend).matching(selection, scopeOf(selection))
+  const dialect = dialectOf(backend)
+  const { sql, parameters } = isAll(selection) ? dialect.everything(selection.reach) : dialect.matching(selection, scopeOf(selection))
   const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
   return Number(row?.total ?? 0)
 }

@@ -1,6 +1,6 @@
 import { readRank, writeCursor } from './cursor.ts'
 import { dialectOf, type Scope } from './dialects.ts'
-import { documentConditions, listPackages, type SearchMatch, type Source, type Stretch } from './listing.ts'
+import { documentConditions, type SearchMatch, type Source, type Stretch } from './listing.ts'
 import type { Selection } from './selection.ts'
 import type { QueryTerms } from './terms.ts'
 
@@ -9,7 +9,7 @@ export type WordSelection = Selection & { terms: QueryTerms }
 
 /**
  * The packages that match, best first. A weaker kind of match is asked for only when the better ones do not fill the page: the name itself
- * and names that begin so; words and parts of names; descriptions and topics; READMEs, what was updated last first. Of those that fit about
+ * and names that begin so; words and parts of names; descriptions and topics; READMEs, the newest package first. Of those that fit about
  * as well, what is downloaded more comes first.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
@@ -54,14 +54,15 @@ function kindsOfMatch(source: Source, selection: WordSelection): ((limit: number
   return [
     ...byName,
     async (limit) => inBlocks(await within(source, selection, 'brief', wholeBlocks(limit))),
-    async (limit) =>
-      (await listPackages(source, selection, 'updated', { limit, offset: 0 })).map((match) => ({ ...match, downloads: 0, score: 0.1 })),
+    (limit) => anywhere(source, selection, limit),
   ]
 }
 
 async function beginning(source: Source, selection: WordSelection, limit: number): Promise<Found[]> {
   const { name } = selection.terms
-  const rows = await namesBetween(source, selection, name, afterPrefix(name), limit)
+  // With filters, walking the names would cost more than the index, which finds the same by the words of the names.
+  const before = selection.all.length > 0 ? `${name} ` : afterPrefix(name)
+  const rows = await namesBetween(source, selection, name, before, limit)
   return rows.map((row) => ({ ...row, score: row.name === name ? 1 : 0.9 }))
 }
 
@@ -69,6 +70,12 @@ async function within({ reads, backend }: Source, selection: Selection, scope: S
   const { sql, parameters } = dialectOf(backend).ranked(selection, scope, limit)
   const rows = await reads.all<Found>(sql, ...parameters)
   return rows.map((row) => ({ ...row, score: (scope === 'name' ? 0.6 : 0.3) + 0.25 * row.score }))
+}
+
+/** Sorted by their numbers alone, so that the database need not look at every match. */
+async function anywhere({ reads, backend }: Source, selection: Selection, limit: number): Promise<Found[]> {
+  const { sql, parameters } = dialectOf(backend).newest(selection, limit)
+  return (await reads.all<NamedRow>(sql, ...parameters)).map((row) => ({ ...row, downloads: 0, score: 0.1 }))
 }
 
 const block = 200

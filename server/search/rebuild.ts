@@ -1,16 +1,19 @@
 import { z } from 'zod'
+import { dayOf, windowEnd } from '../downloads/days.ts'
+import { recount } from '../downloads/roll.ts'
+import { recountLikes } from '../likes/service.ts'
 import type { Services } from '../services.ts'
 import { readSetting, type Setting, writeSetting } from '../settings/service.ts'
 import { refreshIndex } from './refresh-index.ts'
 
-type Rebuilder = Pick<Services, 'database' | 'log'>
+type Rebuilder = Pick<Services, 'database' | 'log' | 'now'>
 
 /** Grows when terms or tags are made otherwise than before: then every package is indexed anew. */
-const form = 1
+const form = 2
 export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** Indexes the packages that the index does not know: all of them after its form has changed, else none. Searches work meanwhile. */
-export async function completeIndex({ database, log }: Rebuilder): Promise<void> {
+export async function completeIndex({ database, log, now }: Rebuilder): Promise<void> {
   let done = 0
   under.add(database)
   try {
@@ -18,6 +21,8 @@ export async function completeIndex({ database, log }: Rebuilder): Promise<void>
     for (let ids = await missing(database); ids.length > 0; ids = await missing(database)) {
       await database.fork().transactional(async (em) => {
         for (const id of ids) await refreshIndex(em, id)
+        await recount(em, ids, windowEnd(dayOf(now())))
+        await recountLikes(em, ids)
       })
       done += ids.length
     }

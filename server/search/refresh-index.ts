@@ -15,6 +15,7 @@ export async function refreshIndex(em: EntityManager, packageId: string): Promis
   if (!row) return removeFromIndex(em, packageId)
   const uploaders = await em.execute<{ user_id: string }[]>('select user_id from package_uploaders where package_id = ?', [packageId])
   const pubspec = readPubspec(row.pubspec)
+  const isUnlisted = Boolean(row.is_unlisted)
   const tags = tagsOf({
     publisher: row.publisher_id,
     uploaderIds: uploaders.map((uploader) => uploader.user_id),
@@ -25,7 +26,7 @@ export async function refreshIndex(em: EntityManager, packageId: string): Promis
     platforms: pubspec.platforms.length > 0 ? pubspec.platforms : (pubspec.pluginPlatforms ?? []),
     isPlugin: pubspec.pluginPlatforms !== null,
     isPublic: row.visibility === 'public',
-    isUnlisted: Boolean(row.is_unlisted),
+    isUnlisted,
     isDiscontinued: Boolean(row.is_discontinued),
     hasRetracted: Boolean(row.has_retracted),
   })
@@ -36,9 +37,26 @@ export async function refreshIndex(em: EntityManager, packageId: string): Promis
     topics: pubspec.topics,
     readme: row.readme,
     tags,
+    shownTo: isUnlisted ? 0 : row.visibility === 'public' && !row.needs_private ? 2 : 1,
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
   })
+}
+
+/**
+ * The same for packages that became public, private, or are about to be deleted, and for those that depend on them: what needs a private
+ * package is found by nobody who did not sign in.
+ */
+export async function refreshWithDependents(em: EntityManager, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return
+  const marks = names.map(() => '?').join(', ')
+  const rows = await em.execute<{ id: string }[]>(
+    `select id from packages where name in (${marks}) union
+     select v.package_id from package_dependencies d join package_versions v on v.id = d.version_id
+     where d.name in (${marks}) and d.kind = 'direct' and d.hosted_url is not null order by 1`,
+    [...names, ...names],
+  )
+  for (const { id } of rows) await refreshIndex(em, id)
 }
 
 type PackageRow = {
@@ -55,11 +73,14 @@ type PackageRow = {
   license: string | null
   readme: string | null
   has_retracted: boolean | number
+  needs_private: boolean | number
 }
 
 const selectPackage = `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued,
     v.id as version_id, v.pubspec, v.license, d.content as readme,
-    exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted
+    exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
+    exists (select 1 from package_dependencies n join packages q on q.name = n.name
+      where n.version_id = v.id and n.kind = 'direct' and n.hosted_url is not null and q.visibility <> 'public') as needs_private
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version
   left join version_documents d on d.version_id = v.id and d.kind = 'readme' where p.id = ?`
 

@@ -4,7 +4,8 @@ import { pageSizeOf } from '../connections.ts'
 import type { Context } from '../context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
-import { completeNames, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
+import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
+import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
 
 export const PackageSort = builder.enumType('PackageSort', {
   description: 'How to sort packages.',
@@ -18,24 +19,53 @@ export const PackageSort = builder.enumType('PackageSort', {
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
 
+/** Members find all listed packages, anybody else public ones, where and while the server lets anybody browse. */
+const forWhoeverMayBrowse = { skipTypeScopes: true, authScopes: { browse: true } } as const
+
+const notNegative = z.int().min(0, 'must not be negative').nullish()
+
 /** What was typed into a search box; longer texts are no search. */
 const searchText = z.string().max(1000, 'must be at most 1000 characters long').nullish()
+
+const FacetValueRef = builder.objectRef<FacetValue>('FacetValue').implement({
+  description: 'A value of a filter.',
+  fields: (t) => ({
+    value: t.exposeString('value', { description: 'What follows the colon.' }),
+    count: t.exposeInt('count', { description: 'How many of the packages found have it.' }),
+  }),
+})
+
+const FacetRef = builder.objectRef<Facet>('Facet').implement({
+  description: 'A filter and its most frequent values.',
+  fields: (t) => ({
+    filter: t.exposeString('filter', { description: 'What precedes the colon, such as `sdk` or `license`.' }),
+    values: t.field({
+      type: [FacetValueRef],
+      description: 'The values, the most frequent first, at most ten.',
+      resolve: ({ values }) => values,
+    }),
+  }),
+})
+
+const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
+  description: 'What the packages found have in common.',
+  fields: (t) => ({
+    facets: t.field({ type: [FacetRef], description: 'The filters that say something about them.', resolve: ({ facets }) => facets }),
+    isExact: t.exposeBoolean('isExact', { description: 'Whether all were counted; when not, the first 1,000 were.' }),
+  }),
+})
 
 builder.queryField('searchPackages', (t) =>
   t.connection(
     {
-      skipTypeScopes: true,
-      authScopes: { browse: true },
+      ...forWhoeverMayBrowse,
       type: PackageRef,
       description:
         'Packages whose name, description, topics or readme fit; all packages for a blank query. `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `-` before them excludes.',
       args: {
         query: t.arg.string({ description: 'What to look for, as typed.', validate: searchText }),
         sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a query without words.' }),
-        offset: t.arg.int({
-          description: 'Skip this many, for page numbers; cursors are cheaper.',
-          validate: z.int().min(0, 'must not be negative').nullish(),
-        }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, context) => findPage(context, args),
     },
@@ -45,6 +75,11 @@ builder.queryField('searchPackages', (t) =>
         didYouMean: connection.stringList({
           description: 'Names of packages that the query may have meant, when it found nothing.',
           resolve: ({ didYouMean }) => didYouMean(),
+        }),
+        facets: connection.field({
+          type: FacetsRef,
+          description: 'What else they could be filtered by, with counts.',
+          resolve: ({ facets }) => facets(),
         }),
       }),
     },
@@ -62,8 +97,7 @@ builder.queryField('searchPackages', (t) =>
 
 builder.queryField('completePackageNames', (t) =>
   t.stringList({
-    skipTypeScopes: true,
-    authScopes: { browse: true },
+    ...forWhoeverMayBrowse,
     description: 'The first package names that begin so, in order.',
     args: {
       prefix: t.arg.string({
@@ -78,6 +112,37 @@ builder.queryField('completePackageNames', (t) =>
       }),
     },
     resolve: (_root, { prefix, first }, { database, viewer }) => completeNames(database, viewer, prefix.toLowerCase(), first),
+  }),
+)
+
+const CompletionRef = builder.objectRef<Completion>('SearchCompletion').implement({
+  description: 'A way to go on with a query.',
+  fields: (t) => ({
+    query: t.exposeString('query', { description: 'The whole query, with it.' }),
+    label: t.exposeString('label', { description: 'What is added, or the name of a package.' }),
+    count: t.exposeInt('count', { nullable: true, description: 'How many packages it stands for, where that is known.' }),
+    isPackage: t.boolean({ description: 'Whether it is a package; else it is a filter.', resolve: ({ isPackage }) => isPackage === true }),
+  }),
+})
+
+builder.queryField('completeSearch', (t) =>
+  t.field({
+    ...forWhoeverMayBrowse,
+    type: [CompletionRef],
+    description: 'Ways to go on with a query that is being typed: filters, their values, names of packages.',
+    args: {
+      query: t.arg.string({
+        required: true,
+        description: 'As typed so far.',
+        validate: z.string().max(1000, 'must be at most 1000 characters long'),
+      }),
+      first: t.arg.int({
+        required: true,
+        description: 'How many at most, 1 to 100.',
+        validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
+      }),
+    },
+    resolve: (_root, { query, first }, { database, viewer }) => completeQuery(database, viewer, query, first),
   }),
 )
 

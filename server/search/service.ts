@@ -1,3 +1,4 @@
+import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
 import { countPackages, listPackages, type ListSort, type SearchMatch, type Source } from './listing.ts'
 import { afterPrefix, namesBetween, rankPackages } from './ranking.ts'
 import { type Audience, everything, selectionOf } from './selection.ts'
@@ -24,6 +25,8 @@ export type SearchPage = {
   totalCount: () => Promise<number>
   /** Names that the query may have meant, when it found nothing. */
   didYouMean: () => Promise<string[]>
+  /** What else could be filtered by. */
+  facets: () => Promise<Facets>
 }
 
 /**
@@ -44,6 +47,7 @@ export async function searchPackages(source: Source, { audience, query, sort, li
     hasNextPage: matches.length > limit,
     totalCount: () => countPackages(source, selection),
     didYouMean: async () => (terms && matches.length === 0 ? suggestNames(source, terms.name, reach) : []),
+    facets: () => facetsOf(source, selection, audience),
   }
 }
 
@@ -54,5 +58,21 @@ export async function completeNames(source: Source, audience: Audience, prefix: 
   return rows.map(({ name }) => name)
 }
 
+/**
+ * Ways to go on with a query that somebody is typing: names of packages while it is one word, and filters with their values. The cost is
+ * bounded, whatever there is.
+ */
+export async function completeQuery(source: Source, audience: Audience, query: string, limit: number): Promise<Completion[]> {
+  const names = await completeNames(source, audience, query.trim().toLowerCase(), limit)
+  const filters = await completeFilters(source, audience, query, limit)
+  return [...filters, ...names.map((name) => ({ query: name, label: name, count: null, isPackage: true }))].slice(0, limit)
+}
+
 /** A query of nothing but signs finds nothing. */
-const nothing: SearchPage = { matches: [], hasNextPage: false, totalCount: async () => 0, didYouMean: async () => [] }
+const nothing: SearchPage = {
+  matches: [],
+  hasNextPage: false,
+  totalCount: async () => 0,
+  didYouMean: async () => [],
+  facets: async () => ({ facets: [], isExact: true }),
+}

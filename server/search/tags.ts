@@ -51,4 +51,7 @@ export const tagTerm = (tag: string): string => `§${tag.toLowerCase().replaceAl
 /** Every document has this term, so that there is something to take others away from. */
 export const everyTerm = '§'
 
+/** The term of those who may find a document. */
+export const shownTerm = (to: number): string => `§§${to}`
+
 const signs: Record<string, string> = { ':': '§', '-': '‐', _: '‿', '.': '·', '+': '±' }

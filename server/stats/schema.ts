@@ -1,6 +1,7 @@
 import { builder } from '../builder.ts'
 import { countJobs } from '../jobs/queue.ts'
 import { JobCountsRef } from '../jobs/refs.ts'
+import { countDownloads30d } from '../downloads/roll.ts'
 import type { Relation } from './measurement.ts'
 import {
   backendsOf,
@@ -31,9 +32,8 @@ const CountsRef = builder.objectRef<Counts>('ResourceCounts').implement({
     publishers: t.exposeInt('publishers', { description: 'Publishers.' }),
     downloads30d: t.field({
       type: 'BigInt',
-      nullable: true,
-      description: 'Downloads of the last 30 days; null where they are not counted.',
-      resolve: () => null,
+      description: 'Downloads of the last 30 days.',
+      resolve: (_counts, _args, { database, now }) => countDownloads30d(database.reads, now()),
     }),
   }),
 })

@@ -8,7 +8,7 @@ import { changePackage } from '../packages/change.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { canAdminister } from '../packages/policy.ts'
-import { refreshIndex } from '../search/refresh-index.ts'
+import { refreshWithDependents } from '../search/refresh-index.ts'
 import { readSetting } from '../settings/service.ts'
 import { isServerAdmin } from '../users/policy.ts'
 import { closureOf } from './closure.ts'
@@ -92,7 +92,6 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   const changing = pkg.visibility === 'public' ? along : [pkg, ...along]
   for (const one of changing) Object.assign(one, { visibility: 'public', revision: one.revision + 1, updatedAt: context.now() })
   await em.flush()
-  for (const one of changing) await refreshIndex(em, one.id)
   return record(em, context, changing, 'public')
 }
 
@@ -117,6 +116,8 @@ async function record(em: EntityManager, { viewer, ip }: SignedInContext, packag
     audit(em, { kind: 'package.visibility_changed', actor: viewer, summary, package: pkg.name, ip })
   }
   await em.flush()
+  const names = packages.map(({ name }) => name)
+  await refreshWithDependents(em, names)
   if (packages.length > 0) await markVisibilityChange(em)
-  return packages.map(({ name }) => name)
+  return names
 }

@@ -1,21 +1,22 @@
 import { newId } from '../../server/db/base.ts'
 import type { Database } from '../../server/db/orm.ts'
 import { storeDocument } from '../../server/search/index-package.ts'
+import type { BareEngine } from './bare-engine.ts'
 import { type GeneratedPackage, generatePackages } from './generate-packages.ts'
 
-/** Stores generated packages and indexes them. Gives each one's indexing time, in milliseconds. */
-export async function fillIndex(database: Database, count: number, perTransaction = 200): Promise<number[]> {
+/** Stores generated packages and indexes them, and gives them to the engine to compare with. Gives each one's indexing time, in milliseconds. */
+export async function fillIndex(database: Database, count: number, bare?: BareEngine, perTransaction = 200): Promise<number[]> {
   const times: number[] = []
   let batch: GeneratedPackage[] = []
   for (const pkg of generatePackages(count)) {
     batch.push(pkg)
-    if (batch.length === perTransaction) batch = await store(database, batch, times)
+    if (batch.length === perTransaction) batch = await store(database, batch, times, bare)
   }
-  await store(database, batch, times)
+  await store(database, batch, times, bare)
   return times
 }
 
-async function store(database: Database, batch: GeneratedPackage[], times: number[]): Promise<[]> {
+async function store(database: Database, batch: GeneratedPackage[], times: number[], bare?: BareEngine): Promise<[]> {
   await database.fork().transactional(async (em) => {
     for (const pkg of batch) {
       const packageId = newId()
@@ -29,8 +30,9 @@ async function store(database: Database, batch: GeneratedPackage[], times: numbe
         '1.0.0',
       ])
       const started = performance.now()
-      await storeDocument(em, { packageId, ...pkg })
+      await storeDocument(em, { packageId, ...pkg, shownTo: pkg.tags.includes('is:public') ? 2 : 1 })
       times.push(performance.now() - started)
+      await bare?.add(em, times.length, pkg)
     }
   })
   return []

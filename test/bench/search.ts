@@ -1,94 +1,129 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Database, openDatabase } from '../../server/db/orm.ts'
+import { readConfig } from '../../server/config.ts'
 import { newId } from '../../server/db/base.ts'
-import { storeDocument } from '../../server/search/index-package.ts'
-import { searchPackages } from '../../server/search/service.ts'
+import { openLog } from '../../server/http/log.ts'
+import { openServices } from '../../server/open-services.ts'
+import type { Services } from '../../server/services.ts'
+import { completeQuery, searchPackages } from '../../server/search/service.ts'
 import { startPostgres } from '../support/postgres-server.ts'
+import { type BareEngine, bareEngine } from './bare-engine.ts'
 import { fillIndex } from './fill-index.ts'
 import { generatePackages } from './generate-packages.ts'
+import { compareGrowth } from './growth.ts'
 
-// node test/bench/search.ts [packages] [sqlite|postgres]: how long searches and indexing take.
+// node test/bench/search.ts [packages] [sqlite|postgres]: searches beside the bare engine, and whether publishing and listing grow. Ends
+// with 1 when a bound is missed.
 const count = Number(process.argv[2] ?? 10_000)
 const backend = process.argv[3] === 'postgres' ? 'postgres' : 'sqlite'
+const atMost = count <= 10_000 ? 5 : backend === 'sqlite' ? 30 : 100
+const rounds = 15
 
-const queries: Record<string, string[]> = {
-  'exact name': Array.from(generatePackages(60, 1), ({ name }) => name).slice(20),
-  rare: ['nalule', 'vosudi', 'busume', 'ronuma', 'boti'],
-  'two words': ['json parser', 'oauth session', 'barcode scanner', 'image picker', 'audio player'],
-  middling: ['oauth', 'bluetooth', 'carousel', 'sqlite', 'payment'],
-  'two letters': ['fl', 'wi', 'ui', 'sq', 'bl'],
-  'very common': ['flutter', 'widget', 'http client', 'easy flutter', 'the'],
-  typo: ['bluetoth', 'flutter_widgte', 'carosel', 'sqlte_client', 'pyament'],
-  'all, newest': [''],
+/** What is typed, as words and tags; the bound holds for those that are `bounded`. */
+type Kind = { bounded: boolean; queries: { words: string[]; tags: string[] }[] }
+const words = (...texts: string[]): Kind => ({ bounded: true, queries: texts.map((text) => ({ words: text.split(' '), tags: [] })) })
+
+const kinds: Record<string, Kind> = {
+  'exact name': { ...words(...Array.from(generatePackages(60, 1), ({ name }) => name.replaceAll('_', ' ')).slice(20)), bounded: false },
+  rare: words('nalule', 'vosudi', 'busume', 'ronuma', 'boti'),
+  'two words': words('json parser', 'oauth session', 'barcode scanner', 'image picker', 'audio player'),
+  middling: words('oauth', 'bluetooth', 'carousel', 'sqlite', 'payment'),
+  'two letters': words('fl', 'wi', 'ui', 'sq', 'bl'),
+  'very common': { ...words('flutter', 'widget', 'http client', 'easy flutter', 'the'), bounded: false },
+  typo: words('bluetoth', 'carosel', 'pyament', 'paresr', 'sqltie'),
+  'filtered, few': filtered(['json', 'oauth', 'payment'], ['publisher:publisher-3']),
+  'filtered, many': filtered(['json', 'oauth', 'payment'], ['sdk:dart', 'license:mit']),
+  'filter alone, few': filtered([''], ['publisher:publisher-3', 'platform:web']),
+  'filter alone, many': filtered([''], ['sdk:flutter', 'license:mit']),
+}
+
+function filtered(texts: string[], tags: string[]): Kind {
+  return { bounded: true, queries: texts.map((text) => ({ words: text ? [text] : [], tags })) }
 }
 
 const somebody = { id: newId(), role: 'member' } as const
-
 const directory = mkdtempSync(join(tmpdir(), 'snug-search-'))
-const server = backend === 'postgres' ? await startPostgres() : undefined
-const database = await openDatabase({ DB_BACKEND: backend, SQLITE_PATH: join(directory, 'search.sqlite'), POSTGRES_URL: server?.url })
+const servers = backend === 'postgres' ? [await startPostgres(), await startPostgres()] : []
+const [many, few] = [await open('many'), await open('few')]
 try {
-  const filled = await fillIndex(database, count)
-  console.log(`${backend}, ${count} packages: indexing p50 ${at(filled, 0.5)} ms, p99 ${at(filled, 0.99)} ms, max ${at(filled, 1)} ms`)
-  if (backend === 'postgres') await database.fork().execute('vacuum analyze')
-  for (const [kind, list] of Object.entries(queries)) await measure(kind, list)
-  await publishing(database)
+  const bare = await bareEngine(many.database)
+  const filling = await fillIndex(many.database, count, bare)
+  await fillIndex(few.database, 1000)
+  if (backend === 'postgres') for (const { database } of [many, few]) await database.fork().execute('vacuum analyze')
+  console.log(
+    `${backend}, ${count} packages; indexing one: p50 ${show(at(filling, 0.5))} ms, p99 ${show(at(filling, 0.99))} ms. Milliseconds, p50:`,
+  )
+  console.log('query                 page   bare  bound      with count  with facets  completion  max page  found')
+  let held = true
+  for (const [name, kind] of Object.entries(kinds)) held = (await measure(many, bare, name, kind)) && held
+  console.log(`\nfrom 1,000 to ${count} packages      few     many   growth`)
+  for (const { what, few: before, many: after } of await compareGrowth(
+    { services: few, packages: 1000 },
+    { services: many, packages: count },
+  )) {
+    console.log(`${what.padEnd(28)} ${show(before)} ${show(after)}   ${((after / before - 1) * 100).toFixed(0)} %`)
+    held = held && after <= before * 1.2
+  }
+  if (!held) process.exitCode = 1
 } finally {
-  await database.close()
-  await server?.stop()
+  for (const { database } of [many, few]) await database.close()
+  for (const server of servers) await server.stop()
   rmSync(directory, { recursive: true })
 }
 
-async function measure(kind: string, list: string[]) {
-  const [pages, counted, suggested]: number[][] = [[], [], []]
+async function measure({ database }: Services, bare: BareEngine, name: string, { bounded, queries }: Kind): Promise<boolean> {
+  const [pages, bares, counts, facets, completions]: [number[], number[], number[], number[], number[]] = [[], [], [], [], []]
   let found = 0
-  for (let round = 0; round < 15; round++) {
-    for (const query of list) {
-      let started = performance.now()
-      const { totalCount, didYouMean } = await searchPackages(database, { query, limit: 50, audience: somebody })
-      pages?.push(performance.now() - started)
-      started = performance.now()
-      found += await totalCount()
-      counted?.push(performance.now() - started)
-      started = performance.now()
-      if (kind === 'typo') await didYouMean()
-      suggested?.push(performance.now() - started)
-    }
-  }
-  const suggestions = kind === 'typo' ? `, suggestions p50 ${at(suggested, 0.5)}` : ''
-  console.log(
-    `${kind.padEnd(12)} page p50 ${at(pages, 0.5)} max ${at(pages, 1)}, count p50 ${at(counted, 0.5)} max ${at(counted, 1)}${suggestions} (found ${Math.round(found / 15 / list.length)})`,
-  )
-}
-
-/** One package per transaction into the full index, as publishing does: new ones, then the same again with other texts. */
-async function publishing(database: Database) {
-  const texts = [...generatePackages(300, 7)]
-  const ids = texts.map(() => newId())
-  for (const round of ['new', 'again']) {
-    const times: number[] = []
-    for (const [index, packageId] of ids.entries()) {
-      const pkg = texts[(index + (round === 'new' ? 0 : 1)) % texts.length]
-      if (!pkg) continue
-      const moment = database.backend === 'sqlite' ? Date.now() : new Date()
-      await database.fork().transactional(async (em) => {
-        if (round === 'new') {
-          const sql =
-            "insert into packages (id, created_at, name, updated_at, description, latest_version) values (?, ?, ?, ?, '', '1.0.0')"
-          await em.execute(sql, [packageId, moment, `published_${index}`, moment])
-        }
-        const started = performance.now()
-        await storeDocument(em, { ...pkg, packageId, name: `published_${index}` })
-        times.push(performance.now() - started)
+  for (let round = 0; round < rounds; round++) {
+    for (const { words: wanted, tags } of queries) {
+      const query = [...wanted, ...tags].join(' ')
+      const page = await timed(pages, async () => {
+        const answer = await searchPackages(database, { audience: somebody, query, limit: 50 })
+        if (name === 'typo') await answer.didYouMean()
+        return answer
       })
+      await timed(bares, async () => (await bare.search(wanted, tags)) || (name === 'typo' && (await bare.similar(wanted[0] ?? ''))))
+      found += await timed(counts, () => page.totalCount())
+      await timed(facets, () => page.facets())
+      await timed(completions, () => completeQuery(database, somebody, query, 8))
     }
-    console.log(`publishing ${round}: indexing p50 ${at(times, 0.5)} ms, p99 ${at(times, 0.99)} ms, max ${at(times, 1)} ms`)
   }
+  const [page, its] = [at(pages, 0.5), at(bares, 0.5)]
+  const bound = Math.min(2 * its + 1, atMost)
+  const verdict = !bounded ? '      ' : page <= bound ? 'held  ' : 'MISSED'
+  const others = [page + at(counts, 0.5), page + at(facets, 0.5), at(completions, 0.5), at(pages, 1)].map((time) => show(time).padStart(10))
+  console.log(
+    `${name.padEnd(18)} ${show(page)} ${show(its)} ${show(bound)} ${verdict} ${others.join('  ')} ${String(Math.round(found / rounds / queries.length)).padStart(7)}`,
+  )
+  return !bounded || page <= bound
 }
 
-function at(times: number[] = [], share: number): string {
+async function timed<Result>(times: number[], work: () => Promise<Result>): Promise<Result> {
+  const started = performance.now()
+  const result = await work()
+  times.push(performance.now() - started)
+  return result
+}
+
+async function open(name: string): Promise<Services> {
+  const postgres = { DB_BACKEND: 'postgres', POSTGRES_URL: servers[name === 'many' ? 0 : 1]?.url ?? '' }
+  const config = readConfig({
+    SERVER_URL: 'http://localhost:8080',
+    JWT_SECRET: 'a secret for benchmarks that is long enough',
+    NODE_ENV: 'test',
+    BCRYPT_COST: '4',
+    DATA_DIR: join(directory, name),
+    ...(backend === 'postgres' && postgres),
+  })
+  return openServices(config, openLog('error'))
+}
+
+function at(times: number[], share: number): number {
   const sorted = times.toSorted((a, b) => a - b)
-  return (sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0).toFixed(2)
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? 0
+}
+
+function show(time: number): string {
+  return time.toFixed(2).padStart(6)
 }

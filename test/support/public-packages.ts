@@ -1,4 +1,5 @@
 import { Package } from '../../server/packages/entity.ts'
+import { refreshWithDependents } from '../../server/search/refresh-index.ts'
 import type { ArchiveOptions } from './archive.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
 
@@ -17,7 +18,10 @@ export async function setSwitch(app: TestApp, enabled: boolean): Promise<void> {
 
 /** Makes packages public as if they had always been. */
 export async function makePublic(app: TestApp, ...names: string[]): Promise<void> {
-  await app.services.database.fork().nativeUpdate(Package, { name: { $in: names } }, { visibility: 'public' })
+  await app.services.database.fork().transactional(async (em) => {
+    await em.nativeUpdate(Package, { name: { $in: names } }, { visibility: 'public' })
+    await refreshWithDependents(em, names)
+  })
 }
 
 /** A version that depends on packages of this server. */

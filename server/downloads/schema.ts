@@ -1,0 +1,60 @@
+import { builder } from '../builder.ts'
+import type { Package } from '../packages/entity.ts'
+import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from '../packages/refs.ts'
+import { loadDownloads30d, loadVersionDownloads, type VersionSeries, versionSeries, type Week, weeklyDownloads } from './service.ts'
+
+const WeekRef = builder.objectRef<Week>('WeekOfDownloads').implement({
+  description: 'How often archives were fetched in a week.',
+  fields: (t) => ({
+    start: t.field({ type: 'DateTime', description: 'When the week begins; the last one ends today.', resolve: ({ start }) => start }),
+    downloads: t.exposeInt('downloads', { description: 'How often.' }),
+  }),
+})
+
+const VersionSeriesRef = builder.objectRef<VersionSeries>('VersionDownloads').implement({
+  description: "How often a version's archive was fetched.",
+  fields: (t) => ({
+    version: t.field({ type: 'SemVer', description: 'The version.', resolve: ({ version }) => version }),
+    last30Days: t.exposeInt('last30Days', { description: 'Today and on the 29 days before.' }),
+    weeks: t.intList({ description: 'In each of the 52 weeks, the oldest first.', resolve: ({ weeks }) => weeks }),
+  }),
+})
+
+const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').implement({
+  description: 'How often archives of a package were fetched; search engines and mirrors are left out.',
+  fields: (t) => ({
+    last30Days: t.int({
+      description: 'Today and on the 29 days before.',
+      resolve: async ({ pkg }, _args, context) => (await loadDownloads30d(context, pkg.id)) ?? 0,
+    }),
+    weeks: t.field({
+      type: [WeekRef],
+      description: 'In each of the last 52 weeks, the oldest first.',
+      resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.reads, pkg.id, now()),
+    }),
+    versions: t.field({
+      type: [VersionSeriesRef],
+      description: 'The versions that were fetched in those weeks, the highest first.',
+      resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.reads, pkg.id, now()),
+    }),
+  }),
+})
+
+builder.objectField(PackageRef, 'downloads', (t) =>
+  t.field({
+    ...ofPublicPackage,
+    type: DownloadsRef,
+    nullable: true,
+    description: 'How often its archives were fetched; null for whoever did not sign in.',
+    resolve: (pkg, _args, { viewer }) => (viewer ? { pkg } : null),
+  }),
+)
+
+builder.objectField(PackageVersionRef, 'downloads', (t) =>
+  t.int({
+    ...ofPublicVersion,
+    nullable: true,
+    description: 'How often its archive was fetched since it was published; null for whoever did not sign in.',
+    resolve: async (version, _args, context) => (context.viewer ? ((await loadVersionDownloads(context, version.id)) ?? 0) : null),
+  }),
+)

@@ -1,0 +1,72 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { FastifyRequest } from 'fastify'
+import type { Services } from '../services.ts'
+import { dayOf } from './days.ts'
+
+type Counter = Pick<Services, 'database' | 'now'>
+type Counted = { name: string; version: string; day: number; downloads: number }
+
+/**
+ * Counts a request for an archive that is answered with its beginning, in memory; `keepDownloads` writes it down. Machines that copy or read
+ * everything count for nothing.
+ */
+export function countDownload({ database, now }: Counter, request: FastifyRequest, name: string, version: string): void {
+  if (request.method !== 'GET' || isRobot(request.headers['user-agent'])) return
+  add(tallyOf(database), { name, version, day: dayOf(now()), downloads: 1 })
+}
+
+/**
+ * Writes what was counted since the last time in one transaction. Called every few seconds and before the end, so that a kill loses no more
+ * than that. Several instances add up. What cannot be written is kept for the next time.
+ */
+export async function keepDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
+  const tally = tallyOf(database)
+  // In one order, so that instances never wait for each other in a circle.
+  const counted = [...tally.values()].toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+  if (counted.length === 0) return
+  tally.clear()
+  try {
+    await database.fork().transactional((em) => write(em, counted))
+  } catch (error) {
+    for (const one of counted) add(tally, one)
+    throw error
+  }
+}
+
+/** Whether whoever calls itself so reads every package there is: crawlers of search engines, and mirrors. */
+export const isRobot = (userAgent: string | undefined): boolean => userAgent !== undefined && robots.test(userAgent)
+
+const robots =
+  /bot\b|bot[/;_-]|crawl|spider|slurp|archive\.org|mirror|artifactory|nexus|proget|cloudsmith|pulp|bandersnatch|headlesschrome|facebookexternalhit|preview/i
+
+const tallies = new WeakMap<Services['database'], Map<string, Counted>>()
+
+function tallyOf(database: Services['database']): Map<string, Counted> {
+  let tally = tallies.get(database)
+  if (!tally) tallies.set(database, (tally = new Map<string, Counted>()))
+  return tally
+}
+
+function add(tally: Map<string, Counted>, { name, version, day, downloads }: Counted): void {
+  const key = `${name} ${version} ${day}`
+  const known = tally.get(key)
+  if (known) known.downloads += downloads
+  else tally.set(key, { name, version, day, downloads })
+}
+
+/** Of versions and packages that are gone by now, nothing is kept. */
+async function write(em: EntityManager, counted: Counted[]): Promise<void> {
+  for (const { name, version, day, downloads } of counted) {
+    await em.execute(addToVersion, [day, downloads, name, version])
+    await em.execute(addToPackage, [day, downloads, name])
+    await em.execute('update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
+  }
+}
+
+const addToVersion = `insert into version_downloads as kept (version_id, day, downloads)
+  select v.id, cast(? as integer), cast(? as bigint) from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?
+  on conflict (version_id, day) do update set downloads = kept.downloads + excluded.downloads`
+
+const addToPackage = `insert into package_downloads as kept (package_id, day, downloads)
+  select id, cast(? as integer), cast(? as bigint) from packages where name = ?
+  on conflict (package_id, day) do update set downloads = kept.downloads + excluded.downloads`

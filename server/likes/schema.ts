@@ -1,0 +1,73 @@
+import { z } from 'zod'
+import { builder } from '../builder.ts'
+import { anyText, pageByKey } from '../connections.ts'
+import type { Package } from '../packages/entity.ts'
+import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
+import type { PackageLike } from './entity.ts'
+import { countLikesOf, listLikes, loadLikeCount, loadLiked, setLike } from './service.ts'
+
+const LikeRef = builder.objectRef<PackageLike>('PackageLike').implement({
+  description: 'A package that you like.',
+  fields: (t) => ({
+    package: t.field({ type: PackageRef, description: 'The package.', resolve: (like) => like.package }),
+    likedAt: t.field({ type: 'DateTime', description: 'Since when.', resolve: ({ createdAt }) => createdAt }),
+  }),
+})
+
+builder.objectFields(PackageRef, (t) => ({
+  likeCount: t.int({
+    ...ofPublicPackage,
+    description: 'How many people like it.',
+    resolve: async (pkg, _args, context) => (await loadLikeCount(context, pkg.id)) ?? 0,
+  }),
+  viewerHasLiked: t.boolean({
+    ...ofPublicPackage,
+    description: 'Whether you like it.',
+    resolve: async (pkg, _args, context) =>
+      context.viewer !== null && ((await loadLiked(context, `${pkg.id} ${context.viewer.id}`)) ?? false),
+  }),
+}))
+
+builder.queryField('likedPackages', (t) =>
+  t.withAuth({ scope: 'read' }).connection(
+    {
+      type: LikeRef,
+      description: 'The packages that you like, by name.',
+      resolve: (_root, args, { em, viewer }) =>
+        pageByKey(args, {
+          keyOf: (like: PackageLike) => like.package.name,
+          isKey: anyText,
+          load: (limit, after) => listLikes(em, viewer.id, limit, after),
+          count: () => countLikesOf(em, viewer.id),
+        }),
+    },
+    { description: 'A page of packages that you like.' },
+    { description: 'A package that you like, in a page.' },
+  ),
+)
+
+const LikePackageInput = builder.inputType('LikePackageInput', {
+  description: 'The package to like, or to like no longer.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Its name.', validate: z.string().max(64, 'must be at most 64 characters long') }),
+  }),
+})
+
+const LikePackagePayload = builder.objectRef<{ pkg: Package }>('LikePackagePayload').implement({
+  description: 'The package as it is now.',
+  fields: (t) => ({ package: t.expose('pkg', { type: PackageRef, description: 'The package.' }) }),
+})
+
+for (const [name, liked, description] of [
+  ['likePackage', true, 'Likes a package. Liking it again changes nothing.'],
+  ['unlikePackage', false, 'Likes a package no longer; when it was not liked, nothing changes.'],
+] as const) {
+  builder.mutationField(name, (t) =>
+    t.withAuth({ scope: 'read' }).field({
+      type: LikePackagePayload,
+      description,
+      args: { input: t.arg({ type: LikePackageInput, required: true, description: 'Which one.' }) },
+      resolve: async (_root, { input }, context) => ({ pkg: await setLike(context, input.package, liked) }),
+    }),
+  )
+}

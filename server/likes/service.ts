@@ -1,0 +1,77 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../context.ts'
+import { batched } from '../db/batched.ts'
+import { Package } from '../packages/entity.ts'
+import { unknownPackage } from '../packages/parameters.ts'
+import { PackageLike } from './entity.ts'
+
+/**
+ * Likes a package, or no longer; the same again changes nothing. Gives the package.
+ * @throws ApiError NotFound.
+ */
+export function setLike({ em, viewer, now, database }: SignedInContext, name: string, liked: boolean): Promise<Package> {
+  return em.fork().transactional(async (inner) => {
+    const pkg = await inner.findOne(Package, { name })
+    if (!pkg) throw unknownPackage(name)
+    const moment = database.backend === 'sqlite' ? now().getTime() : now()
+    const changed = liked
+      ? await inner.execute<object[]>(insertLike, [viewer.id, pkg.id, moment])
+      : await inner.execute<object[]>('delete from package_likes where user_id = ? and package_id = ? returning package_id', [
+          viewer.id,
+          pkg.id,
+        ])
+    // Whoever was faster by a moment has counted it.
+    if (changed.length > 0) {
+      await inner.execute('update package_search_documents set likes = likes + ? where package_id = ?', [liked ? 1 : -1, pkg.id])
+    }
+    return pkg
+  })
+}
+
+/** Takes a person's likes out of the figures that search sorts by; called before the account is deleted, in its transaction. */
+export async function forgetLikes(em: EntityManager, userId: string): Promise<void> {
+  await em.execute(
+    'update package_search_documents set likes = likes - 1 where package_id in (select package_id from package_likes where user_id = ?)',
+    [userId],
+  )
+}
+
+/** Counts likes anew for the figures that search sorts by. */
+export async function recountLikes(em: EntityManager, packageIds: string[]): Promise<void> {
+  for (const id of packageIds) {
+    await em.execute(
+      'update package_search_documents set likes = (select count(*) from package_likes l where l.package_id = package_search_documents.package_id) where package_id = ?',
+      [id],
+    )
+  }
+}
+
+/** What somebody likes, by the packages' names; `after` is the last name of the page before. */
+export function listLikes(em: EntityManager, userId: string, limit: number, after: string | undefined): Promise<PackageLike[]> {
+  return em.find(
+    PackageLike,
+    { user: userId, ...(after !== undefined && { package: { name: { $gt: after } } }) },
+    { populate: ['package'], orderBy: { package: { name: 'asc' } }, limit },
+  )
+}
+
+export const countLikesOf = (em: EntityManager, userId: string): Promise<number> => em.count(PackageLike, { user: userId })
+
+/** How many like a package, by its id. */
+export const loadLikeCount = batched(async (em, packageIds) => {
+  const rows = await em.execute<{ id: string; likes: number | string }[]>(
+    `select package_id as id, count(*) as likes from package_likes where package_id in (${packageIds.map(() => '?').join(', ')}) group by package_id`,
+    packageIds,
+  )
+  return new Map(rows.map(({ id, likes }) => [id, Number(likes)]))
+})
+
+/** Whether somebody likes a package, by `<package id> <user id>`. */
+export const loadLiked = batched(async (em, keys) => {
+  const pairs = keys.map((key) => key.split(' '))
+  const likes = await em.find(PackageLike, { $or: pairs.map(([pkg = '', user = '']) => ({ package: pkg, user })) })
+  return new Map(likes.map((like) => [`${like.package.id} ${like.user.id}`, true]))
+})
+
+const insertLike = `insert into package_likes (user_id, package_id, created_at) values (?, ?, ?)
+  on conflict (user_id, package_id) do nothing returning package_id`

@@ -1,0 +1,83 @@
+import { isCommon, matched, type Source, walked } from './listing.ts'
+import { flags } from './query.ts'
+import { type Audience, type Selection, selectionOf } from './selection.ts'
+import { type Filter, filters } from './tags.ts'
+
+/** What the packages that were found have in common: how many have each value of a filter, the most frequent first. */
+export type Facet = { filter: Filter; values: FacetValue[] }
+export type FacetValue = { value: string; count: number }
+
+/** `isExact`: whether every match was counted, or only the first 1,000. */
+export type Facets = { facets: Facet[]; isExact: boolean }
+
+/** The counts of what the audience may see, in the order of the sidebar; at most ten values each. */
+export async function facetsOf(source: Source, selection: Selection, audience: Audience): Promise<Facets> {
+  const { tags, isExact } = await sample(source, selection)
+  const counts = countTags(tags)
+  const facets = shownFilters(audience).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, mostValues) }))
+  return { facets: facets.filter(({ values }) => values.length > 0), isExact }
+}
+
+/** A way to go on typing: the whole query as it would be, or a package; how many packages the added value stands for, where that is known. */
+export type Completion = { query: string; label: string; count: number | null; isPackage?: boolean }
+
+/** Filters and their values that go on from the last word of a query. Nothing for a word that is no beginning of one. */
+export async function completeFilters(source: Source, audience: Audience, query: string, limit: number): Promise<Completion[]> {
+  const [, before = '', sign = '', filter, partial = ''] = lastWord.exec(query.slice(0, 1000)) ?? []
+  const typed = partial.toLowerCase()
+  const taken = (label: string, count: number | null) => ({ query: `${before}${label}`, label, count })
+  if (filter === undefined) {
+    const offered = typed.length < 2 ? [] : filters.filter((name) => name.startsWith(typed) && (audience || name !== 'uploader'))
+    return offered.slice(0, limit).map((name) => taken(`${sign}${name}:`, null))
+  }
+  const known = filters.find((name) => name === filter.toLowerCase())
+  if (!known) return []
+  const values = known === 'uploader' ? mineOf(audience) : await valuesOf(source, audience, before, known)
+  const fitting = values.filter(({ value }) => value.startsWith(typed)).slice(0, limit)
+  return fitting.map(({ value, count }) => taken(`${sign}${known}:${value}`, count))
+}
+
+const most = 1000
+const mostValues = 10
+const lastWord = /^(.*?(?:^|\s))(-?)(?:([a-z]+):"?)?([^\s":]*)$/is
+
+const shownFilters = (audience: Audience): Filter[] => {
+  const all: Filter[] = ['sdk', 'platform', 'publisher', 'topic', 'license', 'is']
+  return audience ? all : all.filter((filter) => filter !== 'is')
+}
+
+/** The tags of the first packages that are selected. */
+async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; isExact: boolean }> {
+  const { sql, parameters, conditions } = (await isCommon(source, selection)) ? walked(source, selection) : matched(source, selection)
+  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
+  const rows = await source.reads.all<{ tags: string }>(`select d.tags from ${sql} ${where} limit ${most + 1}`, ...parameters)
+  return { tags: rows.slice(0, most).map(({ tags }) => tags), isExact: rows.length <= most }
+}
+
+function countTags(tags: string[]): Map<string, FacetValue[]> {
+  const counts = new Map<string, number>()
+  for (const tag of tags.flatMap((text) => text.trim().split(' '))) counts.set(tag, (counts.get(tag) ?? 0) + 1)
+  const values = Array.from(counts, ([tag, count]) => ({
+    filter: tag.slice(0, tag.indexOf(':')),
+    value: tag.slice(tag.indexOf(':') + 1),
+    count,
+  }))
+  const sorted = values.toSorted((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1))
+  return Map.groupBy(sorted, ({ filter }) => filter)
+}
+
+/** The values that a filter has among what the rest of the query finds. */
+async function valuesOf(
+  source: Source,
+  audience: Audience,
+  rest: string,
+  filter: Filter,
+): Promise<{ value: string; count: number | null }[]> {
+  const selection = await selectionOf(source, rest, audience)
+  const counted = selection ? (countTags((await sample(source, selection)).tags).get(filter) ?? []) : []
+  if (filter !== 'is' || !audience) return counted
+  const seen = new Set(counted.map(({ value }) => value))
+  return [...counted, ...[...flags].filter((flag) => !seen.has(flag)).map((value) => ({ value, count: null }))]
+}
+
+const mineOf = (audience: Audience) => (audience ? [{ value: 'me', count: null }] : [])

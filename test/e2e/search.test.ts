@@ -1,0 +1,112 @@
+import { expect, it } from 'vitest'
+import { keepDownloads } from '../../server/downloads/tally.ts'
+import type { TestApp } from '../app.ts'
+import { openPage } from '../support/browser.ts'
+import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+
+const mit =
+  'MIT License\n\nPermission is hereby granted, free of charge, to any person.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
+const flutter = 'dependencies:\n  flutter:\n    sdk: flutter\n'
+
+async function stocked(app: TestApp & { url: string }) {
+  const alice = await app.member({ displayName: 'Grace Hopper' })
+  await publishTo(
+    app.url,
+    alice.secret ?? '',
+    { name: 'http_kit', version: '1.0.0', pubspec: 'topics: [network]\n', files: { LICENSE: mit } },
+    { name: 'camera_view', version: '0.3.0', pubspec: `${flutter}platforms:\n  android:\n  ios:\n`, files: { LICENSE: mit } },
+    { name: 'charts', version: '2.1.0', pubspec: flutter, files: {} },
+  )
+  return alice
+}
+
+it('narrows a search by filters, each at an address of its own', async () => {
+  await using app = await consoleApp()
+  const { email } = await stocked(app)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.goto('/packages')
+  const results = page
+    .getByRole('main')
+    .getByRole('heading', { level: 2 })
+    .filter({ has: page.getByRole('link') })
+  await page.getByRole('status').filter({ hasText: '3 packages' }).waitFor()
+  const filters = page.getByRole('navigation', { name: 'Filters', exact: true })
+  await filters.getByRole('link', { name: 'MIT 2 packages' }).click()
+  await page.getByRole('status').filter({ hasText: '2 packages' }).waitFor()
+  await filters.getByRole('link', { name: 'Android 1 packages' }).click()
+  await page.waitForURL(/q=license:mit\+platform:android|q=license%3Amit\+platform%3Aandroid/)
+  await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
+  expect(await results.allTextContents()).toEqual([expect.stringContaining('camera_view')])
+  await expectSound(page, 'packages-filtered')
+  await page.getByRole('link', { name: 'Remove the filter license:mit' }).click()
+  await page.goBack()
+  await page.getByRole('link', { name: 'Clear filters' }).click()
+  await page.getByRole('status').filter({ hasText: '3 packages' }).waitFor()
+  await choose(page, 'Sort by', 'Name')
+  await expect.poll(() => results.first().textContent()).toContain('camera_view')
+  await expectSound(page, 'packages')
+})
+
+it('completes what is typed, and says what may have been meant', async () => {
+  await using app = await consoleApp()
+  const { email } = await stocked(app)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.goto('/packages')
+  const box = page.getByRole('main').getByRole('combobox', { name: 'Search packages' })
+  await box.click()
+  await box.pressSequentially('lic')
+  await page.getByRole('option', { name: 'license:' }).waitFor()
+  await page.keyboard.press('ArrowDown')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => box.inputValue()).toBe('license:')
+  await box.pressSequentially('m')
+  await page.getByRole('option', { name: /license:mit 2/ }).click()
+  await page.getByRole('status').filter({ hasText: '2 packages' }).waitFor()
+  await box.fill('camera')
+  await page.getByRole('option', { name: 'camera_view' }).click()
+  await page.getByRole('heading', { name: 'camera_view 0.3.0' }).waitFor()
+  await page.goto('/packages?q=camera_veiw')
+  await page.getByText('Nothing found for “camera_veiw”').waitFor()
+  await expectSound(page, 'packages-none')
+  await page.getByRole('link', { name: 'camera_view', exact: true }).click()
+  await page.getByText('1 package for “camera_view”').waitFor()
+  await page.getByRole('main').getByRole('combobox', { name: 'Search packages' }).fill('http kit')
+  await page.keyboard.press('Enter')
+  await page.getByText('1 package for “http kit”').waitFor()
+})
+
+it('shows how much a package is used, and lets people like it', async () => {
+  await using app = await consoleApp()
+  const alice = await stocked(app)
+  const now = Date.now()
+  for (let week = 40; week >= 0; week--) {
+    app.clock.now = new Date(now - week * 7 * 86_400_000)
+    for (let count = 0; count < (week % 7) + 1; count++) await alice.get('/api/archives/http_kit-1.0.0.tar.gz')
+  }
+  app.clock.now = null
+  await keepDownloads(app.services)
+  await app.services.database.fork().execute("update package_search_documents set downloads = 16 where name = 'http_kit'")
+  const page = await openPage(app.url)
+  await signIn(page, app.url, alice.email)
+  await page.getByRole('region', { name: 'Most downloads in 30 days' }).getByRole('link', { name: 'http_kit' }).waitFor()
+  await expectSound(page, 'home')
+  await page.getByRole('region', { name: 'Yours (3)' }).getByRole('link', { name: 'http_kit' }).click()
+  const about = page.getByRole('complementary')
+  await about.getByText('16 in the last 30 days').waitFor()
+  await about.getByRole('img', { name: /^Downloads by week: \d+ in the last 52 weeks; the best week/ }).waitFor()
+  await about.getByText('Show the figures').click()
+  await about.getByRole('row').nth(1).waitFor()
+  await about.getByRole('button', { name: 'Like', exact: true }).click()
+  await about.getByText('1 like', { exact: true }).waitFor()
+  const liked = await app.services.database.reads.all('select user_id from package_likes')
+  expect(liked).toHaveLength(1)
+  await expectSound(page, 'package-popularity')
+  await page.reload()
+  await about.getByRole('button', { name: 'Liked', exact: true }).click()
+  await about.getByText('0 likes', { exact: true }).waitFor()
+  await about.getByRole('link', { name: 'sdk:dart' }).click()
+  await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
+})

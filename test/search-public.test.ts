@@ -1,0 +1,77 @@
+import { expect, it } from 'vitest'
+import type { Actor } from './actor.ts'
+import { dependent, publicApp, setSwitch } from './support/public-packages.ts'
+import { publish } from './support/publish.ts'
+
+const searches = [
+  '/api/search',
+  '/api/search?q=acme',
+  '/api/search?q=ac',
+  '/api/search?q=is:public',
+  '/api/search?q=sdk:dart',
+  '/api/search?q=dependency:hidden',
+]
+
+async function found(actor: Actor, path: string): Promise<string[]> {
+  const { status, body } = await actor.get(path)
+  expect({ path, status }).toEqual({ path, status: 200 })
+  const packages = (body.packages as { package: string }[]).map((one) => one.package)
+  expect({ path, total: body.totalCount }).toEqual({ path, total: packages.length })
+  return packages
+}
+
+const setVisibility = async (actor: Actor, name: string, visibility: 'public' | 'private') => {
+  const answer = await actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, acceptBreakage: true })
+  expect({ name, status: answer.status, body: answer.body }).toMatchObject({ name, status: 200 })
+}
+
+it('finds public packages for whoever did not sign in, and no trace of others (decisions §6)', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await publish(alice, { name: 'hidden', version: '1.0.0' })
+  for (const path of searches) expect(await found(app.anonymous, path)).toEqual([])
+  await setVisibility(alice, 'acme', 'public')
+  for (const path of searches.slice(0, 5)) expect({ path, found: await found(app.anonymous, path) }).toEqual({ path, found: ['acme'] })
+  const look =
+    '{ searchPackages(first: 9) { totalCount nodes { name likeCount viewerHasLiked downloads { last30Days } } facets { facets { filter values { value } } } } completePackageNames(prefix: "h", first: 9) completeSearch(query: "hid", first: 9) { label } typo: searchPackages(query: "hiden", first: 1) { didYouMean } }'
+  const { body } = await app.anonymous.graphql(look)
+  expect(body.errors).toBeUndefined()
+  expect(body.data.searchPackages).toMatchObject({
+    totalCount: 1,
+    nodes: [{ name: 'acme', likeCount: 0, viewerHasLiked: false, downloads: null }],
+  })
+  expect(JSON.stringify(body)).not.toMatch(/hidden|private|uploader/)
+  await setSwitch(app, false)
+  for (const path of searches) expect((await app.anonymous.get(path)).status).toBe(401)
+})
+
+it('finds nothing for them whose latest version needs a private package, until that is public, too', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'hidden', version: '1.0.0' })
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await setVisibility(alice, 'acme', 'public')
+  await publish(alice, dependent('acme', '1.1.0', ['hidden']))
+  for (const path of searches) expect(await found(app.anonymous, path)).toEqual([])
+  expect(await found(alice, '/api/search?q=dependency:hidden')).toEqual(['acme'])
+  await setVisibility(alice, 'hidden', 'public')
+  expect(await found(app.anonymous, '/api/search?q=dependency:hidden')).toEqual(['acme'])
+  await setVisibility(alice, 'hidden', 'private')
+  for (const path of searches) expect(await found(app.anonymous, path)).toEqual([])
+})
+
+it('tells them scores and likes of public packages, and never downloads', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['acme', 'hidden']) await publish(alice, { name, version: '1.0.0' })
+  await setVisibility(alice, 'acme', 'public')
+  expect(await app.anonymous.get('/api/packages/acme/score')).toMatchObject({
+    status: 200,
+    body: { status: 'not_analyzed', likeCount: 0, downloadCount30Days: null, tags: expect.arrayContaining(['sdk:dart', 'is:public']) },
+  })
+  expect((await app.anonymous.get('/api/packages/acme/versions/1.0.0/scoring-report')).status).toBe(200)
+  expect((await app.anonymous.get('/api/packages/acme/likes')).body).toEqual({ package: 'acme', likes: 0 })
+  for (const path of ['acme/downloads', 'hidden/score', 'hidden/likes', 'hidden/downloads', 'hidden/versions/1.0.0/score', 'absent/score'])
+    expect({ path, status: (await app.anonymous.get(`/api/packages/${path}`)).status }).toEqual({ path, status: 401 })
+})

@@ -1,0 +1,27 @@
+import { watchDebounced } from '@vueuse/core'
+import { type Ref, shallowRef } from 'vue'
+import { CompleteSearchDocument, type CompleteSearchQuery, type CompleteSearchQueryVariables } from '../generated/graphql.ts'
+import { client } from '../graphql.ts'
+
+export type Completion = CompleteSearchQuery['completeSearch'][number]
+
+/** Ways to go on with what is being typed. A failure offers nothing: the search itself will tell. */
+export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) {
+  const completions = shallowRef<Completion[]>([])
+  watchDebounced(
+    typed,
+    async (query) => {
+      if (!isWanted.value || query.trim() === '') {
+        completions.value = []
+        return
+      }
+      const variables = { query: query.slice(0, 1000) }
+      const text = CompleteSearchDocument.toString()
+      const { data } = await client.query<CompleteSearchQuery, CompleteSearchQueryVariables>(text, variables).toPromise()
+      // Whoever types on has asked again by now.
+      if (typed.value === query) completions.value = data?.completeSearch ?? []
+    },
+    { debounce: 120 },
+  )
+  return completions
+}
