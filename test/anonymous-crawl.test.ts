@@ -31,6 +31,11 @@ beforeAll(async () => {
   await publish(alice, dependent(open, '2.0.0', [secret]))
   await publish(alice, dependent(secret, '2.0.0', [open]))
   await alice.put(`/api/packages/${open}/options`, { isDiscontinued: true, replacedBy: secret })
+  const admin = await app.admin({ displayName: 'Ada Inside' })
+  const publisher = { id: 'inside-corp', displayName: 'Corporation', contactEmail: 'contact@inside.example' }
+  expect((await admin.post('/api/publishers', publisher)).status).toBe(201)
+  for (const name of [secret, open])
+    expect((await admin.put(`/api/packages/${name}/publisher`, { publisherId: publisher.id })).status).toBe(200)
   await makePublic(app, open)
   hidden = await worldOf(secret)
   shown = await worldOf(open)
@@ -44,6 +49,7 @@ beforeAll(async () => {
   traces = [
     secret,
     'Confidential',
+    'contact@inside.example',
     ...people.flatMap(({ id, email, display_name }) => [id, email, display_name, encodeGlobalID('User', id)]),
     hidden.ids.Package,
     ...withheld.map(({ id }) => id),
@@ -148,9 +154,9 @@ describe('no field of GraphQL', () => {
       return isAnswer(answer)
     })
     expect(found).toEqual([])
-    expect(
-      without(answered, ['package.name', '.latest.version', 'packages.nodes.name', 'packageNames', '... on PackageVersion.version']),
-    ).toEqual([])
+    expect(without(answered, ['package.name', '.latest.version', '.nodes.name', 'packageNames', '... on PackageVersion.version'])).toEqual(
+      [],
+    )
   }, 300_000)
 
   it('tells what is private from what is not there', async () => {
@@ -183,9 +189,7 @@ describe('no field of GraphQL', () => {
       if (tracesIn(answer).length > 0) seen.add(path)
       return isAnswer(answer)
     })
-    expect(without(seen, ['package.name', '.uploaders.email', 'packages.nodes.name', 'searchPackages.nodes.name', 'packageNames'])).toEqual(
-      [],
-    )
+    expect(without(seen, ['package.name', '.uploaders.email', '.nodes.name', 'packageNames'])).toEqual([])
   }, 300_000)
 })
 
