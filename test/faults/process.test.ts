@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -63,7 +63,7 @@ async function ownersToken({ url, log }: Server): Promise<string> {
   const { cookies } = await json(`${url}/api/auth/login`, account)
   const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ')
   const csrf = /svc_csrf=([^;]+)/.exec(cookie)?.[1] ?? ''
-  return (await json(`${url}/api/auth/keys`, { name: 'test' }, { cookie, 'x-csrf-token': csrf })).body.secret
+  return (await json(`${url}/api/auth/keys`, { name: 'test', scopes: ['admin'] }, { cookie, 'x-csrf-token': csrf })).body.secret
 }
 
 const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
@@ -130,4 +130,39 @@ it('shows nothing of an upload that a power cut interrupted, and takes it again 
   })
   expect(finish.status).toBe(200)
   expect((await json(`${second.url}/api/packages/halfway`, undefined, { authorization })).body.versions).toHaveLength(1)
+})
+
+it('takes up a job again that was cut off by a power cut, and ends it', async () => {
+  const folder = folderForTest()
+  const first = await start(folder)
+  const authorization = `Bearer ${await ownersToken(first)}`
+  const ask = async (url: string, query: string) => (await json(`${url}/graphql`, { query }, { authorization })).body.data
+  const archive = new Uint8Array(await packageArchive({ name: 'acme', version: '1.0.0' }))
+  const { body } = await json(`${first.url}/api/packages/versions/new`, undefined, { authorization })
+  const bytes = { authorization, 'content-type': 'application/octet-stream' }
+  await fetch(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', body: archive, headers: bytes })
+  // Whoever reads a pipe that nobody writes to waits for ever.
+  const [stored] = filesBelow(join(folder, 'blobs', 'sha256'))
+  const path = join(stored?.parentPath ?? '', stored?.name ?? '')
+  rmSync(path)
+  execFileSync('mkfifo', [path])
+  await ask(first.url, 'mutation { checkIntegrity }')
+  const jobs = '{ jobs(first: 10) { nodes { kind state attempts } } }'
+  await expect
+    .poll(() => ask(first.url, jobs), { timeout: 10_000 })
+    .toEqual({
+      jobs: { nodes: [{ kind: 'integrity.check', state: 'RUNNING', attempts: 1 }] },
+    })
+  first.process.kill('SIGKILL')
+  await first.exit
+  rmSync(path)
+  writeFileSync(path, archive)
+  const second = await start(folder)
+  await expect
+    .poll(() => ask(second.url, jobs), { timeout: 10_000 })
+    .toEqual({
+      jobs: { nodes: [{ kind: 'integrity.check', state: 'DONE', attempts: 2 }] },
+    })
+  const report = await ask(second.url, '{ integrityReport { archives missing damaged orphans } }')
+  expect(report).toEqual({ integrityReport: { archives: 1, missing: 0, damaged: 0, orphans: 0 } })
 })
