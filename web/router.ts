@@ -45,6 +45,7 @@ export const router = createRouter({
       children: [
         ...packageTabs('package'),
         { path: 'versions', name: 'package-versions', component: () => import('./pages/package/versions-page.vue') },
+        { path: 'advisories', name: 'package-advisories', component: () => import('./pages/package/advisories-page.vue') },
         {
           path: 'dependents',
           name: 'package-dependents',
@@ -115,6 +116,7 @@ export const router = createRouter({
         { path: 'packages', name: 'admin-packages', component: () => import('./pages/admin/packages-page.vue') },
         { path: 'jobs', name: 'admin-jobs', component: () => import('./pages/admin/jobs-page.vue') },
         { path: 'self-check', name: 'admin-self-check', component: () => import('./pages/admin/self-check-page.vue') },
+        { path: 'advisories', name: 'admin-advisories', component: () => import('./pages/admin/advisories-page.vue') },
         { path: 'audit', name: 'admin-audit', component: () => import('./pages/admin/audit-page.vue') },
         { path: 'public-packages', name: 'admin-public-packages', component: () => import('./pages/admin/public-packages-page.vue') },
         { path: 'settings/legal', name: 'admin-legal', component: legalEditor, props: { kind: 'PRIVACY' } },

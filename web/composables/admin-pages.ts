@@ -41,6 +41,12 @@ const pages: AdminPage[] = [
     icon: 'i-lucide-stethoscope',
     text: 'Archives, configuration, proxy and clocks.',
   },
+  {
+    label: 'Advisories',
+    to: { name: 'admin-advisories' },
+    icon: 'i-lucide-shield-alert',
+    text: 'Known security problems of packages here.',
+  },
   { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
   {
     label: 'Legal pages',
