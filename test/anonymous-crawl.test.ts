@@ -33,9 +33,8 @@ beforeAll(async () => {
   await alice.put(`/api/packages/${open}/options`, { isDiscontinued: true, replacedBy: secret })
   const admin = await app.admin({ displayName: 'Ada Inside' })
   const publisher = { id: 'inside-corp', displayName: 'Corporation', contactEmail: 'contact@inside.example' }
-  expect((await admin.post('/api/publishers', publisher)).status).toBe(201)
-  for (const name of [secret, open])
-    expect((await admin.put(`/api/packages/${name}/publisher`, { publisherId: publisher.id })).status).toBe(200)
+  await done(admin.post('/api/publishers', publisher))
+  for (const name of [secret, open]) await done(admin.put(`/api/packages/${name}/publisher`, { publisherId: publisher.id }))
   await makePublic(app, open)
   hidden = await worldOf(secret)
   shown = await worldOf(open)
@@ -58,6 +57,12 @@ beforeAll(async () => {
   ]
 })
 afterAll(() => app[Symbol.asyncDispose]())
+
+/** Without what the walk is to look for, it would find no trace and prove nothing. */
+async function done(answer: Promise<Answer>): Promise<void> {
+  const { status, body } = await answer
+  if (status >= 300) throw new Error(`Cannot prepare the walk: ${JSON.stringify(body)}`)
+}
 
 async function worldOf(name: string): Promise<World> {
   const row = await app.services.database.reads.get<{ package: string; version: string; person: string }>(
