@@ -60,7 +60,10 @@ async function serve(config: Config): Promise<void> {
     log.info(`${signal}: stopping`)
     setTimeout(() => process.exit(1), drainMs).unref()
     for (const stopOne of stopCollecting) stopOne()
+    // A connection that is kept alive after its answer would hold the server up until it times out.
+    const sweeping = setInterval(() => app.server.closeIdleConnections(), 100)
     await Promise.all([app.close(), worker.stop()])
+    clearInterval(sweeping)
     await services.database.close()
     log.flush()
     process.exit(0)

@@ -1,5 +1,7 @@
 import { expect, it } from 'vitest'
+import type { Actor } from './actor.ts'
 import { testApp } from './app.ts'
+import { publish } from './support/publish.ts'
 
 const account = { email: 'new@example.com', displayName: 'New', password: 'a fine password' }
 const signupOn = { env: { SIGNUP_ENABLED: 'true' } }
@@ -130,4 +132,15 @@ it('lets a token change the account only when it may write', async () => {
   )
   const viewer = await (await app.viewer()).session()
   expect(await viewer.patch('/api/auth/profile', { displayName: 'V' })).toMatchObject({ status: 200 })
+})
+
+it('tells the time of the last sign-in to its owner and to administrators only', async () => {
+  await using app = await testApp()
+  const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
+  const session = await alice.session()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const seenBy = async (actor: Actor) =>
+    (await actor.graphql('{ package(name: "acme") { uploaders { email lastLoginAt } } }')).body.data.package.uploaders[0]
+  expect(await seenBy(bob)).toEqual({ email: alice.email, lastLoginAt: null })
+  for (const actor of [alice, session, admin]) expect(await seenBy(actor)).toEqual({ email: alice.email, lastLoginAt: expect.any(String) })
 })

@@ -46,8 +46,10 @@ builder.node(UserRef, {
     lastLoginAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When its owner last signed in with a password.',
-      resolve: (user) => user.lastLoginAt ?? null,
+      description: 'When its owner last signed in with a password; null for anybody but the owner and administrators.',
+      // Somebody who is not known sees no account but the one that they sign in to.
+      resolve: (user, _args, { viewer, scopes }) =>
+        viewer === null || viewer.id === user.id || scopes.has('admin') ? (user.lastLoginAt ?? null) : null,
     }),
     viewerCanEdit: t.boolean({
       description:

@@ -100,7 +100,7 @@ describe('whoever did not sign in', () => {
     await page.getByText('Made for a test.').waitFor()
     expect(await page.content()).not.toContain('Alice Inside')
     await expectSound(page, 'browsing-package')
-    await page.getByRole('link', { name: 'Versions' }).click()
+    await page.getByRole('link', { name: /^Versions/ }).click()
     await page.getByRole('row', { name: /1\.0\.0/ }).waitFor()
     await page.goto('/packages/acme/install')
     await page.getByText('Depend on it').waitFor()

@@ -1,7 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -68,6 +69,13 @@ async function ownersToken({ url, log }: Server): Promise<string> {
 
 const filesBelow = (folder: string) => readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
 
+async function publishTo({ url }: Server, authorization: string, archive: Buffer): Promise<void> {
+  const { body } = await json(`${url}/api/packages/versions/new`, undefined, { authorization })
+  const headers = { authorization, 'content-type': 'application/octet-stream' }
+  const finish = await fetch(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', body: new Uint8Array(archive), headers })
+  if (finish.status !== 200) throw new Error(`Cannot publish: ${await finish.text()}`)
+}
+
 it('lists every problem of a bad configuration and exits with 78', async () => {
   const server = await start(folderForTest(), { JWT_SECRET: 'short', LOG_LEVEL: 'loud' })
   expect(await server.exit).toBe(78)
@@ -87,6 +95,27 @@ it('stops cleanly on SIGTERM, and starts again on the same data', async () => {
     body: { role: 'owner' },
   })
 })
+
+it('lets a download end after SIGTERM, and does not wait for its connection, which is kept alive', async () => {
+  const server = await start(folderForTest())
+  const authorization = `Bearer ${await ownersToken(server)}`
+  const files = { 'assets/noise.bin': randomBytes(16_000_000) }
+  await publishTo(server, authorization, await packageArchive({ name: 'large', version: '1.0.0', files }))
+  const { hostname, port } = new URL(server.url)
+  const socket = connect(Number(port), hostname)
+  onTestFinished(() => void socket.destroy())
+  socket.write(`GET /api/archives/large-1.0.0.tar.gz HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${authorization}\r\n\r\n`)
+  const [first] = (await once(socket, 'data')) as [Buffer]
+  socket.pause()
+  const length = Number(/content-length: (\d+)/i.exec(first.toString('latin1'))?.[1])
+  server.process.kill('SIGTERM')
+  await expect.poll(() => server.log()).toContain('SIGTERM: stopping')
+  let received = first.length - first.indexOf('\r\n\r\n') - 4
+  socket.on('data', (chunk: Buffer) => (received += chunk.length))
+  socket.resume()
+  expect(await server.exit).toBe(0)
+  expect(received).toBe(length)
+}, 30_000)
 
 it('keeps a second process off its data, and lets go when it is killed', async () => {
   const folder = folderForTest()
@@ -122,13 +151,7 @@ it('shows nothing of an upload that a power cut interrupted, and takes it again 
   expect(await sending).toBe('cut')
   const second = await start(folder)
   expect(await json(`${second.url}/api/packages/halfway`, undefined, { authorization })).toMatchObject({ status: 404 })
-  const again = (await json(`${second.url}/api/packages/versions/new`, undefined, { authorization })).body
-  const finish = await fetch(`${again.url}?upload_id=${again.fields.upload_id}`, {
-    method: 'POST',
-    body: new Uint8Array(archive),
-    headers: { authorization, 'content-type': 'application/octet-stream' },
-  })
-  expect(finish.status).toBe(200)
+  await publishTo(second, authorization, archive)
   expect((await json(`${second.url}/api/packages/halfway`, undefined, { authorization })).body.versions).toHaveLength(1)
 })
 
@@ -137,10 +160,8 @@ it('takes up a job again that was cut off by a power cut, and ends it', async ()
   const first = await start(folder)
   const authorization = `Bearer ${await ownersToken(first)}`
   const ask = async (url: string, query: string) => (await json(`${url}/graphql`, { query }, { authorization })).body.data
-  const archive = new Uint8Array(await packageArchive({ name: 'acme', version: '1.0.0' }))
-  const { body } = await json(`${first.url}/api/packages/versions/new`, undefined, { authorization })
-  const bytes = { authorization, 'content-type': 'application/octet-stream' }
-  await fetch(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', body: archive, headers: bytes })
+  const archive = await packageArchive({ name: 'acme', version: '1.0.0' })
+  await publishTo(first, authorization, archive)
   // Whoever reads a pipe that nobody writes to waits for ever.
   const [stored] = filesBelow(join(folder, 'blobs', 'sha256'))
   const path = join(stored?.parentPath ?? '', stored?.name ?? '')
