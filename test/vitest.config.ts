@@ -35,6 +35,8 @@ export default defineConfig({
       }),
     ],
     reporters: ['default', './test/support/tally-reporter.ts'],
+    // Tests mostly wait for their database, so every core may have a worker; by default, one would go without.
+    maxWorkers: '100%',
     // Far above what any test takes: a busy machine is no failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,
