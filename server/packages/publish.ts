@@ -29,9 +29,14 @@ export async function admit({ em, viewer }: SignedInContext, submission: Submiss
     await refuseDeleted(em, submission)
     return { isNewName: true }
   }
-  if (!(await canPublish(em, viewer, pkg))) throw notYours(pkg.name)
-  await publishedAlready(em, pkg, submission)
-  return { isNewName: false }
+  if (await canPublish(em, viewer, pkg)) {
+    await publishedAlready(em, pkg, submission)
+    return { isNewName: false }
+  }
+  // Its uploaders go with a package: somebody may just have deleted it, and then its name is free.
+  if (await em.count(Package, { id: pkg.id })) throw notYours(pkg.name)
+  await refuseDeleted(em, submission)
+  return { isNewName: true }
 }
 
 type Circumstances = {
