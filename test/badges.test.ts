@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest'
 import sharp from 'sharp'
 import { renderBadge } from '../server/badges/svg.ts'
+import { keepDownloads } from '../server/downloads/tally.ts'
 import { testApp } from './app.ts'
+import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 
 it('shows the latest version, and changes with it', async () => {
@@ -33,6 +35,20 @@ it('says honestly that nothing was scored', async () => {
   await publish(alice, { name: 'acme', version: '1.0.0' })
   expect((await alice.get('/packages/acme/badges/score.svg')).raw.toString()).toContain('aria-label="score: not analyzed"')
   expect(await app.anonymous.get('/packages/acme/badges/score.svg')).toMatchObject({ status: 401 })
+})
+
+it('counts the downloads of the last thirty days, for those who signed in', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await makePublic(app, 'acme')
+  const path = '/packages/acme/badges/downloads.svg'
+  expect((await alice.get(path)).raw.toString()).toContain('aria-label="downloads: 0/month"')
+  for (let count = 0; count < 1234; count++) await alice.get('/api/archives/acme-1.0.0.tar.gz')
+  await keepDownloads(app.services)
+  expect((await alice.get(path)).raw.toString()).toContain('aria-label="downloads: 1.2K/month"')
+  expect(await app.anonymous.get(path)).toMatchObject({ status: 401 })
+  expect(await alice.get('/packages/nothing/badges/downloads.svg')).toMatchObject({ status: 404 })
 })
 
 it('draws any text, as a picture that parses', async () => {

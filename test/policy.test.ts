@@ -76,6 +76,7 @@ const rest: Record<string, Access> = {
   'GET /publishers/:id/feed.atom': 'read',
   'GET /packages/:pkg/badges/version.svg': 'read',
   'GET /packages/:pkg/badges/score.svg': 'read',
+  'GET /packages/:pkg/badges/downloads.svg': 'read',
   'GET /api/admin/stats': 'admin',
   'GET /api/packages/:pkg/downloads': 'read',
   'GET /api/packages/:pkg/likes': 'read',

@@ -4,7 +4,7 @@ import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { binary } from '../rest/route.ts'
 import { type Audience, audienceOf } from '../visibility/audience.ts'
-import { scoreBadge, versionBadge } from './service.ts'
+import { downloadsBadge, scoreBadge, versionBadge } from './service.ts'
 import { type Badge, renderBadge } from './svg.ts'
 
 const badge = {
@@ -24,6 +24,12 @@ export const badgeBinaries = [
     ...badge,
     summary: 'The score of a package, as a badge.',
     handler: (context) => send(context, scoreBadge),
+  }),
+  binary('GET /packages/:pkg/badges/downloads.svg', {
+    ...badge,
+    access: 'read',
+    summary: 'How often a package was downloaded in the last 30 days, as a badge; for those who signed in.',
+    handler: (context) => send(context, downloadsBadge),
   }),
 ]
 

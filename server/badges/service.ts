@@ -1,4 +1,7 @@
+import { loadDownloads30d } from '../downloads/service.ts'
 import { latestOf } from '../packages/latest.ts'
+import { findPackage } from '../packages/service.ts'
+import type { Context } from '../context.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../visibility/audience.ts'
 import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
@@ -19,6 +22,16 @@ export async function versionBadge(reader: Reader, audience: Audience, name: str
 export async function scoreBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
   return (await find(reader, audience, name)) ? { label: 'score', value: 'not analyzed', color: 'gray' } : null
 }
+
+/** Downloads of the last thirty days; null for a package that is not there, and for anybody but members, who alone see counts (decisions §6). */
+export async function downloadsBadge(context: Context, audience: Audience, name: string): Promise<Badge | null> {
+  const pkg = audience === 'members' ? await findPackage(context, name) : null
+  if (!pkg) return null
+  const count = (await loadDownloads30d(context, pkg.id)) ?? 0
+  return { label: 'downloads', value: `${compact.format(count)}/month`, color: 'green' }
+}
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
 type Found = { latest: string; isDiscontinued: boolean }
 type Row = { latest_version: string; is_discontinued: boolean | number }

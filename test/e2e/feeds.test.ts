@@ -25,6 +25,7 @@ it("links to a package's feed, which is well-formed XML", async () => {
   })
   await page.goto('/packages')
   await page.getByRole('link', { name: 'acme' }).waitFor()
-  expect(await page.locator('link[type="application/atom+xml"]').count()).toBe(0)
+  const everything = page.locator('link[type="application/atom+xml"]')
+  expect(await everything.getAttribute('href')).toBe(`${app.url}/feed.atom`)
   await page.waitForLoadState('networkidle')
 })
