@@ -19,5 +19,6 @@ export const commonOptions = (backend: Config['DB_BACKEND']) =>
       tableName: 'schema_migrations',
       emit: 'ts',
       allOrNothing: true,
+      silent: true, // its lines have another form than the log's
     },
   }) satisfies Partial<CoreOptions>
