@@ -13,6 +13,7 @@ it('shows people their packages, publishers and activity', async () => {
   await signIn(page, app.url, alice.email)
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'My packages' }).click()
+  await page.getByRole('heading', { name: 'My packages' }).waitFor()
   await page.getByText('2 packages').waitFor()
   await page.getByRole('link', { name: 'tools' }).waitFor()
   await expectSound(page, 'my-packages')

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AxeBuilder } from '@axe-core/playwright'
-import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 
 interface PageOptions extends BrowserContextOptions {
@@ -10,6 +10,12 @@ interface PageOptions extends BrowserContextOptions {
 }
 
 let browser: Promise<Browser> | undefined
+const opened: { origin: string; context: BrowserContext }[] = []
+
+/** Closes the pages of a server that is about to end. */
+export async function closePages(origin: string): Promise<void> {
+  await Promise.all(opened.filter((page) => page.origin === origin).map(({ context }) => context.close()))
+}
 
 /**
  * Opens a page with cookies and storage of its own; paths are relative to `origin`. The test fails in the end if the page
@@ -25,6 +31,7 @@ export async function openPage(origin: string, { tolerate = [], ...options }: Pa
   ).newContext({ baseURL: origin, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const faults = faultsOf(page, origin)
+  opened.push({ origin, context })
   onTestFinished(async () => {
     await context.close()
     expect(

@@ -2,6 +2,7 @@ import { createServer } from 'node:net'
 import { once } from 'node:events'
 import type { Page } from 'playwright-core'
 import { testApp, type TestApp, type TestOptions } from '../app.ts'
+import { closePages } from './browser.ts'
 import { packageArchive, type ArchiveOptions } from './archive.ts'
 import { PubClient } from './pub-client.ts'
 
@@ -11,7 +12,14 @@ export async function consoleApp({ path = '', ...options }: TestOptions & { path
   const url = `http://localhost:${port}${path}`
   const app = await testApp({ ...options, env: { SERVER_URL: url, TRUST_PROXY: 'false', ...options.env } })
   await app.http.listen({ host: '127.0.0.1', port })
-  return Object.assign(app, { url })
+  const stop = app[Symbol.asyncDispose].bind(app)
+  return Object.assign(app, {
+    url,
+    async [Symbol.asyncDispose]() {
+      await closePages(url) // a page that still asks for something would find nobody there
+      await stop()
+    },
+  })
 }
 
 /** Signs in by the form, as somebody who was made with the usual password. */
