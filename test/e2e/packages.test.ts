@@ -93,7 +93,9 @@ it('finds packages; sort and page are in the address', async () => {
   await publishTo(app.url, secret, ...names.map((name) => ({ name, version: '1.0.0' })), { name: 'other', version: '1.0.0' })
   const page = await openPage(app.url)
   await signIn(page, app.url, email)
+  await page.waitForLoadState('networkidle') // a page that has just come takes the focus
   await page.keyboard.press('/')
+  await page.locator('input:focus').waitFor()
   await page.keyboard.type('service')
   await page.keyboard.press('Enter')
   await page.getByText('23 packages for “service”').waitFor()
