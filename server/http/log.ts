@@ -45,7 +45,7 @@ function openStdout(): { emit(line: string): void; flush(): void } {
   return {
     emit(line) {
       gathered += line
-      if (gathered.length > 8192) pass()
+      if (gathered.length > 65536) pass()
       else timer ??= setTimeout(pass, 200).unref()
     },
     flush() {

@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
-import { ensureConsole } from './console.mjs'
+import { ensureConsole } from './build.mjs'
 import { nodePath, run } from './process.mjs'
 import { makeEnvironmentFile } from './start.mjs'
 
-export { buildConsole as build } from './console.mjs'
+export { build } from './build.mjs'
 
 // What `npm run lint` holds the sources to, cheapest first.
 const checks = {

@@ -2,25 +2,31 @@ import { randomBytes } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import module from 'node:module'
 import { resolve } from 'node:path'
-import { ensureConsole } from './console.mjs'
+import { ensureConsole, ensureServer } from './build.mjs'
 import { isCapable, nodePath, run } from './process.mjs'
 
 const cache = resolve('node_modules/.cache/snug')
 
-/** Serves in the foreground: quick-start settings, a built console, then server/main.ts. */
+/** Serves in the foreground: quick-start settings, a built console, then the built server/main.ts. */
 export async function start() {
   makeEnvironmentFile()
   await ensureConsole()
+  await ensureServer()
   return main()
 }
 
-/** Runs server/main.ts in this process when it can: one process less to start, to signal and to keep in memory. */
+/**
+ * Runs the server in this process when it can: one process less to start, to signal and to keep in memory. Otherwise it gets what the script
+ * in package.json sets: a small young generation, and one arena, since each thread's own would keep what its compiling took.
+ */
 async function main() {
-  if (!isCapable())
-    return run(nodePath(), ['--max-semi-space-size=8', '--env-file-if-exists=.env', 'server/main.ts'], { NODE_COMPILE_CACHE: cache })
+  if (!isCapable()) {
+    const options = ['--max-semi-space-size=8', '--env-file-if-exists=.env', 'server/dist/main.js']
+    return run(nodePath(), options, { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: cache })
+  }
   if (existsSync('.env')) process.loadEnvFile('.env') // variables that are set already win
-  module.enableCompileCache(cache) // keeps the stripped TypeScript
-  await import('../main.ts')
+  module.enableCompileCache(cache)
+  await import('../dist/main.js')
 }
 
 /**

@@ -25,7 +25,7 @@ export function settings(folder: string, port: number): Record<string, string> {
 }
 
 /** What `npm start` runs. */
-export const startCommand = packageFile.scripts.start.replace(/^(exec )?node/, process.execPath).split(' ')
+export const startCommand = ['sh', '-c', packageFile.scripts.start]
 
 /** Starts the real server with an empty database, its output going to a file, and makes an owner and a token. */
 export async function startRegistry(folder: string, variables: Record<string, string> = {}): Promise<Registry> {
