@@ -59,7 +59,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     // The explorer is one text of many megabytes; most servers never show it.
     renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
     maskedErrors: { maskError: (error) => masked(services, error) },
-    context: ({ caller }) => plainContext(caller),
+    context: ({ caller }) => plainContext(services, caller),
     plugins: [...(armor.protect().plugins as Plugin[]), boundQuery, guardExecution, answerErrors],
   })
 }

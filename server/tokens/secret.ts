@@ -9,11 +9,8 @@ export function newSecret(): string {
   return `svc_pat_${body}${checksum(body)}`
 }
 
-/** Whether the text could be one of our secrets: saves a look-up for what was mistyped or made up. */
-export function looksLikeSecret(text: string): boolean {
-  const match = /^svc_pat_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/.exec(text)
-  return match !== null && checksum(match[1] ?? '') === match[2]
-}
+/** Whether the text has the form of our secrets. That its checksum fits is for scanners to know: a look-up costs no more than to compute it. */
+export const looksLikeSecret = (text: string): boolean => text.length === 46 && text.startsWith('svc_pat_')
 
 function checksum(body: string): string {
   let rest = crc32(body)
