@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { ensureConsole } from './build.mjs'
+import { ensureConsole, ensureServer } from './build.mjs'
 import { nodePath, run } from './process.mjs'
 import { makeEnvironmentFile } from './start.mjs'
 
@@ -18,6 +18,7 @@ const checks = {
 /** All tests, or those that vitest's arguments choose. */
 export async function test(args) {
   await ensureConsole() // the browser tests use it
+  await ensureServer() // and those that kill whole processes run this one
   return run(nodePath(), ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args])
 }
 

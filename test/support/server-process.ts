@@ -1,0 +1,77 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** The program in a process of its own. */
+export type Server = { process: ChildProcess; url: string; log: () => string; exit: Promise<number | null> }
+
+/** A free port of this moment. */
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  return port
+}
+
+/** Starts what `npm start` runs, built and with its own settings; resolves when it is ready or gone. */
+export async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
+  const port = await freePort()
+  const url = `http://localhost:${port}`
+  const settings = { SERVER_URL: url, JWT_SECRET: 's'.repeat(40), LISTEN_PORT: String(port), DATA_DIR: folder, BCRYPT_COST: '10', ...env }
+  const child = spawn(process.execPath, ['server/launch.mjs', 'start'], { env: { PATH: process.env.PATH, ...settings } })
+  let text = ''
+  const exit = once(child, 'exit').then(([code]) => code as number | null)
+  const ready = new Promise<void>((resolve) => {
+    const hear = (chunk: Buffer) => {
+      text += chunk.toString()
+      if (text.includes('Snug is ready')) resolve()
+    }
+    child.stdout.on('data', hear)
+    child.stderr.on('data', hear)
+    void exit.then(() => resolve())
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await ready
+  return { process: child, url, log: () => text, exit }
+}
+
+/** An empty folder for this test's data. */
+export function folderForTest(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-fault-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The status, parsed body and cookies of an answer; a POST when there is a body. */
+export async function json(url: string, body?: unknown, headers: Record<string, string> = {}) {
+  const response = await fetch(url, {
+    ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    headers: { 'content-type': 'application/json', ...headers },
+  })
+  return { status: response.status, body: await response.json(), cookies: response.headers.getSetCookie() }
+}
+
+/** Sets a fresh server up and gives the owner's token. */
+export async function ownersToken({ url, log }: Server): Promise<string> {
+  const code = /Setup code: (\S+)/.exec(log())?.[1]
+  const account = { email: 'olive@example.com', displayName: 'Olive', password: 'a fine password' }
+  await json(`${url}/api/setup/verify`, { code })
+  await json(`${url}/api/setup/complete`, account)
+  const { cookies } = await json(`${url}/api/auth/login`, account)
+  const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ')
+  const csrf = /svc_csrf=([^;]+)/.exec(cookie)?.[1] ?? ''
+  return (await json(`${url}/api/auth/keys`, { name: 'test', scopes: ['admin'] }, { cookie, 'x-csrf-token': csrf })).body.secret
+}
+
+/** Publishes an archive, as package clients do. */
+export async function publishTo({ url }: Server, authorization: string, archive: Buffer): Promise<void> {
+  const { body } = await json(`${url}/api/packages/versions/new`, undefined, { authorization })
+  const headers = { authorization, 'content-type': 'application/octet-stream' }
+  const finish = await fetch(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', body: new Uint8Array(archive), headers })
+  if (finish.status !== 200) throw new Error(`Cannot publish: ${await finish.text()}`)
+}
