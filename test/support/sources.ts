@@ -13,7 +13,7 @@ export interface Source {
   imports: string[]
 }
 
-const made = ['**/node_modules/**', 'web/dist/**', 'web/generated/**', 'server/db/migrations/**']
+const made = ['**/node_modules/**', '{server,web}/dist/**', 'web/generated/**', 'server/db/migrations/**']
 
 /** Written files that match a pattern. */
 export function sources(pattern: string): Source[] {
