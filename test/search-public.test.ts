@@ -75,3 +75,46 @@ it('tells them scores and likes of public packages, and never downloads', async 
   for (const path of ['acme/downloads', 'hidden/score', 'hidden/likes', 'hidden/downloads', 'hidden/versions/1.0.0/score', 'absent/score'])
     expect({ path, status: (await app.anonymous.get(`/api/packages/${path}`)).status }).toEqual({ path, status: 401 })
 })
+
+it('gives them cursors that tell neither downloads nor how many packages there are, and takes no others', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['hidden', 'acme', 'acme_ui']) await publish(alice, { name, version: '1.0.0' })
+  for (const name of ['acme', 'acme_ui']) await setVisibility(alice, name, 'public')
+  for (const sort of ['DOWNLOADS', 'CREATED', 'UPDATED', 'NAME', 'RELEVANCE']) {
+    const page = async (after: string) => {
+      const { body } = await app.anonymous.graphql(`{ searchPackages(first: 1, sort: ${sort}${after}) { edges { cursor node { name } } } }`)
+      return body as { data?: { searchPackages: { edges: { cursor: string; node: { name: string } }[] } }; errors?: object[] }
+    }
+    const first = (await page(''))?.data?.searchPackages.edges[0]
+    expect({ sort, cursor: Buffer.from(first?.cursor ?? '', 'base64url').toString() }).toEqual({ sort, cursor: '1' })
+    const second = (await page(`, after: "${first?.cursor}"`)).data?.searchPackages.edges[0]
+    expect(new Set([first?.node.name, second?.node.name])).toEqual(new Set(['acme', 'acme_ui']))
+    const forged = Buffer.from(JSON.stringify([sort === 'NAME' ? 'a' : 1, 0])).toString('base64url')
+    expect((await page(`, after: "${forged}"`)).errors).toMatchObject([{ extensions: { code: 'InvalidInput' } }])
+  }
+})
+
+it('scores public packages for them as if there were no others', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (let index = 0; index < 8; index++) await publish(alice, { name: `other${index}`, version: '1.0.0' })
+  await publish(alice, { name: 'acme', version: '1.0.0', pubspec: 'topics: [carousel]' })
+  await setVisibility(alice, 'acme', 'public')
+  const scores = async () => (await app.anonymous.get('/api/search?q=carousel')).body.packages
+  const before = await scores()
+  expect(before).toMatchObject([{ package: 'acme' }])
+  for (const name of ['hidden', 'buried'])
+    await publish(alice, { name, version: '1.0.0', pubspec: 'topics: [carousel, pictures, animation]' })
+  expect(await scores()).toEqual(before)
+})
+
+it('suggests a public name to them, however many private ones look more like what they typed', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (let index = 0; index < 51; index++) await publish(alice, { name: `carosel${index}`, version: '1.0.0' })
+  await publish(alice, { name: 'carousel', version: '1.0.0' })
+  await setVisibility(alice, 'carousel', 'public')
+  const { body } = await app.anonymous.graphql('{ searchPackages(first: 1, query: "carosel") { didYouMean } }')
+  expect(body.data).toEqual({ searchPackages: { didYouMean: ['carousel'] } })
+})

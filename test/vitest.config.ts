@@ -6,7 +6,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const here = 'test/*.test.ts'
 
 /** Tests that drive the app behave alike on both databases and so run on both. Everything else has no database to vary. */
-const driveTheApp = globSync(here, { cwd: root }).filter((file) => /from '\.\/app\.ts'/.test(readFileSync(root + file, 'utf8')))
+const driveTheApp = globSync(here, { cwd: root }).filter((file) =>
+  /from '\.\/(app|support\/public-packages)\.ts'/.test(readFileSync(root + file, 'utf8')),
+)
 
 type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
 

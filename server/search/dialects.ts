@@ -31,13 +31,13 @@ export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (ba
 /** The condition that a document may be found at all. The numbers are literals, so that the indexes of public packages are used. */
 export const isWithin: Record<Reach, string> = { everybody: 'd.shown_to = 2', members: 'd.shown_to in (1, 2)', unlisted: 'd.shown_to = 0' }
 
-// bm25 is negative, the better the lower, and has no bound. Tags weigh nothing.
+// All that match in the same place match equally, the newest first: a ranking by how rare a word is among all packages would tell whoever
+// sees only the public ones of the others, and needs the texts, which this index does not keep.
 const sqlite: Dialect = {
   ranked: (selection, scope, limit) => ({
-    sql: `select d.package_id as id, d.name, d.downloads, best.score / (1 + best.score) as score from (
-      select rowid, -bm25(package_search_brief, 10, 4, 3, 2, 0) as score from package_search_brief
-      where package_search_brief match ? order by 2 desc, 1 limit ?
-    ) best join package_search_documents d on d.id = best.rowid order by best.score desc, d.id`,
+    sql: `select d.package_id as id, d.name, d.downloads, 0.5 as score from (
+      select rowid from package_search_brief where package_search_brief match ? order by rowid desc limit ?
+    ) best join package_search_documents d on d.id = best.rowid order by d.id desc`,
     parameters: [sqliteMatch(selection, scope), limit],
   }),
   matching: (selection, scope) => ({
@@ -52,8 +52,9 @@ const sqlite: Dialect = {
   }),
   everything: (reach) => sqlite.matching({ reach, terms: null, all: [], none: [] }, 'full'),
   similar: (name, reach, limit) => ({
-    sql: `select d.name from (select rowid from package_search_trigrams where package_search_trigrams match ? order by rank limit ?) best
-      join package_search_documents d on d.id = best.rowid where ${isWithin[reach]}`,
+    // The cross join keeps the order of the ranking, so that it ends when enough are found which may be.
+    sql: `select d.name from package_search_trigrams t cross join package_search_documents d on d.id = t.rowid
+      where t.package_search_trigrams match ? and ${isWithin[reach]} order by t.rank limit ?`,
     parameters: [Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '), limit],
   }),
   hasTag: 'instr(d.tags, ?) > 0',

@@ -1,6 +1,6 @@
 import type { Database } from '../db/orm.ts'
 import type { Parameter } from '../db/reads.ts'
-import { type Place, readPlace, writeCursor } from './cursor.ts'
+import { type Place, readPlace, readRank, writeCursor } from './cursor.ts'
 import { dialectOf, isWithin, type Statement } from './dialects.ts'
 import type { Selection } from './selection.ts'
 
@@ -21,7 +21,10 @@ export type Stretch = { limit: number; offset: number; after?: string | null | u
  */
 export async function listPackages(source: Source, selection: Selection, sort: ListSort, stretch: Stretch): Promise<SearchMatch[]> {
   const { column, direction, beyond } = orders[sort]
-  const { limit, offset, after } = stretch
+  // A place tells downloads, and how many packages there are: to whoever may not know either, a cursor is a number of matches.
+  const isCounted = selection.reach === 'everybody'
+  const { limit, after } = isCounted ? { ...stretch, after: null } : stretch
+  const offset = stretch.offset + (isCounted && stretch.after ? readRank(stretch.after) : 0)
   const place = after ? readPlace(after, sort === 'name' ? 'name' : 'number') : []
   const order = `order by ${column} ${direction}, d.id ${direction}`
   const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
@@ -32,7 +35,10 @@ export async function listPackages(source: Source, selection: Selection, sort: L
       limit,
       offset,
     )
-    return rows.map(({ id, name, key, document }) => ({ id, name, score: 0, cursor: writeCursor(placeOf(sort, key, document)) }))
+    return rows.map(({ id, name, key, document }, index) => {
+      const cursor = writeCursor(isCounted ? offset + index + 1 : placeOf(sort, key, document))
+      return { id, name, score: 0, cursor }
+    })
   }
 
   const all = walked(source, selection)
