@@ -11,7 +11,8 @@ import { mayBrowseAnonymously } from './visibility/audience.ts'
 
 /**
  * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
- * and one that is needed before the first owner exists says `extensions: { beforeSetup: true }`.
+ * one that is needed before the first owner exists says `extensions: { beforeSetup: true }`, and one that needs no session's CSRF token,
+ * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`.
  */
 export const builder = new SchemaBuilder<{
   Context: Context

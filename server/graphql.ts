@@ -5,6 +5,7 @@ import { type Context, createContext, guardChange, plainContext } from './contex
 import { ApiError, bodyTooLarge, internalError, invalidInput, statusOf } from './errors.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
+import { needsCsrfToken } from './own-origin.ts'
 import { toApiError } from './rest/failures.ts'
 import type { Services } from './services.ts'
 import { mayBrowseAnonymously } from './visibility/audience.ts'
@@ -93,10 +94,11 @@ const boundQuery: Plugin<Door & Context> = {
   },
 }
 
-/** A mutation that rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
+/** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {
   async onExecute({ args }) {
-    const { document, operationName, contextValue } = args as {
+    const { schema, document, operationName, contextValue } = args as {
+      schema: GraphQLSchema
       document: DocumentNode
       operationName?: string | null
       contextValue: Context
@@ -104,7 +106,7 @@ const guardExecution: Plugin<Door & Context> = {
     const chosen = document.definitions.find(
       (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
     )
-    if (chosen?.kind === Kind.OPERATION_DEFINITION && chosen.operation === 'mutation') guardChange(contextValue)
+    if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
     if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
   },
 }

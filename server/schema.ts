@@ -55,6 +55,7 @@ import {
 } from 'graphql'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
+import { refuseForeignOrigin } from './http/csrf.ts'
 import { refuseNul } from './http/no-nul.ts'
 import { requireSetup } from './setup/gate.ts'
 
@@ -64,17 +65,22 @@ export const schema = gated()
 /** `schema.graphql`, sorted, so that a change shows as a change. */
 export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
 
-/** Every root field but those marked `beforeSetup` waits for the first owner, and no field takes what the database cannot. */
+/**
+ * Every root field but those marked `beforeSetup` waits for the first owner, those marked `ownOrigin` refuse what another site's page
+ * sent, and no field takes what the database cannot.
+ */
 function gated() {
   const built = builder.toSchema()
   for (const type of Object.values(built.getTypeMap())) if (isObjectType(type)) Object.values(type.getFields()).forEach(guardArguments)
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
       requireDeclaration(type.name, field)
-      if (field.extensions.beforeSetup) continue
+      const { beforeSetup, ownOrigin } = field.extensions
+      if (beforeSetup && !ownOrigin) continue
       const resolve = field.resolve ?? defaultFieldResolver
       field.resolve = async (root, args, context, info) => {
-        await requireSetup(context)
+        if (!beforeSetup) await requireSetup(context)
+        if (ownOrigin) refuseForeignOrigin(context.request, context.config.SERVER_URL)
         return resolve(root, args, context, info)
       }
     }

@@ -105,6 +105,49 @@ it('refuses a login that another site sent', async () => {
   expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers: own })).toMatchObject({ status: 200 })
 })
 
+// Decisions §4: login, signup, setup and invitations have a rule of their own; a stale cookie must lock nobody out.
+it('signs in anew, signs up and accepts invitations in a browser that has a session, without its token', async () => {
+  await using app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
+  const alice = await app.member()
+  const browser = await alice.session()
+  const bare = (path: string, body: object, headers?: object) =>
+    browser.post(path, body, { headers: { 'x-csrf-token': '', ...headers }, ip: app.address() })
+  const again = await bare('/api/auth/login', login(alice.email))
+  expect(again).toMatchObject({ status: 200, cookies: [{ name: 'svc_session' }, { name: 'svc_csrf' }] })
+  expect(again.cookies[0]?.value).not.toBe(browser.cookies.svc_session)
+  const account = { email: 'new@example.com', displayName: 'New', password: 'a long enough one' }
+  expect(await bare('/api/auth/signup', account)).toMatchObject({ status: 202 })
+  expect(await bare('/api/invites/nonsense/accept', { password: account.password })).toMatchObject({ status: 404 })
+  expect(await bare('/api/setup/verify', { code: 'AAAA-BBBB-CCCC' })).toMatchObject({ status: 404 })
+  expect(await bare('/api/setup/complete', account)).toMatchObject({ status: 404 })
+  for (const headers of [{ origin: 'https://evil.example' }, { 'sec-fetch-site': 'cross-site' }])
+    expect(await bare('/api/auth/login', login(alice.email), headers)).toMatchObject({
+      status: 403,
+      body: { error: { code: 'CsrfMismatch' } },
+    })
+  expect(await bare('/api/auth/logout', {})).toMatchObject({ status: 403, body: { error: { code: 'CsrfMismatch' } } })
+})
+
+it('wants the token over GraphQL as soon as the operation names anything else', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const browser = await alice.session()
+  const enter = `login(input: { email: "${alice.email}", password: "correct horse" }) { user { email } }`
+  const bare = (query: string, headers?: object) => browser.graphql(query, {}, { headers: { 'x-csrf-token': '', ...headers } })
+  const signedIn = { status: 200, body: { data: { login: { user: { email: alice.email } } } } }
+  expect(await bare(`mutation { __typename ${enter} }`)).toMatchObject(signedIn)
+  expect(await bare(`mutation { ...f } fragment f on Mutation { ... { ${enter} } }`)).toMatchObject(signedIn)
+  const refused = [{ extensions: { code: 'CsrfMismatch' } }]
+  const others = ['logout', 'login: logout', '... { logout }', '...f', 'logout @skip(if: true)']
+  for (const other of others) {
+    const fragment = other === '...f' ? ' fragment f on Mutation { logout }' : ''
+    const answer = await bare(`mutation { ${other} a: ${enter} }${fragment}`)
+    expect({ other, errors: answer.body.errors, cookies: answer.cookies }).toMatchObject({ other, errors: refused, cookies: [] })
+  }
+  expect((await bare(`mutation { ${enter} }`, { origin: 'https://evil.example' })).body.errors).toMatchObject(refused)
+  expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })
+})
+
 it('allows ten logins in a quarter of an hour from one address, on both doors together', async () => {
   await using app = await testApp()
   const alice = await app.member()

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
-import { refuseForeignOrigin } from '../http/csrf.ts'
 import { inviteHours, password } from '../users/input.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { acceptInvite, inspectInvite, reinvite } from './service.ts'
@@ -24,11 +23,9 @@ builder.queryField('invite', (t) =>
     nullable: true,
     description: 'The invitation behind a token.',
     skipTypeScopes: true,
+    extensions: { ownOrigin: true },
     args: { token: t.arg.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }) },
-    resolve: (_root, { token }, context) => {
-      refuseForeignOrigin(context.request, context.config.SERVER_URL)
-      return inspectInvite(context, token)
-    },
+    resolve: (_root, { token }, context) => inspectInvite(context, token),
   }),
 )
 
@@ -50,9 +47,9 @@ builder.mutationField('acceptInvite', (t) =>
     type: AcceptInvitePayload,
     description: 'Accepts an invitation by choosing a password. Sign in afterwards.',
     skipTypeScopes: true,
+    extensions: { ownOrigin: true },
     args: { input: t.arg({ type: AcceptInviteInput, required: true, description: 'Invitation and password.' }) },
     resolve: async (_root, { input }, context) => {
-      refuseForeignOrigin(context.request, context.config.SERVER_URL)
       return { user: await acceptInvite(context, input.token, input.password) }
     },
   }),

@@ -11,12 +11,12 @@ import {
 } from 'graphql'
 import type { Context } from '../context.ts'
 import { guardChange } from '../context.ts'
+import { needsCsrfToken } from '../own-origin.ts'
 import type { Data, Route } from './route.ts'
 import { inRestNames, toApiError } from './failures.ts'
 import { variablesReader } from './variables.ts'
 
 export type CompiledOperation = {
-  isMutation: boolean
   document: DocumentNode
   definition: OperationDefinitionNode
   /** What the request gives for its variables, coerced as for running it; throws an ApiError when something does not fit. */
@@ -36,7 +36,7 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
   if (problem) throw new Error(`${route.method} ${route.path} does not fit the schema: ${problem.message}`)
   const definition = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)
   if (!definition) throw new Error(`${route.method} ${route.path} names no operation`)
-  const isMutation = definition.operation === 'mutation'
+  const isGuarded = needsCsrfToken(schema, document, definition)
   const readVariables = variablesReader(schema, definition, route)
   async function once(context: Context, after?: string): Promise<Data> {
     const variableValues = { ...readVariables(context.request), ...(after && { after }) }
@@ -45,7 +45,7 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
     return result.data as Data
   }
   async function run(context: Context): Promise<Data> {
-    if (isMutation) guardChange(context)
+    if (isGuarded) guardChange(context)
     const data = await once(context)
     if (route.whole) await appendPages(data, route.whole, (after) => once(context, after))
     return data
@@ -55,7 +55,7 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
     if (errors?.[0]) throw toApiError(errors[0])
     return { ...variableValues?.coerced }
   }
-  return { isMutation, document, definition, run, variables }
+  return { document, definition, run, variables }
 }
 
 type Page = { nodes: unknown[]; pageInfo: { hasNextPage: boolean; endCursor: string } }

@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { pageByKey } from '../connections.ts'
-import { refuseForeignOrigin } from '../http/csrf.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { Session } from './entity.ts'
@@ -81,9 +80,9 @@ builder.mutationField('login', (t) =>
     type: LoginPayload,
     description: 'Signs in with a password: starts a session and sets its cookies.',
     skipTypeScopes: true,
+    extensions: { ownOrigin: true },
     args: { input: t.arg({ type: LoginInput, required: true, description: 'E-mail address and password.' }) },
     resolve: async (_root, { input }, context) => {
-      refuseForeignOrigin(context.request, context.config.SERVER_URL)
       return { user: await signIn(context, input) }
     },
   }),

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
-import { refuseForeignOrigin } from '../http/csrf.ts'
 import { displayName, email, password } from '../users/input.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { isBrowsingOn } from '../visibility/service.ts'
@@ -46,10 +45,9 @@ builder.mutationField('verifySetupCode', (t) =>
   t.boolean({
     description: 'Checks the setup code; from then on only your address can complete the setup. Always true.',
     skipTypeScopes: true,
-    extensions: { beforeSetup: true },
+    extensions: { beforeSetup: true, ownOrigin: true },
     args: { input: t.arg({ type: VerifySetupCodeInput, required: true, description: 'The code.' }) },
     resolve: async (_root, { input }, context) => {
-      refuseForeignOrigin(context.request, context.config.SERVER_URL)
       await verifySetupCode(context, input.code)
       return true
     },
@@ -75,10 +73,9 @@ builder.mutationField('completeSetup', (t) =>
     type: CompleteSetupPayload,
     description: 'Makes the owner and ends the setup. Sign in afterwards.',
     skipTypeScopes: true,
-    extensions: { beforeSetup: true },
+    extensions: { beforeSetup: true, ownOrigin: true },
     args: { input: t.arg({ type: CompleteSetupInput, required: true, description: 'The account.' }) },
     resolve: async (_root, { input }, context) => {
-      refuseForeignOrigin(context.request, context.config.SERVER_URL)
       return { user: await completeSetup(context, input) }
     },
   }),

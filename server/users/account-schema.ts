@@ -1,5 +1,4 @@
 import { builder } from '../builder.ts'
-import { refuseForeignOrigin } from '../http/csrf.ts'
 import { changePassword, signUp, updateProfile } from './accounts.ts'
 import { removeAvatar } from './avatar.ts'
 import { displayName, email, password } from './input.ts'
@@ -18,9 +17,9 @@ builder.mutationField('signUp', (t) =>
   t.boolean({
     description: 'Makes an account with the role MEMBER, where the server allows it. Always true, also when the address has an account.',
     skipTypeScopes: true,
+    extensions: { ownOrigin: true },
     args: { input: t.arg({ type: SignUpInput, required: true, description: 'The account.' }) },
     resolve: async (_root, { input }, context) => {
-      refuseForeignOrigin(context.request, context.config.SERVER_URL)
       await signUp(context, input)
       return true
     },

@@ -1,0 +1,21 @@
+import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql'
+
+/**
+ * Whether an operation that rides on a session must bring the session's CSRF token. Every mutation must, but one that names none but root
+ * fields marked `ownOrigin`: those refuse other sites' pages by themselves, and nobody needs a token to sign in anew (decisions §4).
+ */
+export function needsCsrfToken(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): boolean {
+  if (operation.operation !== 'mutation') return false
+  const fields = schema.getMutationType()?.getFields() ?? {}
+  return !rootFields(document, operation.selectionSet).every((name) => name === '__typename' || fields[name]?.extensions.ownOrigin)
+}
+
+/** The names of the fields, also of those in fragments; what `@skip` leaves out counts too. */
+function rootFields(document: DocumentNode, { selections }: SelectionSetNode): string[] {
+  return selections.flatMap((selection) => {
+    if (selection.kind === Kind.FIELD) return selection.name.value
+    if (selection.kind === Kind.INLINE_FRAGMENT) return rootFields(document, selection.selectionSet)
+    const fragment = document.definitions.find((node) => node.kind === Kind.FRAGMENT_DEFINITION && node.name.value === selection.name.value)
+    return fragment?.kind === Kind.FRAGMENT_DEFINITION ? rootFields(document, fragment.selectionSet) : selection.name.value
+  })
+}
