@@ -55,7 +55,7 @@ async function change(
     const { publisher, ...rest } = changes
     em.assign(pkg, { ...rest, ...(publisher && { publisher: em.getReference(Publisher, publisher) }) })
     await em.flush()
-    await refreshIndex(em, pkg.id)
+    await refreshIndex(em, app.config, pkg.id)
   })
 }
 
@@ -135,7 +135,7 @@ it('follows retraction, options and publisher through one door', async () => {
   const pkg = await database.fork().findOneOrFail(Package, { name: 'fancy' })
   await database.fork().transactional(async (em) => {
     await em.execute('update package_versions set retracted_at = created_at where package_id = ?', [pkg.id])
-    await refreshIndex(em, pkg.id)
+    await refreshIndex(em, app.config, pkg.id)
   })
   expect(await find(alice, 'is:retracted')).toEqual(['fancy'])
   const context = { ...app.services, em: database.fork(), viewer: { ...alice.user, role: 'member' } }

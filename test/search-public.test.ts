@@ -118,3 +118,47 @@ it('suggests a public name to them, however many private ones look more like wha
   const { body } = await app.anonymous.graphql('{ searchPackages(first: 1, query: "carosel") { didYouMean } }')
   expect(body.data).toEqual({ searchPackages: { didYouMean: ['carousel'] } })
 })
+
+it('takes only what is hosted here for a package of this server, as the listing does (decisions §6)', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'path', version: '1.0.0' })
+  await publish(alice, {
+    name: 'acme',
+    version: '1.0.0',
+    pubspec: 'dependencies:\n  path:\n    hosted: https://pub.dev\n    version: ^1.0.0\n',
+  })
+  await setVisibility(alice, 'acme', 'public')
+  expect((await app.anonymous.get('/api/packages/acme')).status).toBe(200)
+  expect(await found(app.anonymous, '/api/search?q=dependency:path')).toEqual(['acme'])
+  await setVisibility(alice, 'path', 'public')
+  await setVisibility(alice, 'path', 'private')
+  expect(await found(app.anonymous, '/api/search?q=acme')).toEqual(['acme'])
+})
+
+it('names a dependency of this server to them only while it is public: not before it is there, nor when it is deleted', async () => {
+  await using app = await publicApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, dependent('acme', '1.0.0', ['hidden']))
+  const isFound = async () => {
+    const names = await found(app.anonymous, '/api/search?q=dependency:hidden')
+    const { body } = await app.anonymous.graphql('{ completeSearch(query: "dependency:h", first: 9) { query } }')
+    expect(body.data.completeSearch).toEqual(names.map(() => ({ query: 'dependency:hidden' })))
+    expect((await app.anonymous.get('/api/packages/acme')).status).toBe(names.length > 0 ? 200 : 401)
+    return names.length > 0
+  }
+  await setVisibility(alice, 'acme', 'public')
+  expect(await isFound()).toBe(false)
+  await publish(alice, { name: 'hidden', version: '1.0.0' })
+  expect(await isFound()).toBe(false)
+  await setVisibility(alice, 'hidden', 'public')
+  expect(await isFound()).toBe(true)
+  expect((await admin.delete('/api/admin/packages/hidden/versions/1.0.0?acceptBreakage=true')).status).toBe(200)
+  expect(await isFound()).toBe(false)
+  await publish(alice, { name: 'hidden', version: '1.0.1' })
+  expect(await isFound()).toBe(false)
+  await setVisibility(alice, 'hidden', 'public')
+  expect(await isFound()).toBe(true)
+  expect((await admin.delete('/api/admin/packages/hidden?acceptBreakage=true')).status).toBe(200)
+  expect(await isFound()).toBe(false)
+})

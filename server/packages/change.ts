@@ -16,7 +16,7 @@ type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result>
  * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
  */
 export function changePackage<Result>(
-  { em, viewer, now }: SignedInContext,
+  { em, viewer, config, now }: SignedInContext,
   name: string,
   change: Change<Result>,
   may: typeof canAdminister = canAdminister,
@@ -30,7 +30,7 @@ export function changePackage<Result>(
     pkg.revision += 1
     pkg.updatedAt = now()
     await inner.flush()
-    await refreshIndex(inner, pkg.id)
+    await refreshIndex(inner, config, pkg.id)
     return result
   })
 }

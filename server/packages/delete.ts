@@ -3,6 +3,7 @@ import { type AuditKind, audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict } from '../errors.ts'
 import { enqueue } from '../jobs/queue.ts'
+import { refreshWithDependents } from '../search/refresh-index.ts'
 import { markVisibilityChange } from '../visibility/mark.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from './breakage.ts'
 import { changePackage } from './change.ts'
@@ -77,10 +78,17 @@ type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 /** What belongs to a package goes with its row: versions, texts, dependencies, uploaders, likes. */
 async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
   await forgetArchives(context, em, pkg.id, pkg.name, versions)
+  const wasPublic = pkg.visibility === 'public'
+  if (wasPublic) {
+    // For the packages that needed it, absent is as private: the index learns it as it does then, in the order in which all do.
+    pkg.visibility = 'private'
+    await em.flush()
+    await refreshWithDependents(em, context.config, [pkg.name])
+  }
   em.remove(pkg)
   await em.flush()
-  // What anybody may read of the packages that needed it is another thing now.
-  if (pkg.visibility === 'public') await markVisibilityChange(em)
+  // What anybody may read of them is another thing now.
+  if (wasPublic) await markVisibilityChange(em)
 }
 
 /** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go. */

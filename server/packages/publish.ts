@@ -82,7 +82,7 @@ async function publishWithin(
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
   await em.flush()
-  await (pkg.latestVersion === version ? refreshIndex(em, pkg.id) : touchIndex(em, pkg.id, publishedAt))
+  await (pkg.latestVersion === version ? refreshIndex(em, context.config, pkg.id) : touchIndex(em, pkg.id, publishedAt))
   audit(em, {
     kind: 'package.version_published',
     actor: viewer,

@@ -6,21 +6,21 @@ import type { Services } from '../services.ts'
 import { readSetting, type Setting, writeSetting } from '../settings/service.ts'
 import { refreshIndex } from './refresh-index.ts'
 
-type Rebuilder = Pick<Services, 'database' | 'log' | 'now'>
+type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
 
-/** Grows when terms or tags are made otherwise than before: then every package is indexed anew. */
-const form = 2
+/** Grows when terms, tags or who finds a package are made otherwise than before: then every package is indexed anew. */
+const form = 3
 export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** Indexes the packages that the index does not know: all of them after its form has changed, else none. Searches work meanwhile. */
-export async function completeIndex({ database, log, now }: Rebuilder): Promise<void> {
+export async function completeIndex({ config, database, log, now }: Rebuilder): Promise<void> {
   let done = 0
   under.add(database)
   try {
     await forgetOtherForm(database)
     for (let ids = await missing(database); ids.length > 0; ids = await missing(database)) {
       await database.fork().transactional(async (em) => {
-        for (const id of ids) await refreshIndex(em, id)
+        for (const id of ids) await refreshIndex(em, config, id)
         await recount(em, ids, windowEnd(dayOf(now())))
         await recountLikes(em, ids)
       })

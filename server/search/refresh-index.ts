@@ -1,17 +1,22 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { Config } from '../config.ts'
 import { toDate } from '../db/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/license.ts'
 import { readPubspec } from '../packages/pubspec-view.ts'
+import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
 import { removeFromIndex, storeDocument } from './index-package.ts'
 import { tagsOf } from './tags.ts'
+
+/** Where this server is: by its address dependencies on it are told from others. */
+type Here = Pick<Config, 'SERVER_URL'>
 
 /**
  * Makes the index say what the database says of a package now: texts, tags, who may find it. Whatever changes a package calls this at the end
  * of its transaction, with everything flushed; a package that is gone is taken out.
  */
-export async function refreshIndex(em: EntityManager, packageId: string): Promise<void> {
-  const [row] = await em.execute<PackageRow[]>(selectPackage, [packageId])
+export async function refreshIndex(em: EntityManager, here: Here, packageId: string): Promise<void> {
+  const [row] = await em.execute<PackageRow[]>(selectPackage, [hostedHere(here), packageId])
   if (!row) return removeFromIndex(em, packageId)
   const uploaders = await em.execute<{ user_id: string }[]>('select user_id from package_uploaders where package_id = ?', [packageId])
   const pubspec = readPubspec(row.pubspec)
@@ -37,26 +42,26 @@ export async function refreshIndex(em: EntityManager, packageId: string): Promis
     topics: pubspec.topics,
     readme: row.readme,
     tags,
-    shownTo: isUnlisted ? 0 : row.visibility === 'public' && !row.needs_private ? 2 : 1,
+    shownTo: isUnlisted ? 0 : row.is_readable ? 2 : 1,
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
   })
 }
 
 /**
- * The same for packages that became public, private, or are about to be deleted, and for those that depend on them: what needs a private
- * package is found by nobody who did not sign in.
+ * The same for packages that became public or private, and for those that depend on them: what needs a private package is found by nobody
+ * who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they are.
  */
-export async function refreshWithDependents(em: EntityManager, names: readonly string[]): Promise<void> {
+export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
   const marks = names.map(() => '?').join(', ')
   const rows = await em.execute<{ id: string }[]>(
     `select id from packages where name in (${marks}) union
      select v.package_id from package_dependencies d join package_versions v on v.id = d.version_id
-     where d.name in (${marks}) and d.kind = 'direct' and d.hosted_url is not null order by 1`,
-    [...names, ...names],
+     where d.name in (${marks}) and d.kind = 'direct' and d.hosted_url = ? order by 1`,
+    [...names, ...names, hostedHere(here)],
   )
-  for (const { id } of rows) await refreshIndex(em, id)
+  for (const { id } of rows) await refreshIndex(em, here, id)
 }
 
 type PackageRow = {
@@ -73,14 +78,13 @@ type PackageRow = {
   license: string | null
   readme: string | null
   has_retracted: boolean | number
-  needs_private: boolean | number
+  is_readable: boolean | number
 }
 
 const selectPackage = `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued,
     v.id as version_id, v.pubspec, v.license, d.content as readme,
     exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
-    exists (select 1 from package_dependencies n join packages q on q.name = n.name
-      where n.version_id = v.id and n.kind = 'direct' and n.hosted_url is not null and q.visibility <> 'public') as needs_private
+    (${readableByAnybody}) as is_readable
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version
   left join version_documents d on d.version_id = v.id and d.kind = 'readme' where p.id = ?`
 

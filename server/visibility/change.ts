@@ -110,14 +110,19 @@ const notYours = (names: string[]) =>
   insufficientPermissions(`You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.`)
 
 /** Tells the audit log and the caches; gives the names. */
-async function record(em: EntityManager, { viewer, ip }: SignedInContext, packages: Package[], visibility: Visibility): Promise<string[]> {
+async function record(
+  em: EntityManager,
+  { viewer, ip, config }: SignedInContext,
+  packages: Package[],
+  visibility: Visibility,
+): Promise<string[]> {
   for (const pkg of packages) {
     const summary = `${viewer.displayName} made ${pkg.name} ${visibility}`
     audit(em, { kind: 'package.visibility_changed', actor: viewer, summary, package: pkg.name, ip })
   }
   await em.flush()
   const names = packages.map(({ name }) => name)
-  await refreshWithDependents(em, names)
+  await refreshWithDependents(em, config, names)
   if (packages.length > 0) await markVisibilityChange(em)
   return names
 }

@@ -20,7 +20,7 @@ export async function setSwitch(app: TestApp, enabled: boolean): Promise<void> {
 export async function makePublic(app: TestApp, ...names: string[]): Promise<void> {
   await app.services.database.fork().transactional(async (em) => {
     await em.nativeUpdate(Package, { name: { $in: names } }, { visibility: 'public' })
-    await refreshWithDependents(em, names)
+    await refreshWithDependents(em, app.config, names)
   })
 }
 
