@@ -30,14 +30,20 @@ async function main() {
 }
 
 /**
- * Lets a fresh checkout run without editing anything. Whoever sets either variable, itself or as NAME_FILE, configures by
- * hand and gets to read what is missing instead.
+ * Lets a fresh checkout run without editing anything: writes what must be set and is not, neither itself nor as NAME_FILE. Only when there is
+ * no such file: what people wrote there stays.
  */
 export function makeEnvironmentFile() {
-  const byHand = ['JWT_SECRET', 'SERVER_URL'].some((name) => process.env[name] || process.env[`${name}_FILE`])
-  if (byHand || existsSync('.env')) return
+  if (existsSync('.env')) return
   const port = process.env.LISTEN_PORT || 8080
-  const lines = [`JWT_SECRET=${randomBytes(36).toString('base64url')}`, `SERVER_URL=http://localhost:${port}`, `LISTEN_PORT=${port}`]
+  const defaults = {
+    JWT_SECRET: [`JWT_SECRET=${randomBytes(36).toString('base64url')}`],
+    SERVER_URL: [`SERVER_URL=http://localhost:${port}`, `LISTEN_PORT=${port}`],
+  }
+  const missing = Object.keys(defaults).filter((name) => !process.env[name] && !process.env[`${name}_FILE`])
+  if (missing.length === 0) return
+  const lines = missing.flatMap((name) => defaults[name])
   writeFileSync('.env', `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
-  console.log('Made .env with a random JWT_SECRET. Change SERVER_URL there to the address that people will use.')
+  const hint = missing.includes('SERVER_URL') ? ' Change SERVER_URL there to the address that people will use.' : ''
+  console.log(`Made .env with ${missing.join(' and ')}.${hint}`)
 }
