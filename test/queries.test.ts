@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
@@ -78,4 +79,26 @@ describe('the number of statements', () => {
     }
     expect(counts[1]).toBe(counts[0])
   })
+
+  it("of the console's package page does not grow with versions, dependencies or uploaders", async () => {
+    await using app = await testApp()
+    const [alice, bob] = [await app.member(), await app.member()]
+    const open = () => alice.graphql(packagePage, { name: 'acme', version: '0.0.0', exact: false, signedIn: true })
+    await publish(alice, versionOf(0))
+    expect((await open()).body).toMatchObject({ data: { package: { name: 'acme' } } })
+    const before = await statements(app, open)
+    await publishMany(alice, 10, (index) => versionOf(index + 1))
+    const names = Array.from({ length: 12 }, (_, index) => `  other${index}: any`)
+    await publish(alice, { name: 'acme', version: '2.0.0', pubspec: `dependencies:\n${names.join('\n')}` })
+    expect((await alice.put(`/api/packages/acme/uploaders/${bob.email}`)).status).toBe(200)
+    expect(await statements(app, open)).toBe(before)
+  })
 })
+
+/** What the console asks for when somebody opens a package. */
+const packagePage = ['fragment VersionDetails', 'query Package(']
+  .map((start) => {
+    const text = readFileSync('web/operations/package.graphql', 'utf8')
+    return text.slice(text.indexOf(start), text.indexOf('\n}\n', text.indexOf(start)) + 3)
+  })
+  .join('\n')
