@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import type { Actor } from './actor.ts'
 import { testApp } from './app.ts'
 import { makeOwned } from './support/ownership.ts'
+import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 
 const path = '/api/packages/acme/options'
@@ -152,4 +153,26 @@ it('is in GraphQL as well, with the replacement itself when it is here', async (
   await publish(alice, { name: 'beta', version: '1.0.0' })
   expect((await change('beta')).body.data.updatePackageOptions.package).toEqual({ ...options, replacement: { name: 'beta' } })
   expect((await change('acme')).body.errors[0].extensions).toMatchObject({ code: 'InvalidInput', field: 'replacedBy' })
+})
+
+it('names a replacement to whoever did not sign in only while it is public here: private looks like absent (decisions §6)', async () => {
+  await using app = await publicApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await makePublic(app, 'acme')
+  await alice.put(path, { isDiscontinued: true, replacedBy: 'beta' })
+  const shown = async (actor: Actor) => {
+    const { isDiscontinued, replacedBy } = (await actor.get('/api/packages/acme')).body
+    const { data } = (await actor.graphql('{ package(name: "acme") { isDiscontinued replacedBy } }')).body
+    expect({ isDiscontinued, replacedBy: replacedBy ?? null }).toEqual(data.package)
+    return data.package.replacedBy
+  }
+  const toBoth = async () => ({ anonymous: await shown(app.anonymous), alice: await shown(alice) })
+  expect(await toBoth()).toEqual({ anonymous: null, alice: 'beta' })
+  await publish(alice, { name: 'beta', version: '1.0.0' })
+  expect(await toBoth()).toEqual({ anonymous: null, alice: 'beta' })
+  await alice.put('/api/packages/beta/visibility', { visibility: 'public', confirm: 'beta' })
+  expect(await toBoth()).toEqual({ anonymous: 'beta', alice: 'beta' })
+  await admin.delete('/api/admin/packages/beta')
+  expect(await toBoth()).toEqual({ anonymous: null, alice: 'beta' })
 })

@@ -78,11 +78,11 @@ const currentSql: Record<Audience, string> = {
   anybody: `select id, revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
     from packages where name = ? and visibility = 'public'`,
 }
-/** A private package is not named to whoever may not know it. */
+/** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
-  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and r.visibility <> 'public') then null
-    else p.replaced_by end as replaced_by`,
+  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and r.visibility = 'public') then p.replaced_by
+    end as replaced_by`,
 }
 const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
 

@@ -12,11 +12,12 @@ builder.objectFields(PackageRef, (t) => ({
   replacedBy: t.string({
     ...ofPublicPackage,
     nullable: true,
-    description: 'Name of the package to use instead, here or elsewhere; only while it is discontinued.',
+    description:
+      'Name of the package to use instead, here or elsewhere; only while it is discontinued, and without signing in only a public package of this server.',
     resolve: async ({ replacedBy }, _args, context) => {
-      if (!replacedBy) return null
-      const replacement = context.viewer ? null : await loadPackageByName(context, replacedBy)
-      return replacement?.visibility === 'private' ? null : replacedBy
+      if (!replacedBy || context.viewer) return replacedBy
+      // A name that is of no package here is withheld, too: else its disappearance would tell of a private one.
+      return (await loadPackageByName(context, replacedBy))?.visibility === 'public' ? replacedBy : null
     },
   }),
   replacement: t.field({
