@@ -1,4 +1,5 @@
 import { validate as isUuid } from 'uuid'
+import { z } from 'zod'
 import { invalidInput } from './errors.ts'
 
 type PageArguments = {
@@ -17,6 +18,9 @@ type Source<Node> = {
   load: (limit: number, after: string | undefined) => Promise<Node[]>
   count: () => Promise<number>
 }
+
+/** What `offset` may be: how many rows come before a numbered page. */
+export const notNegative = z.int().min(0, 'must not be negative').nullish()
 
 /** The largest page of a connection. */
 const most = 100

@@ -96,3 +96,20 @@ it('takes a role from nobody who may not give one', async () => {
   const found = await app.services.database.reads.get<{ role: string }>("select role from users where email_key = 'climber@example.com'")
   expect(found?.role).toBe('member')
 })
+
+const lists = Object.values(schema.getQueryType()?.getFields() ?? {}).filter(({ args }) => args.some(({ name }) => name === 'offset'))
+
+it.each(lists.map(({ name }) => name))('%s refuses a page before the first, and one of no size or too large', async (name) => {
+  for (const [args, field] of [
+    ['first: 1, offset: -1', 'offset'],
+    ['first: 1, offset: -2147483648', 'offset'],
+    ['first: 0', 'first'],
+    ['first: -1', 'first'],
+    ['first: 101', 'first'],
+  ]) {
+    const { body } = await owner.graphql(`{ ${name}(${args}) { edges { cursor } } }`, {}, { ip: app.address() })
+    expect({ args, errors: body.errors }).toMatchObject({ args, errors: [{ extensions: { code: 'InvalidInput', field } }] })
+  }
+  const { body } = await owner.graphql(`{ ${name}(first: 1, offset: 2147483647) { edges { cursor } } }`, {}, { ip: app.address() })
+  expect(body).toEqual({ data: { [name]: { edges: [] } } })
+})

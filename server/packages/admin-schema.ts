@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import { notNegative } from '../connections.ts'
 import { listManaged, type ManagedOrder, type ManagedPackage } from './admin-list.ts'
 import { PackageRef } from './refs.ts'
 import { loadPackage } from './service.ts'
@@ -44,7 +45,7 @@ builder.queryField('managedPackages', (t) =>
       args: {
         q: t.arg.string({ description: 'Part of the name.' }),
         orderBy: t.arg({ type: ManagedPackageOrder, description: 'Order; NAME when left out.' }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.' }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, { q, orderBy, ...args }, context) => listManaged(context, { query: q, orderBy }, args),
     },

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
-import { anyText, pageByKey } from '../connections.ts'
+import { anyText, notNegative, pageByKey } from '../connections.ts'
 import { UserRef } from '../users/refs.ts'
 import type { Package, PackageVersion } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
@@ -126,7 +126,9 @@ builder.queryField('packages', (t) =>
       authScopes: { browse: true },
       type: PackageRef,
       description: 'All packages by name.',
-      args: { offset: t.arg.int({ description: 'How many to pass over first, for numbered pages; `after` is cheaper.' }) },
+      args: {
+        offset: t.arg.int({ description: 'How many to pass over first, for numbered pages; `after` is cheaper.', validate: notNegative }),
+      },
       resolve: (_root, args, context) =>
         pageByKey(args, {
           keyOf: ({ name }: Package) => name,

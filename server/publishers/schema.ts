@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { AuditEntryRef } from '../audit/refs.ts'
 import { listAuditEntries } from '../audit/list.ts'
 import { builder } from '../builder.ts'
+import { notNegative } from '../connections.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { PackageRef } from '../packages/refs.ts'
 import {
@@ -152,7 +153,7 @@ builder.queryField('publishers', (t) =>
         viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),
         offset: t.arg.int({
           description: 'Skip this many, for page numbers; cursors are cheaper.',
-          validate: z.int().min(0, 'must not be negative').nullish(),
+          validate: notNegative,
         }),
       },
       resolve: (_root, { viewerIsMember, ...args }, { em, viewer }) =>

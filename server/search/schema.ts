@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
-import { pageSizeOf } from '../connections.ts'
+import { notNegative, pageSizeOf } from '../connections.ts'
 import type { Context } from '../context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
@@ -21,8 +21,6 @@ export const PackageSort = builder.enumType('PackageSort', {
 
 /** Members find all listed packages, anybody else public ones, where and while the server lets anybody browse. */
 const forWhoeverMayBrowse = { skipTypeScopes: true, authScopes: { browse: true } } as const
-
-const notNegative = z.int().min(0, 'must not be negative').nullish()
 
 /** What was typed into a search box; longer texts are no search. */
 const searchText = z.string().max(1000, 'must be at most 1000 characters long').nullish()

@@ -1,5 +1,6 @@
 import { validate as isUuid } from 'uuid'
 import { builder } from '../builder.ts'
+import { notNegative } from '../connections.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
 import { listUsers } from './list.ts'
@@ -28,7 +29,7 @@ builder.queryField('users', (t) =>
           description: 'Only people who have not signed in since; who never did counts from when the account was made.',
         }),
         orderBy: t.arg({ type: UserOrderEnum, description: 'Order; CREATED when left out.' }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.' }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, { orderBy, ...args }, { em }) => listUsers(em, args, orderBy ?? 'created', args),
     },
