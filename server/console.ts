@@ -1,5 +1,5 @@
 import fastifyStatic from '@fastify/static'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { notFound } from './errors.ts'
@@ -39,12 +39,15 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
       .header('cache-control', 'no-cache')
       .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
   )
-  app.get('/*', async (request, reply) => {
-    const path = request.url.slice(base.length - 1).split('?', 1)[0] ?? ''
+  const sendPage: RouteHandlerMethod = async (request, reply) => {
+    const path = request.url.slice(base.length - 1).split('?', 1)[0] || '/'
     if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && path !== '/oauth/consent') throw notFound('There is nothing at this address.')
     if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
     return reply.type('text/html; charset=utf-8').header('content-security-policy', policy).header('cache-control', 'no-cache').send(page)
-  })
+  }
+  // Below a prefix, `/` is also SERVER_URL itself, without a slash; the page's base makes its addresses hold there too.
+  app.get('/', sendPage)
+  app.get('/*', sendPage)
 }
 
 /** The pages that have something to read for whoever did not sign in. */

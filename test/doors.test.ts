@@ -53,6 +53,18 @@ it('answers unknown paths, wrong methods and broken addresses in the envelope', 
   expect(await alice.head('/api/auth/keys')).toMatchObject({ status: 200 })
 })
 
+it('shows the console at SERVER_URL itself, also below a path', async () => {
+  await using app = await testApp({ env: { SERVER_URL: 'https://example.com/registry' } })
+  for (const path of ['/registry', '/registry/', '/registry?q=x', '/registry/?q=x', '/registry/login'])
+    expect({ path, ...(await app.anonymous.get(path)) }).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': expect.any(String) },
+      body: expect.stringContaining('<html'),
+    })
+  expect(await app.anonymous.head('/registry')).toMatchObject({ status: 200 })
+  for (const path of ['/', '/registryx', '/registry/api']) expect(await app.anonymous.get(path)).toMatchObject({ status: 404 })
+})
+
 it('answers even malformed HTTP in the envelope', async () => {
   await using app = await testApp()
   const { port, hostname } = new URL(await app.listen())
