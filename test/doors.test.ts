@@ -65,6 +65,22 @@ it('shows the console at SERVER_URL itself, also below a path', async () => {
   for (const path of ['/', '/registryx', '/registry/api']) expect(await app.anonymous.get(path)).toMatchObject({ status: 404 })
 })
 
+it('takes an empty body for none, also where the type is announced', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const json = { headers: { 'content-type': 'application/json' } }
+  const { body: key } = await alice.post('/api/auth/keys', { name: 'ci' })
+  expect(await alice.delete(`/api/auth/keys/${key.id}`, json)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  const [one, other] = [await alice.session(), await alice.session()]
+  expect(await one.post('/api/auth/logout', undefined, json)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await other.post('/api/auth/logout', '', json)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await alice.post('/api/auth/keys', '', json)).toMatchObject({
+    status: 400,
+    body: { error: { code: 'InvalidInput', message: 'name: is required.' } },
+  })
+  expect(await alice.post('/api/auth/keys', ' ', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+})
+
 it('answers even malformed HTTP in the envelope', async () => {
   await using app = await testApp()
   const { port, hostname } = new URL(await app.listen())

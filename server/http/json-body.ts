@@ -2,11 +2,11 @@ import { visit } from 'jsonc-parser'
 import { invalidInput } from '../errors.ts'
 
 /**
- * The value of a JSON body. A key that stands twice in one object is refused: which of the two counts would be anybody's guess.
+ * The value of a JSON body; none at all is undefined, whatever type was announced for it. A key that stands twice in one object is refused: which of the two counts would be anybody's guess.
  * @throws ApiError InvalidInput, naming the key.
  */
 export function parseJsonBody(text: string): unknown {
-  if (text.trim() === '') throw invalidInput('The body is empty; send a JSON object.')
+  if (text === '') return undefined
   let value: unknown
   try {
     value = JSON.parse(text)
