@@ -3,6 +3,7 @@ import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Ki
 import type { Plugin } from 'graphql-yoga'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, statusOf } from './errors.ts'
+import { graphqlEnvelope, sendFailure } from './http/failures.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { needsCsrfToken } from './own-origin.ts'
@@ -22,6 +23,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     // Yoga parses the text itself; the server refuses what is too long or not JSON.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+    scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
     scope.route({
       method: ['GET', 'POST'],
       url: '/graphql',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'
+import { Client, fetchExchange } from '@urql/core'
 import { serverAudits } from 'graphql-http'
 import { expect, it } from 'vitest'
 import { mountRoutes } from '../server/rest/router.ts'
@@ -103,7 +104,10 @@ it('hides what went wrong inside, and logs it', async () => {
     body: { error: { code: 'InternalError', message: expect.stringMatching(/^Something went wrong on the server \(request [\w-]+\)\.$/) } },
   })
   const answer = await alice.graphql('{ viewer { tokens(first: 1) { nodes { name } } } }')
-  expect(answer).toMatchObject({ status: 500, body: { error: { code: 'InternalError' } } })
+  expect(answer).toMatchObject({
+    status: 500,
+    body: { errors: [{ message: expect.stringContaining('request'), extensions: { code: 'InternalError' } }] },
+  })
   expect(JSON.stringify([body, answer.body])).not.toMatch(/access_tokens|select/)
   expect(app.lines.filter((line) => line.includes('ERROR') && line.includes('access_tokens')).length).toBeGreaterThan(1)
 })
@@ -117,6 +121,33 @@ it('refuses queries that are too deep, too dear, too long, or too many at once',
   expect((await alice.post('/graphql', [{ query: '{ server { version } }' }, { query: '{ server { version } }' }])).status).toBe(400)
   expect((await app.anonymous.graphql('{ __schema { types { name } } }')).body.errors[0].extensions.code).toBe('InvalidInput')
   expect((await alice.graphql('{ all: __schema { types { name } } }')).body.data.all.types.length).toBeGreaterThan(10)
+})
+
+it('answers what fails before a query is read as GraphQL clients read errors', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const text = JSON.stringify({ query: '{ server { version } }', variables: { filler: 'x'.repeat(1_100_000) } })
+  expect(await alice.post('/graphql', text, { headers: { 'content-type': 'application/json' } })).toMatchObject({
+    status: 413,
+    body: { errors: [{ message: expect.stringContaining('larger than'), extensions: { code: 'InvalidInput' } }] },
+  })
+  expect(await alice.post('/graphql', '{}', { headers: { 'content-type': 'text/plain' } })).toMatchObject({
+    status: 415,
+    body: { errors: [{ extensions: { code: 'InvalidInput' } }] },
+  })
+  const nobody = app.anonymous.ip
+  await Promise.all([nobody, '127.0.0.1'].flatMap((ip) => Array.from({ length: 600 }, () => app.services.limits.use('graphql', ip))))
+  const refused = await app.anonymous.graphql('{ server { version } }')
+  expect(refused).toMatchObject({
+    status: 429,
+    headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/), 'content-type': 'application/json; charset=utf-8' },
+    body: { errors: [{ message: expect.stringContaining('Try again'), extensions: { code: 'RateLimitExceeded' } }] },
+  })
+  expect(refused.body.errors[0].extensions.retryAfter).toBe(Number(refused.headers['retry-after']))
+  // As the console asks.
+  const client = new Client({ url: `${await app.listen()}/graphql`, preferGetMethod: false, exchanges: [fetchExchange] })
+  const { error } = await client.query('{ server { version } }', {}).toPromise()
+  expect(error?.graphQLErrors).toMatchObject([{ message: refused.body.errors[0].message, extensions: { code: 'RateLimitExceeded' } }])
 })
 
 it('changes nothing by GET', async () => {

@@ -6,8 +6,16 @@ import type { Log } from './log.ts'
 /** The largest JSON body (decisions §1). */
 export const bodyLimit = 1024 * 1024
 
-/** Answers with an error in the service's envelope; what is not ours to tell is logged and masked. */
-export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+/** How an error is written into a body. */
+export type Envelope = (failure: ApiError) => object
+
+const ours: Envelope = ({ code, message }) => ({ error: { code, message } })
+
+/** As GraphQL clients read errors, also of what failed before a query was looked at. */
+export const graphqlEnvelope: Envelope = ({ message, extensions: { http: _, ...extensions } }) => ({ errors: [{ message, extensions }] })
+
+/** Answers with an error in the service's envelope or another; what is not ours to tell is logged and masked. */
+export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {
   const failure = known(error, request) ?? masked(log, error, request)
   if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenges(failure, reply))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
@@ -15,7 +23,7 @@ export function sendFailure(log: Log, error: unknown, request: FastifyRequest, r
     .code(failure.status)
     .header('cache-control', 'no-store')
     .type('application/json; charset=utf-8')
-    .send(JSON.stringify({ error: { code: failure.code, message: failure.message } }))
+    .send(JSON.stringify(envelope(failure)))
 }
 
 /** Beside the package client's, what the route itself would take (RFC 9110 §11.6.1). */
