@@ -8,6 +8,7 @@ import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { needsCsrfToken } from './own-origin.ts'
 import { toApiError } from './rest/failures.ts'
+import { refuseOtherMethods } from './rest/methods.ts'
 import type { Services } from './services.ts'
 import { mayBrowseAnonymously } from './visibility/audience.ts'
 
@@ -24,6 +25,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
     scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
+    refuseOtherMethods(scope, '/graphql', ['GET', 'POST'])
     scope.route({
       method: ['GET', 'POST'],
       url: '/graphql',
@@ -71,7 +73,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
 function toFetch({ method, headers, body }: FastifyRequest): RequestInit {
   const { accept, 'content-type': type } = headers
   return {
-    method,
+    method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
     headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
     ...(typeof body === 'string' && { body }),
   }

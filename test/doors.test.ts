@@ -54,6 +54,30 @@ it('answers unknown paths, wrong methods and broken addresses in the envelope', 
   expect(await alice.head('/api/auth/keys')).toMatchObject({ status: 200 })
 })
 
+it('answers wrong methods with 405 outside the table of endpoints too', async () => {
+  await using app = await testApp()
+  const assets = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'].map((file) => `/api/docs/assets/${file}`)
+  for (const path of ['/api/docs', '/api/docs/openapi.json', '/api/docs/start.js', ...assets]) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)
+      expect({ path, ...(await app.anonymous.send(method, path)) }).toMatchObject({
+        path,
+        status: 405,
+        headers: { allow: 'GET, HEAD' },
+        body: { error: { code: 'InvalidInput' } },
+      })
+    expect({ path, ...(await app.anonymous.head(path)) }).toMatchObject({ path, status: 200 })
+  }
+  for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)
+    expect(await app.anonymous.send(method, '/graphql', 'x', { headers: { 'content-type': 'text/plain' } })).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD, POST' },
+      body: { errors: [{ extensions: { code: 'InvalidInput' } }] },
+    })
+  const query = `/graphql?query=${encodeURIComponent('{ server { version } }')}`
+  expect(await app.anonymous.get(query)).toMatchObject({ status: 200 })
+  expect(await app.anonymous.head(query)).toMatchObject({ status: 200, body: '' })
+})
+
 it('shows the console at SERVER_URL itself, also below a path', async () => {
   await using app = await testApp({ env: { SERVER_URL: 'https://example.com/registry' } })
   for (const path of ['/registry', '/registry/', '/registry?q=x', '/registry/?q=x', '/registry/login'])

@@ -5,10 +5,14 @@ import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'
+import { refuseOtherMethods } from './methods.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** What of the viewer is served. */
+const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
 
 /** Serves the REST reference at `/api/docs`: a viewer whose every file comes from here, and the OpenAPI document it shows. */
 export async function mountReference(
@@ -26,13 +30,15 @@ export async function mountReference(
     reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page(config.SERVER_URL)),
   )
   app.get('/api/docs/start.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(start))
+  for (const path of ['', '/openapi.json', '/start.js', ...files.map((file) => `/assets/${file}`)])
+    refuseOtherMethods(app, `/api/docs${path}`, ['GET'])
   const root = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')))
   await app.register(fastifyStatic, {
     root,
     prefix: '/api/docs/assets/',
     decorateReply: false,
     index: false,
-    allowedPath: (path) => /^\/(swagger-ui\.css|swagger-ui-bundle\.js|favicon-32x32\.png)$/.test(path),
+    allowedPath: (path) => files.includes(path.slice(1)),
   })
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext } from '../context.ts'
-import { ApiError, methodNotAllowed } from '../errors.ts'
+import { ApiError } from '../errors.ts'
 import { acceptBasic } from '../http/basic.ts'
 import { acceptBytes } from '../http/bodies.ts'
 import { prefers } from '../http/conditional.ts'
@@ -9,15 +9,14 @@ import { requireBrowse, requireOwnAccount, requireScope } from '../guards.ts'
 import { nobody } from '../refusal.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../setup/gate.ts'
+import { refuseOtherMethods } from './methods.ts'
 import { compileOperation } from './operation.ts'
-import { type Answer, type BinaryRoute, type Data, type Method, ok, type Route } from './route.ts'
+import { type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 
 const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
 
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
-
-const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
 /**
  * Puts the table's endpoints on the server. A path answers the methods it does not have with 405.
@@ -43,14 +42,12 @@ export function mountRoutes(
       for (const route of group) mount(scope, route)
     })
   }
-  for (const [path, allowed] of methodsByPath(table)) {
-    const allow = allowed.join(', ')
-    const others = methods.filter((method) => !allowed.includes(method))
-    app.route({
-      method: [...others, 'OPTIONS'],
-      url: path,
-      handler: (_request, reply) => Promise.reject((reply.header('allow', allow), methodNotAllowed(allow))),
-    })
+  for (const [path, routes] of Map.groupBy(table, ({ path: address }) => address)) {
+    refuseOtherMethods(
+      app,
+      path,
+      routes.map(({ method }) => method),
+    )
   }
 }
 
@@ -110,13 +107,4 @@ type Connection = { nodes?: unknown[]; edges?: unknown[]; totalCount: number }
 function pageOf({ nodes, edges, totalCount }: Connection, { of, each }: { of: string; each?: (node: unknown) => unknown }, page: number) {
   const entries = nodes ?? edges ?? []
   return { [of]: each ? entries.map(each) : entries, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
-}
-
-function methodsByPath(table: readonly (Route | BinaryRoute)[]): Map<string, string[]> {
-  const paths = new Map<string, string[]>()
-  for (const { method, path } of table) {
-    const allowed = paths.get(path) ?? []
-    paths.set(path, [...allowed, method, ...(method === 'GET' ? ['HEAD'] : [])])
-  }
-  return paths
 }
