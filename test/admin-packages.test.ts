@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { testApp } from './app.ts'
+import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 
 const here = 'http://localhost:8080'
@@ -38,6 +39,23 @@ it('lists all packages with versions, bytes and owners for administrators (decis
   expect(await admin.get('/api/admin/packages?page=2')).toMatchObject({ status: 200, body: { packages: [], totalCount: 3 } })
   expect(await admin.get('/api/admin/packages?page=0')).toMatchObject({ status: 400 })
   expect(await alice.get('/api/admin/packages')).toMatchObject({ status: 403 })
+})
+
+it('lists the public ones, unlisted ones too, for whoever looks for what is exposed (console)', async () => {
+  await using app = await publicApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  for (const name of ['acme', 'acme_hidden', 'inner']) await publish(alice, { name, version: '1.0.0' })
+  await alice.put('/api/packages/acme_hidden/options', { isUnlisted: true })
+  await makePublic(app, 'acme', 'acme_hidden')
+  const list = async (args: string) => {
+    const { nodes, totalCount } = (await admin.graphql(query(args))).body.data.managedPackages
+    return [totalCount, ...nodes.map((node: { package: { name: string } }) => node.package.name)]
+  }
+  expect(await list('visibility: PUBLIC')).toEqual([2, 'acme', 'acme_hidden'])
+  expect(await list('visibility: PUBLIC, offset: 1')).toEqual([2, 'acme_hidden'])
+  expect(await list('visibility: PUBLIC, q: "hidden", orderBy: SIZE')).toEqual([1, 'acme_hidden'])
+  expect(await list('visibility: PRIVATE')).toEqual([1, 'inner'])
+  expect((await alice.graphql(query('visibility: PUBLIC'))).body.errors[0].extensions.code).toBe('InsufficientPermissions')
 })
 
 it('sorts by size, versions and change, page after page, with as many statements for many as for few', async () => {

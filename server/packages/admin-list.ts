@@ -1,5 +1,6 @@
 import { pageByKey } from '../connections.ts'
 import type { Services } from '../services.ts'
+import type { Visibility } from './entity.ts'
 
 /** A package with what it takes. */
 export type ManagedPackage = {
@@ -13,17 +14,19 @@ export type ManagedPackage = {
 
 export type ManagedOrder = 'name' | 'size' | 'versions' | 'updated'
 type Page = { first?: number | null | undefined; after?: string | null | undefined; offset?: number | null | undefined }
-type Filter = { query?: string | null | undefined; orderBy?: ManagedOrder | null | undefined }
+type Filter = {
+  query?: string | null | undefined
+  visibility?: Visibility | null | undefined
+  orderBy?: ManagedOrder | null | undefined
+}
 
 /**
- * All packages, or those with a text in their name, as a connection: by name, or the largest, those with the most versions or the youngest first.
+ * All packages, or those with a text in their name or of one visibility, as a connection: by name, or the largest, those with the most versions or the youngest first.
  * Sums are taken from an index of the versions, one statement a page.
  */
-export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, { query, orderBy }: Filter, page: Page) {
-  const order = orderBy ?? 'name'
-  const matching = query ? [`%${query.toLowerCase().replace(/[!%_]/g, '!$&')}%`] : []
-  const where = query ? `where p.name like ? escape '!'` : ''
-  const position = positions[order](backend)
+export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
+  const { where, matching } = conditionsOf(filter)
+  const position = positions[filter.orderBy ?? 'name'](backend)
   return pageByKey(page, {
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
     isKey: (key) => /^\d{1,16} [a-z][a-z0-9_]{0,63}$/.test(key),
@@ -44,6 +47,14 @@ export function listManaged({ database: { reads, backend } }: Pick<Services, 'da
     count: async () =>
       Number((await reads.get<{ total: string | number }>(`select count(*) as total from packages p ${where}`, ...matching))?.total),
   })
+}
+
+function conditionsOf({ query, visibility }: Filter): { where: string; matching: string[] } {
+  const conditions: [string, string][] = []
+  if (query) conditions.push([`p.name like ? escape '!'`, `%${query.toLowerCase().replace(/[!%_]/g, '!$&')}%`])
+  if (visibility) conditions.push(['p.visibility = ?', visibility])
+  const where = conditions.length > 0 ? `where ${conditions.map(([condition]) => condition).join(' and ')}` : ''
+  return { where, matching: conditions.map(([, value]) => value) }
 }
 
 /** What comes first is highest; packages that are equal in it go by name. */

@@ -1,5 +1,6 @@
 import { builder } from '../builder.ts'
 import { notNegative } from '../connections.ts'
+import { VisibilityEnum } from '../visibility/refs.ts'
 import { listManaged, type ManagedOrder, type ManagedPackage } from './admin-list.ts'
 import { PackageRef } from './refs.ts'
 import { loadPackage } from './service.ts'
@@ -44,10 +45,11 @@ builder.queryField('managedPackages', (t) =>
       description: 'All packages, unlisted ones included, with what they take; for administrators.',
       args: {
         q: t.arg.string({ description: 'Part of the name.' }),
+        visibility: t.arg({ type: VisibilityEnum, description: 'Only those that are public, or private.' }),
         orderBy: t.arg({ type: ManagedPackageOrder, description: 'Order; NAME when left out.' }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
-      resolve: (_root, { q, orderBy, ...args }, context) => listManaged(context, { query: q, orderBy }, args),
+      resolve: (_root, { q, visibility, orderBy, ...args }, context) => listManaged(context, { query: q, visibility, orderBy }, args),
     },
     { description: 'A page of packages.' },
     { description: 'A package in a page.' },

@@ -1,19 +1,12 @@
 import { builder } from '../builder.ts'
 import type { Chain } from '../packages/breakage.ts'
-import type { Package, Visibility } from '../packages/entity.ts'
+import type { Package } from '../packages/entity.ts'
 import { packageName } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { changeVisibility } from './change.ts'
 import { type Companion, previewVisibility, type VisibilityPreview, visibilityState, type VisibilityState } from './preview.ts'
-
-const VisibilityEnum = builder.enumType('Visibility', {
-  description: 'Who reads a package.',
-  values: {
-    PRIVATE: { value: 'private', description: 'Whoever signed in.' },
-    PUBLIC: { value: 'public', description: 'Anybody, where and while the server lets anybody browse.' },
-  } satisfies Record<Uppercase<Visibility>, { value: Visibility; description: string }>,
-})
+import { VisibilityEnum } from './refs.ts'
 
 const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
   description: 'Who reads a package, and what decides it: all three of the environment, the switch and the package itself.',

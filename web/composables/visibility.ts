@@ -2,8 +2,8 @@ import { computed } from 'vue'
 import {
   ChangeVisibilityDocument,
   PackageVisibilityDocument,
+  PublicListDocument,
   PublicPackagesDocument,
-  SearchPackagesDocument,
   UpdatePublicPackagesDocument,
   type Visibility,
   VisibilityPreviewDocument,
@@ -19,17 +19,17 @@ export function usePublicPackages() {
   return { ...state, status: computed(() => data.value?.publicPackages) }
 }
 
-/** The public packages, as the address pages through them. */
+/** The public packages, unlisted ones included, as the address pages through them. */
 export function usePublicList() {
   const pageParam = useQueryParam<string>('page', '1')
   const page = computed(() => Math.max(1, Math.floor(Number(pageParam.value)) || 1))
-  const { data, ...state } = useQuery(SearchPackagesDocument, () => ({
-    query: 'is:public',
-    sort: 'NAME' as const,
+  const { data, ...state } = useQuery(PublicListDocument, () => ({
     first: publicPageSize,
     offset: (page.value - 1) * publicPageSize,
   }))
-  return { ...state, page, list: computed(() => data.value?.searchPackages) }
+  const list = computed(() => data.value?.managedPackages)
+  const packages = computed(() => list.value?.nodes.flatMap(({ package: pkg }) => pkg ?? []) ?? [])
+  return { ...state, page, list, packages }
 }
 
 export const useUpdatePublicPackages = () => useMutation(UpdatePublicPackagesDocument)
