@@ -85,16 +85,6 @@ export const router = createRouter({
       ],
     },
     {
-      path: '/me',
-      component: () => import('./pages/me/me-frame.vue'),
-      redirect: { name: 'my-packages' },
-      children: [
-        { path: 'packages', name: 'my-packages', component: () => import('./pages/me/packages-page.vue') },
-        { path: 'publishers', name: 'my-publishers', component: () => import('./pages/me/publishers-page.vue') },
-        { path: 'activity', name: 'my-activity', component: () => import('./pages/me/activity-page.vue') },
-      ],
-    },
-    {
       path: '/settings',
       component: () => import('./pages/settings/settings-frame.vue'),
       children: [
