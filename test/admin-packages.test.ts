@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { keepDownloads } from '../server/downloads/tally.ts'
 import { testApp } from './app.ts'
 import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
@@ -6,7 +7,7 @@ import { publish } from './support/publish.ts'
 const here = 'http://localhost:8080'
 
 const query = (args: string) =>
-  `{ managedPackages(first: 2, ${args}) { nodes { versionCount archiveBytes publisherId package { name uploaders { email } } } totalCount pageInfo { hasNextPage endCursor } } }`
+  `{ managedPackages(first: 2, ${args}) { nodes { versionCount archiveBytes publisherId package { name uploaders { email } downloads { last30Days } } } totalCount pageInfo { hasNextPage endCursor } } }`
 
 it('lists all packages with versions, bytes and owners for administrators (decisions §3)', async () => {
   await using app = await testApp()
@@ -18,6 +19,8 @@ it('lists all packages with versions, bytes and owners for administrators (decis
   await publish(alice, { name: 'acme_ui', version: '0.1.0' })
   await publish(alice, { name: 'zebra', version: '0.1.0' })
   await alice.put('/api/packages/zebra/options', { isUnlisted: true })
+  await alice.get('/api/archives/acme-1.0.0.tar.gz')
+  await keepDownloads(app.services)
   const { status, body } = await admin.get('/api/admin/packages')
   expect(status).toBe(200)
   expect(body).toMatchObject({ page: 1, pageSize: 50, totalCount: 3, totalPages: 1 })
@@ -27,6 +30,7 @@ it('lists all packages with versions, bytes and owners for administrators (decis
     latestVersion: '1.0.0',
     versionCount: 2,
     archiveBytes: sizes.reduce((sum, size) => sum + size, 0),
+    downloads30d: 1,
     visibility: 'private',
     isUnlisted: false,
     isDiscontinued: false,

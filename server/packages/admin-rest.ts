@@ -9,7 +9,7 @@ export const packageAdminRoutes = [
         nodes {
           versionCount archiveBytes publisherId
           package {
-            name latest { version } visibility isUnlisted isDiscontinued createdAt updatedAt
+            name latest { version } visibility isUnlisted isDiscontinued createdAt updatedAt downloads { last30Days }
             uploaders { userId: uuid email displayName }
           }
         }
@@ -17,15 +17,24 @@ export const packageAdminRoutes = [
       }
     }`,
     {
-      summary: 'All packages by name, with versions, bytes and owners, fifty a page; `q` is a part of the name.',
+      summary:
+        'All packages by name, with versions, bytes, downloads of the last thirty days and owners, fifty a page; `q` is a part of the name.',
       answer: {
         page: 'managedPackages',
         of: 'packages',
         each: (node) => {
           const { package: pkg, publisherId, ...sums } = node as Data
-          const { latest, uploaders, visibility, ...rest } = (pkg ?? {}) as Data
+          const { latest, uploaders, visibility, downloads, ...rest } = (pkg ?? {}) as Data
           const latestVersion = (latest as Data | null)?.version ?? null
-          return { ...rest, latestVersion, visibility: String(visibility).toLowerCase(), ...sums, owners: { publisherId, uploaders } }
+          const downloads30d = (downloads as Data | null)?.last30Days ?? 0
+          return {
+            ...rest,
+            latestVersion,
+            visibility: String(visibility).toLowerCase(),
+            ...sums,
+            downloads30d,
+            owners: { publisherId, uploaders },
+          }
         },
       },
     },

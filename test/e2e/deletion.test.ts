@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { keepDownloads } from '../../server/downloads/tally.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage } from '../support/browser.ts'
@@ -55,10 +56,14 @@ it('deletes a package after showing what breaks, with the name typed and the bre
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishWorld(app, alice.secret)
+  await alice.get('/api/archives/shop-1.0.0.tar.gz')
+  await keepDownloads(app.services)
   const page = await openPage(app.url, { tolerate: [/status of 409/] })
   await signIn(page, app.url, admin.email)
   await page.goto('/admin/packages')
   await page.getByText('3 packages').waitFor()
+  const shop = page.getByRole('row', { name: /shop/ })
+  expect(await shop.locator('[data-label="Downloads, 30 days"]').textContent()).toBe('1')
   await choose(page, 'Sort', 'Most versions first')
   await expect.poll(() => page.getByRole('table').getByRole('row').nth(1).textContent()).toContain('icons')
   await expectSound(page, 'admin-packages')
