@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { keepDownloads } from '../server/downloads/tally.ts'
 import { testApp } from './app.ts'
-import { makePublic, publicApp } from './support/public-packages.ts'
+import { dependent, makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 
 const here = 'http://localhost:8080'
@@ -137,4 +137,59 @@ dev_dependencies:
   })
   const second = (await alice.graphql(dependents(`, after: "${first.pageInfo.endCursor}"`))).body.data.package.dependents
   expect(second).toMatchObject({ nodes: [{ package: { name: 'shop' } }], pageInfo: { hasNextPage: false } })
+
+  const { status, body } = await alice.get('/api/packages/shop/versions/1.0.0/dependencies')
+  expect(status).toBe(200)
+  const registry = { source: 'hosted', sdk: null }
+  expect(body.dependencies).toEqual([
+    { name: 'icons', constraint: '^1.0.0', kind: 'direct', ...registry, hostedUrl: `${here}/`, isHostedHere: true, servedBy: '1.2.0' },
+    { name: 'missing', constraint: 'any', kind: 'direct', ...registry, hostedUrl: here, isHostedHere: true, servedBy: null },
+    {
+      name: 'flutter',
+      constraint: 'any',
+      kind: 'direct',
+      source: 'sdk',
+      sdk: 'flutter',
+      hostedUrl: null,
+      isHostedHere: false,
+      servedBy: null,
+    },
+    { name: 'http', constraint: '^1.0.0', kind: 'direct', ...registry, hostedUrl: null, isHostedHere: false, servedBy: null },
+    { name: 'icons', constraint: '>=9.0.0', kind: 'dev', ...registry, hostedUrl: here, isHostedHere: true, servedBy: null },
+  ])
+  const page = { page: 1, pageSize: 50, totalCount: 2, totalPages: 1 }
+  const needs = { version: '1.0.0', constraint: '^1.0.0', kind: 'direct' }
+  expect(await alice.get('/api/packages/icons/dependents')).toMatchObject({
+    status: 200,
+    body: {
+      dependents: [
+        { package: 'blog', ...needs },
+        { package: 'shop', ...needs },
+      ],
+      ...page,
+    },
+  })
+  expect((await alice.get('/api/packages/icons/dependents?page=2')).body).toEqual({ dependents: [], ...page, page: 2 })
+  for (const [path, code] of [
+    ['icons/dependents?page=0', 400],
+    ['absent/dependents', 404],
+    ['absent/versions/1.0.0/dependencies', 404],
+    ['icons/versions/9.9.9/dependencies', 404],
+  ] as const) {
+    expect({ path, status: (await alice.get(`/api/packages/${path}`)).status }).toEqual({ path, status: code })
+  }
+})
+
+it('hides from whoever did not sign in who depends on a package, and on what is private (decisions §6)', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['inner', 'open']) await publish(alice, { name, version: '1.0.0' })
+  await publish(alice, dependent('open', '1.1.0', [], ['inner']))
+  await makePublic(app, 'open')
+  expect(await app.anonymous.get('/api/packages/open/versions/1.1.0/dependencies')).toMatchObject({
+    status: 200,
+    body: { dependencies: [] },
+  })
+  for (const path of ['open/dependents', 'inner/dependents', 'inner/versions/1.0.0/dependencies'])
+    expect({ path, status: (await app.anonymous.get(`/api/packages/${path}`)).status }).toEqual({ path, status: 401 })
 })

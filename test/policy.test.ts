@@ -54,6 +54,8 @@ const rest: Record<string, Access> = {
   'GET /api/packages/:pkg': 'read',
   'GET /api/packages/:pkg/versions/:version': 'read',
   'GET /api/packages/:pkg/versions/:version/content': 'read',
+  'GET /api/packages/:pkg/versions/:version/dependencies': 'read',
+  'GET /api/packages/:pkg/dependents': 'read',
   'GET /api/packages/:pkg/advisories': 'read',
   'GET /api/packages/:pkg/uploaders': 'read',
   'PUT /api/packages/:pkg/uploaders/:email': 'write',

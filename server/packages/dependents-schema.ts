@@ -1,5 +1,5 @@
 import { builder } from '../builder.ts'
-import { anyText, pageByKey } from '../connections.ts'
+import { anyText, notNegative, pageByKey } from '../connections.ts'
 import { normalHostedUrl } from '../uploads/hosted-url.ts'
 import { countDependents, type Dependent, listDependents } from './dependents.ts'
 import { loadServing } from './serving.ts'
@@ -29,11 +29,17 @@ builder.objectField(PackageRef, 'dependents', (t) =>
       type: DependentRef,
       authScopes: { scope: 'read' },
       description: 'The packages of this server whose latest version depends on this one, as hosted here, by name.',
-      resolve: ({ name }, args, { database: { reads }, config: { SERVER_URL } }) =>
+      args: {
+        offset: t.arg.int({
+          description: 'Skip this many, for page numbers; cursors are cheaper.',
+          validate: notNegative,
+        }),
+      },
+      resolve: ({ name }, { offset, ...args }, { database: { reads }, config: { SERVER_URL } }) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(reads, SERVER_URL, { name, limit, after }),
+          load: (limit, after) => listDependents(reads, SERVER_URL, { name, limit, after, offset }),
           count: () => countDependents(reads, SERVER_URL, name),
         }),
     },

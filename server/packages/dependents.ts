@@ -4,19 +4,20 @@ import { normalHostedUrl } from '../uploads/hosted-url.ts'
 /** A package whose latest version depends on another one of this server. */
 export type Dependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev' }
 
-type Wanted = { name: string; limit: number; after?: string | undefined }
+type Wanted = { name: string; limit: number; after?: string | undefined; offset?: number | null | undefined }
 
 /**
  * The packages whose latest version depends on this one, by name, each once: who needs it for its users counts before who needs it for its own
  * development. `after` is the name of the last one of the page before. Only what is declared as `hosted:` on this server counts (decisions §6).
  */
-export function listDependents(reads: Reads, serverUrl: string, { name, limit, after = '' }: Wanted): Promise<Dependent[]> {
+export function listDependents(reads: Reads, serverUrl: string, { name, limit, after = '', offset }: Wanted): Promise<Dependent[]> {
   return reads.all<Dependent>(
-    `select p.id as "packageId", p.name, v.version, d."constraint", d.kind ${fromDependents} and p.name > ? order by p.name limit ?`,
+    `select p.id as "packageId", p.name, v.version, d."constraint", d.kind ${fromDependents} and p.name > ? order by p.name limit ? offset ?`,
     name,
     normalHostedUrl(serverUrl),
     after,
     limit,
+    offset ?? 0,
   )
 }
 

@@ -21,3 +21,17 @@ export function advisoriesOf({ advisories, advisoriesUpdated, updatedAt }: Data)
   const texts = advisories as { osv: string }[]
   return { advisories: texts.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
 }
+
+/** A package that depends on another one, by its name. */
+export function dependentOf(node: unknown): Data {
+  const { package: pkg, kind, ...rest } = node as Data
+  return { package: (pkg as Data | null)?.name ?? null, ...rest, kind: String(kind).toLowerCase() }
+}
+
+/** What a version depends on, with REST's words for its kind and its source. */
+export function dependenciesOf(data: Data, context: Context): Data {
+  const dependencies = versionOf(data, context).dependencies as (Data & Record<'kind' | 'source', string>)[]
+  return {
+    dependencies: dependencies.map(({ kind, source, ...rest }) => ({ ...rest, kind: kind.toLowerCase(), source: source.toLowerCase() })),
+  }
+}

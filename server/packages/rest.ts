@@ -1,7 +1,7 @@
 import { route } from '../rest/route.ts'
 import { packageBinaries } from './binary.ts'
 import { manageRoutes } from './manage-rest.ts'
-import { advisoriesOf, packageOf, versionOf } from './rest-answers.ts'
+import { advisoriesOf, dependenciesOf, dependentOf, packageOf, versionOf } from './rest-answers.ts'
 
 const documentFields = '{ path source html }'
 
@@ -37,5 +37,21 @@ export const packageRoutes = [
     'GET /api/packages/:pkg/versions/:version/content',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { readme ${documentFields} changelog ${documentFields} license ${documentFields} example ${documentFields} } } }`,
     { summary: 'The texts of a version, as written and as HTML that is safe to show.', answer: { from: versionOf } },
+  ),
+  route(
+    'GET /api/packages/:pkg/dependents',
+    'query ($pkg: String!, $offset: Int) { package(name: $pkg) { dependents(first: 50, offset: $offset) { nodes { package { name } version constraint kind } totalCount } } }',
+    {
+      summary: 'The packages of this server whose latest version depends on this one, by name, fifty a page.',
+      answer: { page: 'dependents', of: 'dependents', in: packageOf, each: dependentOf },
+    },
+  ),
+  route(
+    'GET /api/packages/:pkg/versions/:version/dependencies',
+    'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { dependencies { name constraint kind source hostedUrl sdk isHostedHere servedBy } } } }',
+    {
+      summary: 'What a version depends on: for its users first, then for its own development.',
+      answer: { from: dependenciesOf },
+    },
   ),
 ]

@@ -13,8 +13,8 @@ export type Answer =
   | string
   /** `{"status": "ok"}`. */
   | typeof ok
-  /** A page: the connection at this root field, as `{<plural>, page, pageSize, totalCount, totalPages}`. */
-  | { page: string; of: string; each?: (node: unknown) => unknown }
+  /** A page: the connection at this field, of the root or of what `in` finds, as `{<plural>, page, pageSize, totalCount, totalPages}`. */
+  | { page: string; of: string; in?: (data: Data, context: Context) => Data; each?: (node: unknown) => unknown }
   /** Anything else; `schema` says what, for the reference. */
   | { from: (data: Data, context: Context) => unknown; schema?: object }
 

@@ -99,7 +99,8 @@ function answerOf(answer: Answer | undefined, data: Data, context: Context): unk
   if (answer === ok) return { status: 'ok' }
   if (typeof answer === 'string') return answer.split('.').reduce<unknown>((value, key) => (value as Data | null)?.[key], data)
   if ('from' in answer) return answer.from(data, context)
-  return pageOf(data[answer.page] as Connection, answer, pageNumber((context.request.query as Data).page))
+  const holder = answer.in ? answer.in(data, context) : data
+  return pageOf(holder[answer.page] as Connection, answer, pageNumber((context.request.query as Data).page))
 }
 
 type Connection = { nodes?: unknown[]; edges?: unknown[]; totalCount: number }
