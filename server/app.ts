@@ -7,6 +7,7 @@ import { mountGraphql } from './graphql.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
+import { warnOfOtherScheme } from './http/public-url.ts'
 import { logRequests } from './http/request-log.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
@@ -36,6 +37,7 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   logRequests(app, log)
   secureHeaders(app)
+  warnOfOtherScheme(app, config.SERVER_URL, log)
   app.addHook('onClose', () => keepDownloads(services))
   await app.register(cookie)
   await app.register(

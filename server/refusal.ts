@@ -1,10 +1,11 @@
 import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
 import type { Context } from './context.ts'
+import { publicUrl } from './http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication } from './errors.ts'
 
 /** The error for a request that lacks a scope: 401 for nobody, 403 with the reason for somebody (interface §5). */
 export function refusal(context: Context, failure: AuthFailure): ApiError {
-  const { viewer, credential, config } = context
+  const { request, viewer, credential, config } = context
   if (!viewer || !credential) return nobody(context)
   if (credential.kind === 'session' && viewer.mustChangePassword) {
     return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
@@ -15,7 +16,7 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
   if (lacking && credential.kind === 'token') {
     const scope = { ownAccount: 'write', browse: 'read' }[lacking] ?? lacking
     return insufficientPermissions(
-      `This access token lacks the scope "${scope}". Make another at ${config.SERVER_URL}/settings/tokens if your role allows it.`,
+      `This access token lacks the scope "${scope}". Make another at ${publicUrl(request, config.SERVER_URL)}/settings/tokens if your role allows it.`,
     )
   }
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
@@ -23,7 +24,8 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
 
 /** The 401: whether a credential was missing or useless shows only in the advice. */
 export function nobody({ request, config }: Context): ApiError {
-  const advice = `Create a token at ${config.SERVER_URL}/settings/tokens and add it with: dart pub token add ${config.SERVER_URL}`
+  const here = publicUrl(request, config.SERVER_URL)
+  const advice = `Create a token at ${here}/settings/tokens and add it with: dart pub token add ${here}`
   return missingAuthentication(
     request.headers.authorization === undefined
       ? `Authentication is required. ${advice}`

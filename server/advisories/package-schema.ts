@@ -1,3 +1,4 @@
+import { publicUrl } from '../http/public-url.ts'
 import { builder } from '../builder.ts'
 import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from '../packages/refs.ts'
 import { advisoryUrl, fixedOf, pubForm } from './pub-form.ts'
@@ -21,7 +22,7 @@ const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory')
     url: t.field({
       type: 'URL',
       description: 'Where people read about it.',
-      resolve: ({ osv, pkg }, _args, { config }) => advisoryUrl(osv, pkg.name, config.SERVER_URL),
+      resolve: ({ osv, pkg }, _args, { request, config }) => advisoryUrl(osv, pkg.name, publicUrl(request, config.SERVER_URL)),
     }),
     osv: t.string({
       description: 'The advisory in OSV form, as JSON text: about this package, with every affected version listed.',

@@ -1,4 +1,5 @@
 import { builder, passwordIsDue } from '../builder.ts'
+import { publicUrl } from '../http/public-url.ts'
 import { version } from '../version.ts'
 
 const Server = builder.objectRef<object>('Server').implement({
@@ -8,7 +9,7 @@ const Server = builder.objectRef<object>('Server').implement({
     url: t.field({
       type: 'URL',
       description: 'Its public address, as package clients write it.',
-      resolve: (_server, _args, { config }) => config.SERVER_URL,
+      resolve: (_server, _args, { request, config }) => publicUrl(request, config.SERVER_URL),
     }),
     passwordMinLength: t.int({
       description: 'Fewest characters of a password that it accepts.',

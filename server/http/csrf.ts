@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { csrfMismatch } from '../errors.ts'
 import { equalSecrets, hmac, type Keys } from './keys.ts'
+import { publicUrl } from './public-url.ts'
 
 /** The CSRF token of a session: bound to it by HMAC, so that no other session's token fits. */
 export const csrfToken = (keys: Keys, sessionId: string): string => hmac(keys.csrf, sessionId)
@@ -14,8 +15,9 @@ export function requireCsrf(request: FastifyRequest, keys: Keys, sessionId: stri
 /** Refuses a request that another site's page sent. Command-line clients send none of these headers. */
 export function refuseForeignOrigin(request: FastifyRequest, serverUrl: string): void {
   const { origin } = request.headers
-  const foreign = origin !== undefined && origin !== new URL(serverUrl).origin
+  const own = publicUrl(request, serverUrl)
+  const foreign = origin !== undefined && origin !== new URL(own).origin
   if (foreign || request.headers['sec-fetch-site'] === 'cross-site') {
-    throw csrfMismatch(`This request came from another site. Open ${serverUrl} and try again there.`)
+    throw csrfMismatch(`This request came from another site. Open ${own} and try again there.`)
   }
 }

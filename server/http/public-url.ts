@@ -1,6 +1,21 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isSecure } from './cookies.ts'
+import type { Log } from './log.ts'
 
 /** SERVER_URL as this client reaches it: https when a trusted proxy says so, whatever the configuration says (decisions §4). */
 export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
   isSecure(request, serverUrl) ? serverUrl.replace(/^http:/, 'https:') : serverUrl
+
+/** Warns, once, when a trusted proxy says https where SERVER_URL says http: what is not built for one client still says http. */
+export function warnOfOtherScheme(app: FastifyInstance, serverUrl: string, log: Log): void {
+  if (serverUrl.startsWith('https:')) return
+  let warned = false
+  app.addHook('onRequest', (request, _reply, done) => {
+    if (!warned && request.protocol === 'https') {
+      warned = true
+      const meant = publicUrl(request, serverUrl)
+      log.warning(`The proxy says that clients come over https, but SERVER_URL is ${serverUrl}. If that is right, set SERVER_URL=${meant}`)
+    }
+    done()
+  })
+}

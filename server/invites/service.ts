@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { publicUrl } from '../http/public-url.ts'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -28,7 +29,7 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
  * @throws ApiError NotFound, InsufficientPermissions for the owner, Conflict when the person has accepted or is disabled.
  */
 export async function reinvite(
-  { em, viewer, config, ip, now }: SignedInContext,
+  { request, em, viewer, config, ip, now }: SignedInContext,
   id: string,
   hours: number,
 ): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
@@ -38,7 +39,8 @@ export async function reinvite(
       throw conflict(
         `${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`,
       )
-    const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl: config.SERVER_URL, ip, now: now() })
+    const serverUrl = publicUrl(request, config.SERVER_URL)
+    const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl, ip, now: now() })
     return { user, inviteUrl, inviteExpiresInHours: hours }
   })
 }

@@ -1,5 +1,6 @@
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
+import { publicUrl } from '../http/public-url.ts'
 import type { Context } from '../context.ts'
 import { countDownload } from '../downloads/tally.ts'
 import { notFound, rangeNotSatisfiable } from '../errors.ts'
@@ -98,7 +99,7 @@ async function sendArchive(context: Context): Promise<unknown> {
 async function redirectToArchive(context: Context): Promise<unknown> {
   const { request, reply, config } = context
   const [name, version] = [packageParameter(request), versionParameter(request)]
-  const url = archiveUrl(config.SERVER_URL, name, version)
+  const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
   // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
   if (!context.viewer && !(await findArchive(context, name, version, 'anybody'))) throw unknownVersion(name, version)
   return reply.header('cache-control', 'private, no-cache').redirect(url, 303)

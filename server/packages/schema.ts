@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { publicUrl } from '../http/public-url.ts'
 import { builder } from '../builder.ts'
 import { anyText, notNegative, pageByKey } from '../connections.ts'
 import { UserRef } from '../users/refs.ts'
@@ -24,7 +25,7 @@ builder.node(PackageRef, {
       ...ofPublicPackage,
       type: 'URL',
       description: 'The page of the package on this server.',
-      resolve: ({ name }, _args, { config }) => `${config.SERVER_URL}/packages/${name}`,
+      resolve: ({ name }, _args, { request, config }) => `${publicUrl(request, config.SERVER_URL)}/packages/${name}`,
     }),
     createdAt: t.field({
       ...ofPublicPackage,

@@ -1,3 +1,4 @@
+import { publicUrl } from '../http/public-url.ts'
 import { builder } from '../builder.ts'
 import type { Context } from '../context.ts'
 import { UserRef } from '../users/refs.ts'
@@ -53,7 +54,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
     type: 'URL',
     description: 'Where the archive is, for whoever may read it.',
     resolve: async (version, _args, context) =>
-      archiveUrl(context.config.SERVER_URL, (await packageOf(version, {}, context)).name, version.version),
+      archiveUrl(publicUrl(context.request, context.config.SERVER_URL), (await packageOf(version, {}, context)).name, version.version),
   }),
   archiveSha256: t.exposeString('archiveSha256', { ...ofPublicVersion, description: 'SHA-256 of the archive, in hex.' }),
   archiveBytes: t.field({

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { publicUrl } from '../http/public-url.ts'
 import { AuditEntryRef } from '../audit/refs.ts'
 import { listAuditEntries } from '../audit/list.ts'
 import { builder } from '../builder.ts'
@@ -46,7 +47,7 @@ builder.node(PublisherRef, {
       ...open,
       type: 'URL',
       description: 'Its page on this server.',
-      resolve: ({ id }, _args, { config }) => `${config.SERVER_URL}/publishers/${id}`,
+      resolve: ({ id }, _args, { request, config }) => `${publicUrl(request, config.SERVER_URL)}/publishers/${id}`,
     }),
   }),
 })

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { publicUrl } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'
 import { refuseOtherMethods } from './methods.ts'
@@ -21,9 +22,11 @@ export async function mountReference(
   schema: GraphQLSchema,
   routes: readonly (Route | BinaryRoute)[],
 ): Promise<void> {
-  let text: string | undefined
-  app.get('/api/docs/openapi.json', async (_request, reply) => {
-    text ??= JSON.stringify(describeRoutes(schema, routes, config.SERVER_URL))
+  const texts = new Map<string, string>()
+  app.get('/api/docs/openapi.json', async (request, reply) => {
+    const here = publicUrl(request, config.SERVER_URL)
+    const text = texts.get(here) ?? JSON.stringify(describeRoutes(schema, routes, here))
+    texts.set(here, text)
     return reply.type('application/json; charset=utf-8').send(text)
   })
   app.get('/api/docs', async (_request, reply) =>

@@ -1,4 +1,4 @@
-/** Where the archive of an upload is sent. Addresses are built from SERVER_URL, never from what the request says. */
+/** Where the archive of an upload is sent. `serverUrl` is `publicUrl`'s, never the Host that a request names. */
 export const uploadUrl = (serverUrl: string): string => `${serverUrl}/api/packages/versions/upload`
 
 /** Where an upload is finished. */

@@ -3,6 +3,7 @@ import { guardChange } from '../context.ts'
 import { archiveTooLarge, invalidInput } from '../errors.ts'
 import { requireScope } from '../guards.ts'
 import { bodyFault } from '../http/bodies.ts'
+import { publicUrl } from '../http/public-url.ts'
 import { binary } from '../rest/route.ts'
 import { finishUrl } from './addresses.ts'
 import { receiveUpload } from './service.ts'
@@ -25,7 +26,7 @@ async function receive(context: Context): Promise<unknown> {
     const actor = requireScope(context, 'write')
     guardChange(context)
     const uploadId = request.isMultipart() ? await receiveForm(actor) : await receiveBody(actor)
-    return await reply.redirect(finishUrl(config.SERVER_URL, uploadId), 302)
+    return await reply.redirect(finishUrl(publicUrl(request, config.SERVER_URL), uploadId), 302)
   } catch (error) {
     throw bodyFault(context, error)
   }

@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import { publicUrl } from '../http/public-url.ts'
 import { PackageVersionRef } from '../packages/refs.ts'
 import { findVersionByArchive } from '../packages/service.ts'
 import { uploadUrl } from './addresses.ts'
@@ -21,7 +22,7 @@ const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').imp
     url: t.field({
       type: 'URL',
       description: 'Where to send the form.',
-      resolve: (_upload, _args, { config }) => uploadUrl(config.SERVER_URL),
+      resolve: (_upload, _args, { request, config }) => uploadUrl(publicUrl(request, config.SERVER_URL)),
     }),
     fields: t.field({
       type: [UploadField],

@@ -1,5 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { publicUrl } from '../http/public-url.ts'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
@@ -26,10 +27,11 @@ export type CreatedUser = {
  * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows (interface §4.7).
  * @throws ApiError Conflict when the e-mail address has an account.
  */
-export async function createUser({ em, viewer, config, ip, now }: SignedInContext, input: NewUser): Promise<CreatedUser> {
+export async function createUser({ request, em, viewer, config, ip, now }: SignedInContext, input: NewUser): Promise<CreatedUser> {
   const { email, displayName, role, mode, expiresInHours } = input
   const generatedPassword = mode === 'password' ? generatePassword() : null
   const passwordHash = generatedPassword && (await hashPassword(generatedPassword, config.BCRYPT_COST))
+  const serverUrl = publicUrl(request, config.SERVER_URL)
   try {
     return await em.transactional(async (inner) => {
       const user = inner.create(User, {
@@ -50,9 +52,7 @@ export async function createUser({ em, viewer, config, ip, now }: SignedInContex
       })
       await inner.flush()
       const inviteUrl =
-        mode === 'invite'
-          ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl: config.SERVER_URL, ip, now: now() })
-          : null
+        mode === 'invite' ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl, ip, now: now() }) : null
       return { user, mode, generatedPassword, inviteUrl, inviteExpiresInHours: inviteUrl === null ? null : expiresInHours }
     })
   } catch (error) {
