@@ -171,3 +171,26 @@ it('renders hostile text harmless, and shows the owner beforehand', async () => 
     'InsufficientPermissions',
   )
 })
+
+it('says in the built-in privacy policy what is stored for each person, and who sees it', async () => {
+  await using app = await testApp()
+  const said: Record<string, string> = {
+    AccessToken: 'Access tokens',
+    Avatar: 'a picture if you upload one',
+    Invite: 'Invitations',
+    OauthRequest: 'Wishes for a token',
+    PackageLike: 'Likes',
+    PackageUploader: 'who is an uploader',
+    PackageVersion: 'who published it',
+    PublisherClaim: 'who claims a domain',
+    PublisherMember: 'a member of a publisher',
+    Session: 'Sessions',
+    Upload: 'who sends an archive',
+  }
+  const entities = [...app.services.database.fork().getMetadata().getAll().values()]
+  const personal = entities.filter(({ relations }) => relations.some(({ type }) => type === 'User')).map(({ className }) => className)
+  expect(personal.toSorted()).toEqual(Object.keys(said))
+  const text = defaultMarkdown('privacy')
+  for (const words of Object.values(said)) expect(text).toContain(words)
+  expect(text).not.toContain('Administrators of the server also see e-mail addresses')
+})
