@@ -6,9 +6,11 @@ import App from './app.vue'
 import { trackNavigation } from './composables/page-title.ts'
 import { forgetViewer } from './composables/session.ts'
 import { client, onSignedOut } from './graphql.ts'
+import { recoverMissingParts } from './missing-parts.ts'
 import { loginRoute, router } from './router.ts'
 
 trackNavigation(router)
+recoverMissingParts(router)
 onSignedOut(() => {
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))

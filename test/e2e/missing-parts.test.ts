@@ -1,0 +1,32 @@
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+
+const part = /\/assets\/publishers-page-[^/]+\.js$/
+const gone = { status: 404, body: '' }
+
+it('an open tab starts anew where a link leads to a part that an upgrade took away', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  await signIn(page, app.url, (await app.member()).email)
+  await page.route(part, (route) => route.fulfill(gone), { times: 1 })
+  await page.getByRole('link', { name: 'Publishers' }).click()
+  await page.getByRole('heading', { name: 'Publishers', level: 1 }).waitFor()
+  expect(new URL(page.url()).pathname).toBe('/publishers')
+})
+
+it('a part that stays away is said to be missing, once, and other pages work', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  await signIn(page, app.url, (await app.member()).email)
+  let asked = 0
+  await page.route(part, (route) => ((asked += 1), route.fulfill(gone)))
+  await page.getByRole('link', { name: 'Publishers' }).click()
+  await page.getByText('A part of this page did not arrive.').waitFor()
+  await expectSound(page, 'missing-part')
+  expect(asked).toBe(2)
+  await page.getByRole('link', { name: 'Browse packages' }).click()
+  await page.getByRole('heading', { name: 'Packages', level: 1 }).waitFor()
+  expect(await page.getByText('A part of this page').count()).toBe(0)
+})

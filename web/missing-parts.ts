@@ -1,0 +1,26 @@
+import { type Router, START_LOCATION } from 'vue-router'
+import { useSession } from './composables/session.ts'
+import type { Failure } from './graphql.ts'
+
+const partMissing: Failure = {
+  code: 'PageIncomplete',
+  message: 'A part of this page did not arrive. Try again; when that does not help, tell whoever runs this server.',
+}
+
+/**
+ * After an upgrade, an open tab asks for parts of pages that are gone: it starts anew where it was to go, which fetches the new ones.
+ * A tab that has just started and misses some all the same shows that instead, so that it never goes round in circles.
+ */
+export function recoverMissingParts(router: Router) {
+  const { failure } = useSession()
+  let missing: unknown
+  addEventListener('vite:preloadError', ({ payload }) => (missing = payload))
+  router.onError((error, to, from) => {
+    if (error !== missing) return
+    if (from === START_LOCATION) failure.value = partMissing
+    else location.assign(router.resolve(to).href)
+  })
+  router.afterEach(() => {
+    if (failure.value === partMissing) failure.value = undefined
+  })
+}
