@@ -72,6 +72,24 @@ it('counts no admin who cannot sign in as the one who is left', async () => {
   expect(await t.remove(t.alice, t.bob)).toMatchObject({ status: 200 })
 })
 
+it('counts no admin who has not accepted the invitation yet either', async () => {
+  await using t = await team()
+  const invited = { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite', role: 'member' }
+  const { body } = await t.root.post('/api/admin/users', invited)
+  const token = body.inviteUrl.split('/invite/')[1] as string
+  const ivy = (role: string) => t.alice.put(`/api/publishers/acme/members/${body.userId}`, { role })
+  expect(await ivy('admin')).toMatchObject({ status: 200 })
+  const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last active admin')) }
+  for (const actor of [t.alice, t.root]) {
+    expect(await t.remove(actor, t.alice)).toMatchObject(kept)
+    expect(await t.set(actor, t.alice, 'member')).toMatchObject(kept)
+  }
+  expect(await ivy('member')).toMatchObject({ status: 200 })
+  expect(await ivy('admin')).toMatchObject({ status: 200 })
+  expect(await t.app.anonymous.post(`/api/invites/${token}/accept`, { password: 'a fine password' })).toMatchObject({ status: 200 })
+  expect(await t.remove(t.alice, t.alice)).toMatchObject({ status: 200 })
+})
+
 it('keeps the memberships of a disabled person, who has no power meanwhile (interface §3)', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'admin')

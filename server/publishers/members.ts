@@ -50,7 +50,7 @@ export function removeMember(context: SignedInContext, id: string, userId: strin
     context,
     id,
     async (em, publisher) => {
-      const member = await em.findOne(PublisherMember, { publisher, user: userId }, { populate: ['user'] })
+      const member = await em.findOne(PublisherMember, { publisher, user: userId }, { populate: ['user.passwordHash'] })
       if (!member) throw notFound(`${leaves ? 'You are' : 'This person is'} not a member of ${id}.`)
       const user = member.user as User
       if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
@@ -64,7 +64,8 @@ export function removeMember(context: SignedInContext, id: string, userId: strin
 }
 
 async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
-  const user = await em.findOne(User, 'id' in person ? { id: person.id } : { emailKey: emailKey(person.email) })
+  const key = 'id' in person ? { id: person.id } : { emailKey: emailKey(person.email) }
+  const user = await em.findOne(User, key, { populate: ['passwordHash'] })
   if (user) return user
   throw unknownPerson(person)
 }
@@ -74,9 +75,13 @@ const unknownPerson = (person: PersonKey) =>
 
 /** Somebody must be left who can add others: an admin, and one who can sign in if this one can (decisions §5). */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
-  const others = await em.find(PublisherMember, { publisher, role: 'admin', user: { id: { $ne: leaving.id } } }, { populate: ['user'] })
-  if (others.some(({ user }) => (user as User).isActive || !leaving.isActive)) return
+  const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
+  const others = await em.find(PublisherMember, where, { populate: ['user.passwordHash'] })
+  if (others.length > 0 && (!canSignIn(leaving) || others.some(({ user }) => canSignIn(user as User)))) return
   throw invalidInput(
     `${leaving.displayName} is the last ${others.length ? 'active ' : ''}admin of ${publisher.id}. Make another member an admin first.`,
   )
 }
+
+/** Who has not accepted the invitation yet cannot, and may never. */
+const canSignIn = ({ isActive, passwordHash }: User): boolean => isActive && passwordHash !== null
