@@ -7,7 +7,18 @@ import { Package } from './entity.ts'
 import { unknownPackage } from './parameters.ts'
 import { canAdminister } from './policy.ts'
 
-type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result>
+type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result | Unchanged<Result>>
+
+/** The answer of a change that found everything as it was to be. */
+class Unchanged<Result> {
+  readonly result: Result
+  constructor(result: Result) {
+    this.result = result
+  }
+}
+
+/** What a change gives when it changed nothing: then the package keeps its revision, and the moment when it last changed. */
+export const unchanged = <Result>(result: Result): Unchanged<Result> => new Unchanged(result)
 
 /**
  * Changes a package in one transaction, under its lock, so that two changes never judge by the same state. Caches see it by the new revision,
@@ -27,6 +38,7 @@ export function changePackage<Result>(
     if (!(await may(inner, viewer, pkg)))
       throw insufficientPermissions(`You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.`)
     const result = await change(inner, pkg)
+    if (result instanceof Unchanged) return result.result
     pkg.revision += 1
     pkg.updatedAt = now()
     await inner.flush()

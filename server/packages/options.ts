@@ -1,7 +1,7 @@
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { invalidInput } from '../errors.ts'
-import { changePackage } from './change.ts'
+import { changePackage, unchanged } from './change.ts'
 import type { Package } from './entity.ts'
 
 type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
@@ -18,15 +18,15 @@ export async function updatePackageOptions(context: SignedInContext, name: strin
   return changePackage(context, name, async (em, pkg) => {
     const next = optionsAfter(pkg, changes)
     const told = tell(pkg, next)
+    if (told.length === 0) return unchanged(pkg)
     Object.assign(pkg, next)
-    if (told.length > 0)
-      audit(em, {
-        kind: 'package.options_updated',
-        actor: viewer,
-        summary: `${viewer.displayName} changed the options of ${name}: ${told.join(', ')}`,
-        package: name,
-        ip,
-      })
+    audit(em, {
+      kind: 'package.options_updated',
+      actor: viewer,
+      summary: `${viewer.displayName} changed the options of ${name}: ${told.join(', ')}`,
+      package: name,
+      ip,
+    })
     return pkg
   })
 }

@@ -6,7 +6,7 @@ import { conflict, invalidInput, notFound } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
 import { allowedScopes } from '../users/policy.ts'
-import { changePackage } from './change.ts'
+import { changePackage, unchanged } from './change.ts'
 import { type Package, PackageUploader } from './entity.ts'
 
 /** A package, and somebody by e-mail address. */
@@ -21,7 +21,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
   try {
     return await changePackage(context, name, async (em, pkg) => {
       const user = await personOf(em, email)
-      if (await em.findOne(PackageUploader, { package: pkg, user })) return pkg
+      if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
       refuseUnlessPublishing(user)
       em.create(PackageUploader, { package: pkg, user })
       const summary = `${viewer.displayName} made ${user.displayName} an uploader of ${name}`

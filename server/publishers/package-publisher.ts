@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { insufficientPermissions, invalidInput } from '../errors.ts'
-import { changePackage } from '../packages/change.ts'
+import { changePackage, unchanged } from '../packages/change.ts'
 import { type Package, PackageUploader } from '../packages/entity.ts'
 import { isUploader } from '../packages/policy.ts'
 import { isServerAdmin, type Viewer } from '../users/policy.ts'
@@ -28,7 +28,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
         throw insufficientPermissions(`Only uploaders of ${name} choose its publisher. Ask one of them.`)
       const from = pkg.publisher?.id ?? null
       const involved = await lockMine(em, context.viewer, [from, publisherId])
-      if (publisherId === from) return pkg
+      if (publisherId === from) return unchanged(pkg)
       if (publisherId === null && (await em.count(PackageUploader, { package: pkg })) === 0)
         throw invalidInput(`${name} has no uploaders, so nobody could publish it. Add an uploader first.`, 'publisher')
       pkg.publisher = publisherId === null ? null : (involved.get(publisherId) ?? null)

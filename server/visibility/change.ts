@@ -4,7 +4,7 @@ import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions, invalidInput } from '../errors.ts'
 import { describeChains, publicDependents } from '../packages/breakage.ts'
-import { changePackage } from '../packages/change.ts'
+import { changePackage, unchanged } from '../packages/change.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { canAdminister } from '../packages/policy.ts'
@@ -48,7 +48,7 @@ export async function mayChangeVisibility({ database, viewer }: Pick<SignedInCon
 
 async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
   return changePackage(context, name, async (em, pkg) => {
-    if (pkg.visibility === 'private') return []
+    if (pkg.visibility === 'private') return unchanged([])
     const broken = await publicDependents(em, context.config.SERVER_URL, [name])
     if (broken.length > 0 && !acceptBreakage) {
       throw conflict(`Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break.`)
