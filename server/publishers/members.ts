@@ -77,7 +77,7 @@ const unknownPerson = (person: PersonKey) =>
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
   const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
   const others = await em.find(PublisherMember, where, { populate: ['user.passwordHash'] })
-  if (others.length > 0 && (!canSignIn(leaving) || others.some(({ user }) => canSignIn(user as User)))) return
+  if (others.length > 0 && (!canSignIn(leaving) || others.some(({ user }) => canSignIn(user)))) return
   throw invalidInput(
     `${leaving.displayName} is the last ${others.length ? 'active ' : ''}admin of ${publisher.id}. Make another member an admin first.`,
   )
