@@ -86,6 +86,10 @@ it('works below a path', async () => {
   await signIn(page, app.url, email)
   await page.getByText('publish_to').waitFor()
   expect(page.url()).toBe(`${app.url}/`)
+  for (const address of [app.url, `${app.url}?from=mail`]) {
+    await page.goto(address)
+    await page.getByText('publish_to').waitFor()
+  }
   await page.goto('/registry/settings/tokens')
   await page.getByRole('heading', { name: 'Access tokens' }).waitFor()
 })
