@@ -70,6 +70,9 @@ describe('a session', () => {
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await signIn(page, app.url, email)
+    // What the first page still asks for would lead to the sign-in by itself, before anything is clicked.
+    await page.getByText('publish_to').waitFor()
+    await page.waitForLoadState('networkidle')
     await page.context().clearCookies()
     await page.getByRole('link', { name: 'Packages' }).click()
     await page.getByText('Sign in to see this page.').waitFor()
