@@ -11,6 +11,7 @@ export const statusOf = {
   Conflict: 409,
   RateLimitExceeded: 429,
   VerificationTemporarilyUnavailable: 503,
+  ServiceUnavailable: 503,
   InternalError: 500,
 } as const
 
@@ -95,6 +96,9 @@ export const verificationUnavailable = () =>
     'The DNS does not answer at the moment, so the domain could not be checked. Try again in a minute.',
     { retryAfter: 60 },
   )
+
+/** 503, with the seconds to wait: the database or the storage is away or full, or the server is stopping. The message says which. */
+export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiError('ServiceUnavailable', message, { retryAfter })
 
 /** 500 without a word about why: the cause is in the log, under the request id. */
 export const internalError = (requestId: string) =>
