@@ -8,7 +8,7 @@ import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { warnOfOtherScheme } from './http/public-url.ts'
-import { logRequests } from './http/request-log.ts'
+import { logRequests, requestIds } from './http/request-log.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
 import { routes } from './rest/routes.ts'
@@ -28,6 +28,7 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
     frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
     clientErrorHandler: answerMalformed,
     return503OnClosing: false,
+    genReqId: requestIds(),
     schemaController: { compilersFactory: noCompilers },
   })
   app.removeAllContentTypeParsers()
@@ -36,7 +37,7 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
   )
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   logRequests(app, log)
-  secureHeaders(app)
+  secureHeaders(app, config.SERVER_URL)
   warnOfOtherScheme(app, config.SERVER_URL, log)
   app.addHook('onClose', () => keepDownloads(services))
   await app.register(cookie)

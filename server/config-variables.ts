@@ -48,10 +48,16 @@ type Variable = { schema: z.ZodType; default?: string; about: string; secret?: b
 export const variables = {
   SERVER_URL: { schema: serverUrl, required: true, about: 'Public address, exactly as clients write it; may end in a path.' },
   JWT_SECRET: {
-    schema: z.string().min(32, 'must be at least 32 characters long'),
+    schema: z
+      .string()
+      .min(32, 'must be at least 32 characters long')
+      .refine(
+        (secret) => secret.length < 32 || new Set(secret).size >= 5,
+        'repeats the same few characters; make a random one, for example with: openssl rand -base64 32',
+      ),
     required: true,
     secret: true,
-    about: 'Key for sessions, at least 32 characters. A new one signs everybody out.',
+    about: 'Key for sessions: at least 32 random characters. A new one signs everybody out.',
   },
   HOST: { schema: text, default: '0.0.0.0', about: 'Address to listen on.' },
   LISTEN_PORT: { schema: integer(0, 65535), default: '8080', about: 'Port to listen on.' },

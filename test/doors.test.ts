@@ -219,8 +219,13 @@ it('describes every route in a valid OpenAPI document', async () => {
 it('logs a line per request, without query, cookie or token', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  await alice.get('/api/auth/me?token=geheim')
-  await expect.poll(() => app.lines.at(-1)).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z INFO GET \/api\/auth\/me 200 \d+ms\n$/)
+  const line = /^\d{4}-\d\d-\d\dT[\d:.]+Z INFO GET \/api\/auth\/me 200 \d+ms (\S+) (\S+)\n$/
+  const lines = () => app.lines.flatMap((text) => (line.exec(text) ? [line.exec(text)?.slice(1)] : []))
+  await alice.get('/api/auth/me?token=geheim', { ip: '203.0.113.77' })
+  await alice.get('/api/auth/me', { ip: '127.0.0.1', headers: { 'x-forwarded-for': '198.51.100.4' } })
+  await expect.poll(lines).toHaveLength(2)
+  expect(lines().map((found) => found?.[0])).toEqual(['203.0.113.77', '198.51.100.4'])
+  expect(new Set(lines().map((found) => found?.[1])).size).toBe(2)
   expect(app.lines.join('')).not.toContain('geheim')
   expect(app.lines.join('')).not.toContain(alice.secret)
 })

@@ -1,10 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { randomText } from './keys.ts'
 import type { Log } from './log.ts'
+import { maskPath } from './mask-path.ts'
 
-/** Logs a line per request: method, path without query, status, duration (interface §6). */
+/** Logs a line per request: method, path without query, status, duration, the client's address, request id. */
 export function logRequests(app: FastifyInstance, log: Log): void {
-  const write = ({ method, raw }: FastifyRequest, status: number, ms: number) =>
-    log.info(`${method} ${pathOf(raw.url ?? '')} ${status} ${Math.round(ms)}ms`)
+  const write = (request: FastifyRequest, status: number, ms: number) =>
+    log.info(
+      `${request.method} ${pathOf(request.raw.url ?? '')} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}`,
+    )
   app.addHook('onResponse', (request, reply, done) => {
     write(request, reply.statusCode, reply.elapsedTime)
     done()
@@ -16,11 +20,17 @@ export function logRequests(app: FastifyInstance, log: Log): void {
   })
 }
 
-function pathOf(url: string): string {
-  const end = url.indexOf('?')
-  const path = end < 0 ? url : url.slice(0, end)
-  return path.includes('/invite') || path.includes('svc_pat_') ? withoutSecrets(path) : path
+/** Numbers requests so that the ids of several processes, and of one before and after a restart, differ in one log. */
+export function requestIds(): () => string {
+  const prefix = randomText(6)
+  let count = 0
+  return () => `${prefix}-${(++count).toString(36)}`
 }
 
-/** Invitations carry their token in the path; a token of another kind gets there by mistake only. */
-const withoutSecrets = (path: string): string => path.replace(/(\/invites?\/)[^/]+/, '$1***').replace(/svc_pat_\w+/g, 'svc_pat_***')
+/** What the log shows where there is no address, as when the client was gone before anybody asked for it. */
+const unknownAddress = '-'
+
+function pathOf(url: string): string {
+  const end = url.indexOf('?')
+  return maskPath(end < 0 ? url : url.slice(0, end))
+}

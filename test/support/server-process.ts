@@ -22,7 +22,14 @@ async function freePort(): Promise<number> {
 export async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
   const port = await freePort()
   const url = `http://localhost:${port}`
-  const settings = { SERVER_URL: url, JWT_SECRET: 's'.repeat(40), LISTEN_PORT: String(port), DATA_DIR: folder, BCRYPT_COST: '10', ...env }
+  const settings = {
+    SERVER_URL: url,
+    JWT_SECRET: 'a secret for tests that is long enough',
+    LISTEN_PORT: String(port),
+    DATA_DIR: folder,
+    BCRYPT_COST: '10',
+    ...env,
+  }
   const child = spawn(process.execPath, ['server/launch.mjs', 'start'], { env: { PATH: process.env.PATH, ...settings } })
   let text = ''
   const exit = once(child, 'exit').then(([code]) => code as number | null)

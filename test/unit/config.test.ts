@@ -5,7 +5,7 @@ import { expect, it } from 'vitest'
 import { configTable } from '../../server/config-table.ts'
 import { ConfigError, describeConfig, readConfig } from '../../server/config.ts'
 
-const needed = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'x'.repeat(32) }
+const needed = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 
 function problemsOf(environment: Record<string, string>): string[] {
   try {
@@ -63,11 +63,15 @@ it.each([
 
 it('reads a secret from a file, and says when it cannot', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
-  writeFileSync(file, `${'y'.repeat(40)}\n`)
-  expect(readConfig({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: file }).JWT_SECRET).toBe('y'.repeat(40))
+  writeFileSync(file, `${'other '.repeat(6)}\n`)
+  expect(readConfig({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: file }).JWT_SECRET).toBe('other '.repeat(6))
   expect(problemsOf({ ...needed, JWT_SECRET_FILE: `${file}.not` })).toEqual([
     expect.stringMatching(/^JWT_SECRET_FILE: the file .* cannot be read$/),
   ])
+})
+
+it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats a few characters', (secret) => {
+  expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
 })
 
 it('masks secrets in what the log says', () => {
