@@ -1,6 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 
+/** `Cache-Control` of an answer that depends on who asks and that nobody may keep, the browser included. */
+export const notStored = 'private, no-store'
+
 /** Whether the client has this representation already (RFC 9110 §13.1.2): weak comparison, a list or `*`. */
 export function isFresh(request: FastifyRequest, etag: string): boolean {
   const given = request.headers['if-none-match']

@@ -1,5 +1,6 @@
 import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { notStored } from './conditional.ts'
 
 /** Names of the two cookies; the `__Host-` prefix is only valid over https (decisions §4). */
 export const cookieNames = (secure: boolean) => {
@@ -16,6 +17,7 @@ export const sessionCookie = (request: FastifyRequest, secure: boolean): string 
 /** Sets both cookies; `maxAge` in seconds. */
 export function setSessionCookies(reply: FastifyReply, secure: boolean, values: { session: string; csrf: string; maxAge: number }): void {
   const names = cookieNames(secure)
+  reply.header('cache-control', notStored)
   reply.setCookie(names.session, values.session, { ...attributes(secure), httpOnly: true, maxAge: values.maxAge })
   reply.setCookie(names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
 }
@@ -23,6 +25,7 @@ export function setSessionCookies(reply: FastifyReply, secure: boolean, values: 
 /** Makes the browser forget both cookies. */
 export function clearSessionCookies(reply: FastifyReply, secure: boolean): void {
   const names = cookieNames(secure)
+  reply.header('cache-control', notStored)
   reply.clearCookie(names.session, { ...attributes(secure), httpOnly: true })
   reply.clearCookie(names.csrf, attributes(secure))
 }

@@ -1,6 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
+import { notStored } from './conditional.ts'
 import type { Log } from './log.ts'
 
 /** The largest JSON body (decisions §1). */
@@ -21,7 +22,7 @@ export function sendFailure(log: Log, error: unknown, request: FastifyRequest, r
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
   return reply
     .code(failure.status)
-    .header('cache-control', 'no-store')
+    .header('cache-control', notStored)
     .type('application/json; charset=utf-8')
     .send(JSON.stringify(envelope(failure)))
 }

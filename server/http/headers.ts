@@ -1,9 +1,14 @@
 import type { FastifyInstance } from 'fastify'
+import { notStored } from './conditional.ts'
+import { isSecure } from './cookies.ts'
 
-/** What every answer carries. Pages add a Content-Security-Policy of their own; nothing here may be framed, sniffed or read across origins. */
-export function secureHeaders(app: FastifyInstance): void {
-  app.addHook('onRequest', (_request, reply, done) => {
-    reply.headers(headers)
+/**
+ * What every answer carries. Pages add a Content-Security-Policy of their own; nothing here may be framed, sniffed or read across origins,
+ * and nothing is kept by a cache unless its route says so. Over https, browsers are told to stay there.
+ */
+export function secureHeaders(app: FastifyInstance, serverUrl: string): void {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(isSecure(request, serverUrl) ? overHttps : headers)
     done()
   })
 }
@@ -13,4 +18,12 @@ const headers = {
   'referrer-policy': 'same-origin',
   'x-frame-options': 'DENY',
   'cross-origin-resource-policy': 'same-origin',
+  'cache-control': notStored,
+}
+
+// Subdomains are not ours to decide about. Browsers ignore both headers over http.
+const overHttps = {
+  ...headers,
+  'strict-transport-security': 'max-age=31536000',
+  'cross-origin-opener-policy': 'same-origin',
 }

@@ -71,7 +71,7 @@ async function sendEntry(context: Context): Promise<unknown> {
   const [name, version] = [packageParameter(request), versionParameter(request)]
   const entry = await readEntry(context, name, version, audienceOf(context))
   if (entry === null) throw unknownVersion(name, version)
-  return reply.header('cache-control', 'private, no-cache').type(`${pubType}; charset=utf-8`).send(entry)
+  return reply.type(`${pubType}; charset=utf-8`).send(entry)
 }
 
 async function sendArchive(context: Context): Promise<unknown> {
@@ -82,10 +82,10 @@ async function sendArchive(context: Context): Promise<unknown> {
   const etag = `"${archive.sha256}"`
   const range = requestedRange(request, archive.bytes, etag)
   if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
-  reply.header('etag', etag).header('accept-ranges', 'bytes')
+  reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
   if (context.viewer) reply.header('cache-control', 'private, immutable, max-age=31536000')
   // A package may stop being public at any moment: whoever keeps its archive asks each time.
-  else reply.header('cache-control', 'no-cache').header('vary', 'authorization, cookie')
+  else reply.header('cache-control', 'no-cache')
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   // Whoever asks for the rest of an archive was counted at its beginning.
@@ -102,7 +102,7 @@ async function redirectToArchive(context: Context): Promise<unknown> {
   const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
   // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
   if (!context.viewer && !(await findArchive(context, name, version, 'anybody'))) throw unknownVersion(name, version)
-  return reply.header('cache-control', 'private, no-cache').redirect(url, 303)
+  return reply.redirect(url, 303)
 }
 
 const decompress = promisify<Buffer, Buffer>(gunzip)

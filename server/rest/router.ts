@@ -58,7 +58,6 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
     const unfinished = route.beforeSetup ? undefined : requireSetup(services)
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
     const context = await createContext(services, request, reply)
-    reply.header('cache-control', 'private, no-cache')
     if (route.alternative) {
       reply.header('vary', 'accept')
       if (prefers(request, route.alternative.type)) return route.alternative.handler(context, () => operation.variables(request))

@@ -33,10 +33,7 @@ async function receive(context: Context): Promise<unknown> {
   const { reply, config } = context
   guardChange(context)
   const user = await setAvatar(context as SignedInContext, await readPicture(context))
-  return reply
-    .header('cache-control', 'private, no-cache')
-    .type('application/json; charset=utf-8')
-    .send(JSON.stringify(describeUser(user, config)))
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(describeUser(user, config)))
 }
 
 async function readPicture(context: Context): Promise<Buffer> {
