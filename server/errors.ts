@@ -34,7 +34,9 @@ export class ApiError extends GraphQLError {
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     const { status = statusOf[code], field, retryAfter } = details
-    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), http: { status } } })
+    // Yoga takes the status and headers of its answer from here.
+    const http = { status, ...(retryAfter && { headers: { 'retry-after': String(retryAfter) } }) }
+    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), http } })
     this.name = 'ApiError'
     this.code = code
     this.status = status

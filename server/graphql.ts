@@ -3,7 +3,7 @@ import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Ki
 import type { Plugin } from 'graphql-yoga'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, statusOf } from './errors.ts'
-import { graphqlEnvelope, sendFailure } from './http/failures.ts'
+import { graphqlEnvelope, sendFailure, withoutDatabase } from './http/failures.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
 import { needsCsrfToken } from './own-origin.ts'
@@ -142,6 +142,8 @@ function masked({ log }: Services, error: unknown): Error {
   if (cause instanceof ApiError) return at(cause, error)
   // Without a cause it is graphql-js complaining about the request, not about us.
   if (error instanceof GraphQLError && !error.originalError) return coded(error)
+  const away = withoutDatabase(log, cause, 'a query')
+  if (away) return at(away, error)
   const failure = internalError(randomText(6))
   log.error(`${failure.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
   return at(failure, error)

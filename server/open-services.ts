@@ -1,6 +1,7 @@
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './db/orm.ts'
+import { makeFolder } from './db/private-files.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
@@ -13,6 +14,7 @@ export async function openServices(
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
   const now = options.now ?? (() => new Date())
+  makeFolder(config.DATA_DIR)
   const database = await openDatabase(config, options.onQuery)
   return {
     config,

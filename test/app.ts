@@ -169,7 +169,7 @@ const defaults = {
 async function emptyDatabase(folder: string) {
   if (process.env.TEST_DB !== 'postgres') return { env: { SQLITE_PATH: join(folder, 'registry.sqlite') }, drop: async () => {} }
   const database = await createDatabase(async (url) => {
-    const migrated = await openDatabase({ DB_BACKEND: 'postgres', SQLITE_PATH: '', POSTGRES_URL: url })
+    const migrated = await openDatabase(readConfig({ ...defaults, DB_BACKEND: 'postgres', POSTGRES_URL: url }))
     await migrated.close()
   })
   return { env: { DB_BACKEND: 'postgres', POSTGRES_URL: database.url }, drop: database.drop }

@@ -54,7 +54,7 @@ async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: Dat
     'select id, created_at, package_id, version, sort_key, is_prerelease, archive_sha256, archive_bytes, archive_crc32c, pubspec from package_versions',
   )
   const { DB_BACKEND, POSTGRES_URL = '' } = app.config
-  const config = { DB_BACKEND, POSTGRES_URL, SQLITE_PATH: `${app.config.SQLITE_PATH}-older` }
+  const config = { ...app.config, SQLITE_PATH: `${app.config.SQLITE_PATH}-older` }
   if (DB_BACKEND === 'postgres') await connection.execute('drop schema public cascade; create schema public')
   const options = { ...commonOptions(DB_BACKEND), entities }
   const orm =

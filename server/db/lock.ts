@@ -1,4 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
+import { keepPrivate } from './private-files.ts'
 
 /**
  * Holds `path` for this process until the returned function is called. The operating system lets go when the process dies,
@@ -6,6 +7,7 @@ import SqliteDatabase from 'better-sqlite3'
  * @throws Error when another process holds it.
  */
 export function lockSqlite(path: string): () => void {
+  keepPrivate(path)
   const holder = new SqliteDatabase(path, { timeout: 0 })
   try {
     holder.pragma('journal_mode = DELETE')

@@ -3,7 +3,19 @@ import { join } from 'node:path'
 import type { Config } from '../config.ts'
 
 /** The parts of the configuration that the database needs. */
-export type DatabaseConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH'> & { POSTGRES_URL?: string | undefined }
+export type DatabaseConfig = Pick<
+  Config,
+  | 'DB_BACKEND'
+  | 'SQLITE_PATH'
+  | 'POSTGRES_URL'
+  | 'POSTGRES_POOL_MAX'
+  | 'POSTGRES_READ_POOL_MAX'
+  | 'DB_POOL_TIMEOUT_MS'
+  | 'DB_CONNECT_TIMEOUT_MS'
+  | 'DB_STATEMENT_TIMEOUT_MS'
+  | 'DB_LOCK_TIMEOUT_MS'
+  | 'DB_IDLE_TRANSACTION_TIMEOUT_MS'
+>
 
 /** Options that hold for both databases. Search and rate limit tables are plain SQL per database, so the schema tools leave them alone. */
 export const commonOptions = (backend: Config['DB_BACKEND']) =>
@@ -11,7 +23,7 @@ export const commonOptions = (backend: Config['DB_BACKEND']) =>
     forceUtcTimezone: true,
     ignoreUndefinedInQuery: false,
     implicitTransactions: true,
-    schemaGenerator: { skipTables: [/^package_search/, /^rate_limits$/], ignoreTriggers: true },
+    schemaGenerator: { skipTables: [/^package_search/, /^rate_limits$/, /^write_probe$/], ignoreTriggers: true },
     migrations: {
       path: join(import.meta.dirname, 'migrations', backend),
       pathTs: join(import.meta.dirname, 'migrations', backend),

@@ -1,13 +1,16 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
-import type { Database as NativeSqlite } from 'better-sqlite3'
-import { existsSync, mkdirSync } from 'node:fs'
+import SqliteDatabase from 'better-sqlite3'
+import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { entities } from '../entities.ts'
 import { lockSqlite } from './lock.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { commonOptions, type DatabaseConfig } from './options.ts'
+import { keepPrivate, makeFolder } from './private-files.ts'
+import { writeProbe } from './probe.ts'
 import { openReads, type Reads, type Source } from './reads.ts'
 import { sqliteReads } from './sqlite-reads.ts'
+import { SqliteWriter } from './sqlite-writer.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
 export type Database = {
@@ -16,6 +19,8 @@ export type Database = {
   reads: Reads
   /** A fresh entity manager, for one request or one job. */
   fork(): EntityManager
+  /** Writes a row. @throws DatabaseAway when that takes longer than `timeoutMs`; any error that says why nothing can be written. */
+  probeWrite(timeoutMs?: number): Promise<void>
   close(): Promise<void>
 }
 
@@ -26,17 +31,17 @@ export type Database = {
  */
 export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Database> {
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
-  const orm =
-    config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH, onQuery) : await openPostgres(config.POSTGRES_URL ?? '', onQuery)
+  const opened = await openOrm(config, onQuery)
+  const { orm } = opened
   try {
     await migrate(orm, config)
-    const reads = openReads(await openSource(orm, config), onQuery)
+    const reads = openReads(await openSource(opened, config), onQuery)
     const close = async () => {
       await reads.close()
       await orm.close(true)
       unlock()
     }
-    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), close }
+    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), probeWrite: writeProbe(orm), close }
   } catch (error) {
     await orm.close(true)
     unlock()
@@ -52,7 +57,7 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   // Opening a file that is not there would make one.
   if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
-  const orm = config.DB_BACKEND === 'sqlite' ? await openSqlite(config.SQLITE_PATH) : await openPostgres(config.POSTGRES_URL ?? '')
+  const { orm } = await openOrm(config)
   try {
     if (!(await isMigrated(orm, config)))
       throw new Error('The database was last used by an older version. Start this version of the server once.')
@@ -63,32 +68,41 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   }
 }
 
-async function openSource(orm: MikroORM, config: DatabaseConfig): Promise<Source> {
-  if (config.DB_BACKEND === 'sqlite') return sqliteReads(config.SQLITE_PATH, await nativeSqlite(orm))
+type Opened = { orm: MikroORM; writer?: SqliteWriter }
+
+async function openSource({ writer }: Opened, config: DatabaseConfig): Promise<Source> {
+  if (writer) return sqliteReads(config.SQLITE_PATH, () => writer.native)
   const { postgresReads } = await import('./postgres-reads.ts')
   return postgresReads(config.POSTGRES_URL ?? '')
 }
 
-/** The one connection that the ORM has on SQLite. */
-const nativeSqlite = (orm: Pick<MikroORM, 'em'>) => orm.em.getConnection().getNativeClient() as Promise<NativeSqlite>
-
 const logging = (onQuery?: (sql: string) => void) => (onQuery ? { debug: ['query' as const], colors: false, logger: onQuery } : {})
 
 function lockFile(path: string) {
-  mkdirSync(dirname(path), { recursive: true })
+  makeFolder(dirname(path))
   return lockSqlite(`${path}.lock`)
 }
 
-async function openSqlite(path: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
+const openOrm = (config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> =>
+  config.DB_BACKEND === 'sqlite' ? openSqlite(config, onQuery) : openPostgres(config.POSTGRES_URL ?? '', onQuery)
+
+async function openSqlite(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> {
   const { MikroORM } = await import('@mikro-orm/sqlite')
-  const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: path })
-  const native = await nativeSqlite(orm)
-  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 5000']) native.pragma(pragma)
-  return orm
+  const writer = new SqliteWriter(() => openNative(config.SQLITE_PATH), config.DB_POOL_TIMEOUT_MS)
+  const options = { ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: config.SQLITE_PATH, driverOptions: writer }
+  return { orm: new MikroORM(options), writer }
 }
 
-async function openPostgres(url: string, onQuery?: (sql: string) => void): Promise<MikroORM> {
+function openNative(path: string): SqliteDatabase.Database {
+  keepPrivate(path)
+  const native = new SqliteDatabase(path, { timeout: 2000 })
+  // Whoever waits here holds up everybody: see SqliteWriter, which waits between tries instead.
+  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 20']) native.pragma(pragma)
+  return native
+}
+
+async function openPostgres(url: string, onQuery?: (sql: string) => void): Promise<Opened> {
   const { MikroORM } = await import('@mikro-orm/postgresql')
   const orm = new MikroORM({ ...commonOptions('postgres'), ...logging(onQuery), entities, clientUrl: url, pool: { max: 10 } })
-  return orm
+  return { orm }
 }

@@ -1,13 +1,19 @@
 import SqliteDatabase from 'better-sqlite3'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Parameter, Source } from './reads.ts'
+import { isBusy } from './sqlite-turn.ts'
 
 type Prepared = { statement: SqliteDatabase.Statement; remembered: Map<string, unknown> }
 
 const mostRemembered = 2000
 
-/** Reads on a connection of their own. `writer` is the one that this process writes on. */
-export function sqliteReads(path: string, writer: SqliteDatabase.Database): Source {
-  const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })
+/** Other processes hold a file in WAL mode so that nobody can read only for moments: this long a read waits, trying anew without blocking. */
+const busyMs = 1500
+const retryMs = 20
+
+/** Reads on a connection of their own. `writer` gives the one that this process writes on. */
+export function sqliteReads(path: string, writer: () => SqliteDatabase.Database): Source {
+  const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   const prepared = new Map<string, Prepared>()
   const notice = watch(db, writer)
   function prepare(sql: string): Prepared {
@@ -29,12 +35,24 @@ export function sqliteReads(path: string, writer: SqliteDatabase.Database): Sour
     return row
   }
   return {
-    row: async (sql, parameters) => prepare(sql).statement.get(...parameters),
-    rows: async (sql, parameters) => prepare(sql).statement.all(...parameters),
-    recalled: async (sql, parameters) => recall(sql, parameters),
+    row: (sql, parameters) => whenFree(() => prepare(sql).statement.get(...parameters)),
+    rows: (sql, parameters) => whenFree(() => prepare(sql).statement.all(...parameters)),
+    recalled: (sql, parameters) => whenFree(() => recall(sql, parameters)),
     async close() {
       db.close()
     },
+  }
+}
+
+async function whenFree<T>(read: () => T): Promise<T> {
+  const deadline = performance.now() + busyMs
+  for (;;) {
+    try {
+      return read()
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > deadline) throw error
+    }
+    await sleep(retryMs)
   }
 }
 
@@ -52,12 +70,15 @@ const glanceMs = 5
  * them; it counts before the commit, so while a transaction is open nothing can be said. Writes of another process, such as the operator's
  * commands, are looked for every few milliseconds, because that takes a lock.
  */
-function watch(reader: SqliteDatabase.Database, writer: SqliteDatabase.Database): () => 'nothing' | 'written' | 'under way' {
-  const countOwn = writer.prepare<[], number>('select total_changes()').pluck()
+function watch(reader: SqliteDatabase.Database, writer: () => SqliteDatabase.Database): () => 'nothing' | 'written' | 'under way' {
+  let countOwn = countChanges(writer())
   const versionOfOthers = reader.prepare<[], number>('pragma data_version').pluck()
   let [own, others, glancedAt] = [-1, -1, 0]
   return () => {
-    if (writer.inTransaction) return 'under way'
+    const native = writer()
+    if (native.inTransaction) return 'under way'
+    // A connection that was opened anew counts from the beginning.
+    if (countOwn.database !== native) [countOwn, own] = [countChanges(native), -1]
     const [ownBefore, othersBefore, now] = [own, others, performance.now()]
     own = countOwn.get() ?? 0
     if (now - glancedAt > glanceMs) {
@@ -67,3 +88,5 @@ function watch(reader: SqliteDatabase.Database, writer: SqliteDatabase.Database)
     return own === ownBefore && others === othersBefore ? 'nothing' : 'written'
   }
 }
+
+const countChanges = (native: SqliteDatabase.Database) => native.prepare<[], number>('select total_changes()').pluck()

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
+import { unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { notStored } from './conditional.ts'
 import type { Log } from './log.ts'
@@ -17,7 +18,7 @@ export const graphqlEnvelope: Envelope = ({ code, message, retryAfter }) => ({ e
 
 /** Answers with an error in the service's envelope or another; what is not ours to tell is logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {
-  const failure = known(error, request) ?? masked(log, error, request)
+  const failure = known(error, request) ?? withoutDatabase(log, error, `request ${request.id}`) ?? masked(log, error, request)
   if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenges(failure, reply))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
   return reply
@@ -65,6 +66,13 @@ function known(error: unknown, request: FastifyRequest): ApiError | null {
     return invalidInput(`The body is not valid JSON: ${message}`)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return invalidInput(message ?? 'The request is not valid.')
   return null
+}
+
+/** The 503 for an error that says the database is away, busy or full; the log says which. `what` is what failed for it. */
+export function withoutDatabase(log: Log, error: unknown, what: string): ApiError | null {
+  const failure = unavailable(error)
+  if (failure) log.warning(`${what} failed: ${failure.message} ${String(error)}`)
+  return failure
 }
 
 function masked(log: Log, error: unknown, request: FastifyRequest): ApiError {

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { ApiError } from '../errors.ts'
+import { unavailable } from '../db/unavailable.ts'
 import { OauthError, type OauthErrorCode } from './errors.ts'
 
 type Fault = { status: number; code: OauthErrorCode; description: string; retryAfter?: number | undefined }
@@ -20,11 +21,12 @@ export function answerInOauthWords(error: unknown, _request: FastifyRequest, rep
     .send(JSON.stringify({ error: fault.code, error_description: fault.description }))
 }
 
-function faultOf(error: unknown): Fault | null {
+function faultOf(thrown: unknown): Fault | null {
+  const error = unavailable(thrown) ?? thrown
   if (error instanceof OauthError) return { status: 400, code: error.code, description: error.message }
   if (error instanceof ApiError) {
-    if (error.code !== 'RateLimitExceeded') return null
-    return { status: 429, code: 'temporarily_unavailable', description: error.message, retryAfter: error.retryAfter }
+    if (error.code !== 'RateLimitExceeded' && error.code !== 'ServiceUnavailable') return null
+    return { status: error.status, code: 'temporarily_unavailable', description: error.message, retryAfter: error.retryAfter }
   }
   const { statusCode: status = 500 } = error as Partial<FastifyError>
   if (status === 413) return { status, code: 'invalid_request', description: 'The body is too large.' }

@@ -1,0 +1,104 @@
+import type { Database } from 'better-sqlite3'
+import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Turns } from './turns.ts'
+import { DatabaseAway } from './unavailable.ts'
+
+/** What all turns share: the connection, how to open it anew, and whose turn it is. */
+export type Shared = { native: () => Database; renew: () => void; turns: Turns }
+
+/** How long a statement waits for another process that holds the file, and how often it looks. */
+const busyMs = 1500
+const retryMs = 20
+
+/** The connection while one user has it: for a statement or a transaction. */
+export class Turn implements DatabaseConnection {
+  readonly #shared: Shared
+  #isMine = false
+  #inTransaction = false
+
+  constructor(shared: Shared) {
+    this.#shared = shared
+  }
+
+  async take(): Promise<void> {
+    await this.#shared.turns.take()
+    this.#isMine = true
+  }
+
+  give(): void {
+    if (this.#isMine) this.#shared.turns.give()
+    this.#isMine = false
+  }
+
+  async begin(): Promise<void> {
+    // Locks at once: a transaction that reads first could not be upgraded after another process wrote.
+    await this.#whenFree(() => this.#shared.native().exec('begin immediate'))
+    this.#inTransaction = true
+  }
+
+  commit(): void {
+    this.run('commit')
+    this.#inTransaction = false
+  }
+
+  rollback(): void {
+    const { native, renew } = this.#shared
+    this.#inTransaction = false
+    // SQLite itself rolls back after some errors, such as a full disk.
+    if (!native().inTransaction) return
+    try {
+      native().exec('rollback')
+    } catch (error) {
+      if (native().inTransaction) renew()
+      throw error
+    }
+  }
+
+  /** Runs a statement that belongs into the transaction. */
+  run(sql: string): void {
+    this.#requireTransaction()
+    this.#shared.native().exec(sql)
+  }
+
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
+    if (!this.#inTransaction) return this.#whenFree(() => this.#execute<Row>(sql, parameters))
+    this.#requireTransaction()
+    return this.#execute<Row>(sql, parameters)
+  }
+
+  streamQuery(): never {
+    throw new Error('Rows are not streamed on SQLite.')
+  }
+
+  #execute<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
+    const statement = this.#shared.native().prepare<unknown[], Row>(sql)
+    if (statement.reader) return { rows: statement.all(...parameters) }
+    const { changes, lastInsertRowid } = statement.run(...parameters)
+    return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
+  }
+
+  /** What follows in a transaction that SQLite has rolled back must not be written outside of it. */
+  #requireTransaction(): void {
+    if (!this.#shared.native().inTransaction) throw new DatabaseAway('SQLite has rolled the transaction back.')
+  }
+
+  /** Tries for a while when another process holds the file. The turn is given away meanwhile. */
+  async #whenFree<T>(work: () => T): Promise<T> {
+    const deadline = performance.now() + busyMs
+    for (;;) {
+      try {
+        return work()
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > deadline) throw error
+      }
+      this.give()
+      await sleep(retryMs)
+      await this.take()
+    }
+  }
+}
+
+/** Whether SQLite says that somebody else holds the file. */
+export const isBusy = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))

@@ -1,0 +1,80 @@
+import type { Database } from 'better-sqlite3'
+import { type Dialect, type Driver, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import { type Shared, Turn } from './sqlite-turn.ts'
+import { openTurns } from './turns.ts'
+
+/**
+ * The one connection that writes to an SQLite file. Kysely's own driver leaves it inside a transaction whose ROLLBACK failed, and blocks the
+ * event loop while another process holds the file. This one opens the file anew when it must, and lets others go on between two tries.
+ */
+export class SqliteWriter implements Dialect {
+  readonly #open: () => Database
+  readonly #turnMs: number
+  #native: Database
+
+  /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`. */
+  constructor(open: () => Database, turnMs: number) {
+    this.#open = open
+    this.#turnMs = turnMs
+    this.#native = open()
+  }
+
+  /** The connection as it is now. */
+  get native(): Database {
+    if (!this.#native.open) this.#native = this.#open()
+    return this.#native
+  }
+
+  createAdapter(): SqliteAdapter {
+    return new Adapter()
+  }
+
+  createDriver(): Driver {
+    const native = () => this.native
+    return driver({ native, renew: () => this.#renew(), turns: openTurns(this.#turnMs) }, () => this.#native.close())
+  }
+
+  createIntrospector(db: Kysely<never>): SqliteIntrospector {
+    return new SqliteIntrospector(db)
+  }
+
+  createQueryCompiler(): SqliteQueryCompiler {
+    return new SqliteQueryCompiler()
+  }
+
+  #renew(): void {
+    try {
+      this.#native.close()
+    } finally {
+      this.#native = this.#open()
+    }
+  }
+}
+
+/** Kysely would keep its own turn while a statement waits for the file, so turns are taken here. */
+class Adapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true
+  }
+}
+
+function driver(shared: Shared, close: () => void): Driver {
+  return {
+    init: async () => {},
+    async acquireConnection() {
+      const turn = new Turn(shared)
+      await turn.take()
+      return turn
+    },
+    beginTransaction: (connection) => (connection as Turn).begin(),
+    commitTransaction: async (connection) => (connection as Turn).commit(),
+    rollbackTransaction: async (connection) => (connection as Turn).rollback(),
+    savepoint: async (connection, name) => (connection as Turn).run(`savepoint ${quoted(name)}`),
+    rollbackToSavepoint: async (connection, name) => (connection as Turn).run(`rollback to ${quoted(name)}`),
+    releaseSavepoint: async (connection, name) => (connection as Turn).run(`release ${quoted(name)}`),
+    releaseConnection: async (connection) => (connection as Turn).give(),
+    destroy: async () => close(),
+  }
+}
+
+const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`

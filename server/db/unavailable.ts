@@ -1,0 +1,68 @@
+import { type ApiError, serviceUnavailable } from '../errors.ts'
+
+/** The database did not answer in time, or is known to be away: said by this program, not by a driver. */
+export class DatabaseAway extends Error {
+  readonly code = 'DATABASE_AWAY'
+}
+
+/**
+ * The 503 for an error which says that the database is away, busy or full at the moment; null for any other error. Whoever asks for a token's
+ * owner meanwhile must not be told that there is none: package clients throw a token away that was answered with 401.
+ */
+export function unavailable(error: unknown): ApiError | null {
+  for (const one of causesOf(error)) {
+    const kind = kindOf(one)
+    if (kind) return answers[kind]()
+  }
+  return null
+}
+
+/** Whether a connection is of no use after this error, because it ended or because an answer may still arrive on it. */
+export const endsConnection = (error: unknown): boolean =>
+  causesOf(error).some((one) => kindOf(one) === 'away' && !refusals.has(String(one.code)))
+
+/** Whether PostgreSQL takes no further connection; those that are open go on. */
+export const isOutOfConnections = (error: unknown): boolean => causesOf(error).some(({ code }) => code === '53300')
+
+type Coded = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
+type Kind = 'away' | 'busy' | 'full'
+
+const answers: Record<Kind, () => ApiError> = {
+  away: () => serviceUnavailable('The database is not available at the moment. Try again in a few seconds.', 5),
+  busy: () => serviceUnavailable('The database is busy: something else holds what this request needs. Try again in a few seconds.', 2),
+  full: () => serviceUnavailable('The disk of the database is full, so nothing was saved. An administrator has to free space.', 60),
+}
+
+/** Answers of a PostgreSQL that stands: to one statement, or to one more connection. */
+const refusals = new Set(['25006', '53200', '53300', '53400', '57014'])
+
+function kindOf({ code, syscall, message }: Coded): Kind | null {
+  if (typeof code === 'string') {
+    const kind = Object.entries(codes).find(([, pattern]) => pattern.test(code))?.[0]
+    if (kind) return kind as Kind
+    // A client that hangs up has codes like these, but no system call; a missing file has another one.
+    if (typeof syscall === 'string' && networkCalls.test(syscall) && networkCodes.test(code)) return 'away'
+  }
+  return typeof message === 'string' && driverMessages.test(message) ? 'away' : null
+}
+
+// SQLSTATE, or the extended result codes of SQLite.
+const codes = {
+  full: /^(?:53100|SQLITE_FULL)$/,
+  busy: /^(?:55P03|40001|40P01|57014|SQLITE_(?:BUSY|LOCKED|PROTOCOL|ABORT)\w*)$/,
+  away: /^(?:08\w{3}|28\w{3}|3D000|25006|25P0[34]|53\w{3}|57P\w{2}|58\w{3}|DATABASE_AWAY|SQLITE_(?:IOERR|CANTOPEN|READONLY|NOMEM)\w*)$/,
+}
+
+const networkCalls = /^(?:connect|read|write|getaddrinfo)$/
+const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/
+
+// What pg and its pool say without a code.
+const driverMessages =
+  /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open)/
+
+function causesOf(error: unknown, depth = 0): Coded[] {
+  if (typeof error !== 'object' || error === null || depth > 5) return []
+  const coded: Coded = error
+  const further = [coded.cause, coded.originalError, ...(Array.isArray(coded.errors) ? (coded.errors as unknown[]) : [])]
+  return [coded, ...further.flatMap((one) => causesOf(one, depth + 1))]
+}
