@@ -1,5 +1,6 @@
 import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
 import { AuditEntry } from './audit/entity.ts'
+import { ArchiveFault } from './integrity/fault-entity.ts'
 import { IntegrityReport } from './integrity/entity.ts'
 import { PackageDownloads, VersionDownloads } from './downloads/entity.ts'
 import { Invite } from './invites/entity.ts'
@@ -42,6 +43,7 @@ export const entities = [
   ServerSetting,
   Job,
   IntegrityReport,
+  ArchiveFault,
   VersionDownloads,
   PackageDownloads,
   PackageLike,

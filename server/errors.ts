@@ -102,6 +102,10 @@ export const verificationUnavailable = () =>
 /** 503, with the seconds to wait: the database or the storage is away or full, or the server is stopping. The message says which. */
 export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiError('ServiceUnavailable', message, { retryAfter })
 
+/** 503: there is no room for what should be written. */
+export const diskFull = () =>
+  serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again.", 60)
+
 /** 500 without a word about why: the cause is in the log, under the request id. */
 export const internalError = (requestId: string) =>
   new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)

@@ -3,6 +3,7 @@ import { type Config, ConfigError, describeConfig, readConfig } from './config.t
 import { rollDownloads } from './downloads/roll.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { openLog } from './http/log.ts'
+import { recheckFaults } from './integrity/faults.ts'
 import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
 import { collectJobs } from './jobs/queue.ts'
@@ -23,14 +24,18 @@ const collectEveryMs = 10 * 60_000
 /** So much of the downloads' count is lost when the process is killed. */
 const countEveryMs = 5000
 
+/** EX_CONFIG of sysexits.h. */
+const badConfiguration = 78
+
 const config = configOrExit()
 const log = openLog(config.LOG_LEVEL)
 try {
   await serve(config)
 } catch (error) {
-  log.error(error instanceof Error ? error.message : String(error))
+  const problems = error instanceof ConfigError ? error.problems : [error instanceof Error ? error.message : String(error)]
+  for (const problem of problems) log.error(problem)
   log.flush()
-  process.exit(1)
+  process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
 async function serve(config: Config): Promise<void> {
@@ -41,6 +46,7 @@ async function serve(config: Config): Promise<void> {
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
   const stopCollecting = [
     regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
+    regularly('reading damaged archives again', collectEveryMs, log, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
     regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
@@ -84,7 +90,6 @@ function configOrExit(): Config {
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     process.stderr.write(`${error.problems.join('\n')}\n`)
-    // EX_CONFIG of sysexits.h.
-    return process.exit(78)
+    return process.exit(badConfiguration)
   }
 }

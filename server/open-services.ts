@@ -6,8 +6,12 @@ import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
 import type { Services } from './services.ts'
+import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
 
-/** Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement. */
+/**
+ * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
+ * @throws ConfigError when the database and the archive store do not belong together.
+ */
 export async function openServices(
   config: Config,
   log: Log,
@@ -15,11 +19,17 @@ export async function openServices(
 ): Promise<Services> {
   const now = options.now ?? (() => new Date())
   makeFolder(config.DATA_DIR)
-  const database = await openDatabase(config, options.onQuery)
+  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  await refuseNewFileBesideArchives(config, blobs)
+  const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))
+  await joinStore(database.fork(), blobs, config).catch(async (error: unknown) => {
+    await database.close()
+    throw error
+  })
   return {
     config,
     database,
-    blobs: await openFilesystemBlobs(config.BLOB_PATH),
+    blobs,
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(database.reads.pool),
     log,

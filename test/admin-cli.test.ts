@@ -165,7 +165,7 @@ it('checks the stored archives, and fails when one is missing', async () => {
     err: '',
   })
   const sha256 = createHash('sha256').update(archive).digest('hex')
-  await app.services.blobs.remove(sha256)
+  await app.services.blobs.remove(sha256, { at: new Date() })
   expect(await runAdmin(settings(app), 'check-integrity')).toMatchObject({
     code: 1,
     out: '',

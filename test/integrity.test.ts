@@ -1,13 +1,11 @@
 import { rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createHash } from 'node:crypto'
 import { expect, it } from 'vitest'
-import { type TestApp, testApp } from './app.ts'
+import { testApp } from './app.ts'
 import { runJobs } from './support/jobs.ts'
 import { publish } from './support/publish.ts'
+import { pathOf, shaOf } from './support/stored.ts'
 
-const shaOf = (bytes: Buffer | string) => createHash('sha256').update(bytes).digest('hex')
-const pathOf = ({ config }: TestApp, sha256: string) => join(config.BLOB_PATH, 'sha256', sha256.slice(0, 2), sha256.slice(2, 4), sha256)
 const report = '{ integrityReport { archives missing damaged orphans orphanBytes findings { kind package version sha256 bytes } } }'
 
 it('reports archives that are missing or damaged, and bytes that belong to nobody', async () => {

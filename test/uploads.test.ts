@@ -236,9 +236,10 @@ async function sendForm(body: string, type = headers) {
   return { status: answer.status, code: answer.body?.error?.code, files: (await files(app)).length }
 }
 
-/** All files below the store's folder. */
+/** All that is staged and stored. */
 async function files(app: TestApp): Promise<string[]> {
-  const entries = await readdir(app.config.BLOB_PATH, { recursive: true, withFileTypes: true })
+  const folders = ['staging', 'sha256'].map((name) => join(app.config.BLOB_PATH, name))
+  const entries = (await Promise.all(folders.map((path) => readdir(path, { recursive: true, withFileTypes: true })))).flat()
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
 }
 

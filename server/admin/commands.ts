@@ -20,7 +20,7 @@ export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' 
  * @returns what to tell the operator.
  * @throws ApiError NotFound.
  */
-export async function resetPassword({ em, config }: Operation, email: string): Promise<string> {
+export async function resetPassword({ em, config }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
   const password = generatePassword()
   const passwordHash = await hashPassword(password, config.BCRYPT_COST)
@@ -40,7 +40,7 @@ export async function resetPassword({ em, config }: Operation, email: string): P
  * @returns what to tell the operator.
  * @throws ApiError NotFound; Conflict when the person cannot sign in.
  */
-export async function makeOwner({ em }: Operation, email: string): Promise<string> {
+export async function makeOwner({ em }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
   if (user.role === 'owner') return `${user.email} is the owner already.`
   if (!user.isActive) throw conflict(`${user.email} is disabled. Let an administrator enable the account first.`)
@@ -64,7 +64,7 @@ export async function makeOwner({ em }: Operation, email: string): Promise<strin
  * @returns what to tell the operator.
  * @throws ApiError InvalidInput; Error when the file cannot be read.
  */
-export async function importAdvisoryFile({ em }: Operation, path: string): Promise<string> {
+export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<string> {
   const text = await readFile(path, 'utf8')
   const { imported, updated, unchanged } = await importAdvisories({ em, actor: null, now: new Date() }, text)
   return `Imported ${imported.length}, updated ${updated.length}, unchanged ${unchanged.length}.`

@@ -1,7 +1,8 @@
-import { ConfigError, readConfig } from '../config.ts'
-import { openBeside } from '../db/orm.ts'
+import { type Config, ConfigError, readConfig } from '../config.ts'
+import { openBeside, openDatabase } from '../db/orm.ts'
 import { checkArchives } from './check-archives.ts'
 import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
+import { adopt, collect, restoreArchive } from './store-commands.ts'
 
 const usage = `Usage: npm run admin -- <command>
 
@@ -9,16 +10,28 @@ const usage = `Usage: npm run admin -- <command>
   make-owner <e-mail address>      Makes the person the owner; the owner so far becomes an administrator.
   import-advisories <file>         Keeps the security advisories of a file: one in OSV form, or a list of them.
   check-integrity                  Reads all stored archives and reports what is missing, damaged or nobody's.
+  collect [--dry-run|--confirm]    Removes archives that no version names: lists them only, or removes them however many they are.
+  restore-archive <archive>        Puts a removed archive back: its SHA-256, or package and version. Possible for 7 days.
+  adopt-store                      Ties the archive store to the database, when the server says that they do not belong together.
 
-Run it where the server runs, with the same settings. The server may keep running.`
+Run it where the server runs, with the same settings. The server may keep running, except for adopt-store.`
 
-type Command = { takes: number; run: (operation: Operation, ...values: [string]) => Promise<string> }
+type Command = {
+  /** The fewest and the greatest number of arguments. */
+  takes: [fewest: number, greatest: number]
+  run: (operation: Operation, ...values: string[]) => Promise<string>
+  /** Whether it brings the schema up to date, which needs the server to be stopped. */
+  migrates?: boolean
+}
 
 const commands: Record<string, Command> = {
-  'reset-password': { takes: 1, run: resetPassword },
-  'make-owner': { takes: 1, run: makeOwner },
-  'import-advisories': { takes: 1, run: importAdvisoryFile },
-  'check-integrity': { takes: 0, run: checkArchives },
+  'reset-password': { takes: [1, 1], run: resetPassword },
+  'make-owner': { takes: [1, 1], run: makeOwner },
+  'import-advisories': { takes: [1, 1], run: importAdvisoryFile },
+  'check-integrity': { takes: [0, 0], run: checkArchives },
+  collect: { takes: [0, 1], run: collect },
+  'restore-archive': { takes: [1, 2], run: restoreArchive },
+  'adopt-store': { takes: [0, 0], run: adopt, migrates: true },
 }
 
 // Exit codes of sysexits.h: EX_USAGE, EX_CONFIG; 1 when the command failed.
@@ -27,23 +40,35 @@ process.exitCode = await main(process.argv.slice(2))
 async function main([name = '', ...values]: string[]): Promise<number> {
   if (['help', '--help', '-h'].includes(name)) return say(usage)
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command || values.length !== command.takes || values.includes('')) return complain(usage, 64)
+  if (!command || !hasEnough(command, values) || values.includes('')) return complain(usage, 64)
   try {
-    return say(await run(command, values[0] ?? ''))
+    return say(await run(command, values))
   } catch (error) {
     if (error instanceof ConfigError) return complain(error.problems.join('\n'), 78)
     return complain(error instanceof Error ? error.message || String(error) : String(error), 1)
   }
 }
 
-async function run(command: Command, value: string): Promise<string> {
+const hasEnough = ({ takes: [fewest, greatest] }: Command, values: string[]) => values.length >= fewest && values.length <= greatest
+
+async function run(command: Command, values: string[]): Promise<string> {
   const config = readConfig()
-  const orm = await openBeside(config)
+  const { em, close } = command.migrates ? await openAlone(config) : await openWithServer(config)
   try {
-    return await command.run({ em: orm.em.fork(), config }, value)
+    return await command.run({ em, config }, ...values)
   } finally {
-    await orm.close(true)
+    await close()
   }
+}
+
+async function openAlone(config: Config) {
+  const database = await openDatabase(config)
+  return { em: database.fork(), close: () => database.close() }
+}
+
+async function openWithServer(config: Config) {
+  const orm = await openBeside(config)
+  return { em: orm.em.fork(), close: () => orm.close(true) }
 }
 
 function say(text: string): number {

@@ -5,14 +5,22 @@ import { promisify } from 'node:util'
 /** Inclusive positions of bytes. */
 type Range = { start: number; end: number }
 
+type StreamOptions = {
+  range?: Range | undefined
+  isTaken?: (() => boolean) | undefined
+  check?: ((fd: number) => Promise<void>) | undefined
+}
+
 const chunkBytes = 256 * 1024
 
 /**
- * Streams a file, or a range of it; rejects with ENOENT when there is none. `isTaken` tells that nobody needs the chunk before any longer,
+ * Streams a file, or a range of it; rejects with ENOENT when there is none, and with what `check` rejects the open file. `isTaken` tells that nobody needs the chunk before any longer,
  * so that its memory may carry the next one. Without that every chunk is new memory, and collecting it costs more than reading and sending.
  */
-export async function streamFile(path: string, { start, end }: Range = wholeFile, isTaken = () => false): Promise<Readable> {
+export async function streamFile(path: string, options: StreamOptions = {}): Promise<Readable> {
+  const { range: { start, end } = wholeFile, isTaken = () => false, check } = options
   const fd = await openDescriptor(path, 'r')
+  if (check) await check(fd).catch((error: unknown) => closeAndThrow(fd, error))
   let position = start
   let chunk: Buffer | undefined
   let reading: Promise<unknown> | undefined
@@ -35,6 +43,11 @@ export async function streamFile(path: string, { start, end }: Range = wholeFile
   })
 }
 
+async function closeAndThrow(fd: number, error: unknown): Promise<never> {
+  await closeDescriptor(fd)
+  throw error
+}
+
 async function closeAfter(fd: number, reading: Promise<unknown> | undefined, done: (failure: Error | null) => void): Promise<void> {
   await reading
   close(fd, done)
@@ -42,4 +55,5 @@ async function closeAfter(fd: number, reading: Promise<unknown> | undefined, don
 
 const wholeFile: Range = { start: 0, end: Number.POSITIVE_INFINITY }
 const openDescriptor = promisify(open)
+const closeDescriptor = promisify(close)
 const readDescriptor = promisify(read)

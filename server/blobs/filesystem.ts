@@ -1,52 +1,84 @@
-import { createHash, randomUUID } from 'node:crypto'
-import { mkdir, open, readdir, readFile, rename, rm, utimes } from 'node:fs/promises'
+import { createHash, hash, randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
-import { collectStaged, collectStored, listStored } from './filesystem-collect.ts'
+import { makeDirectories, syncDirectory } from './directories.ts'
 import { streamFile } from './file-stream.ts'
-import type { BlobStore, StoredBytes } from './store.ts'
+import { collectStaged, listStored } from './filesystem-collect.ts'
+import { readMarker, writeMarker } from './filesystem-marker.ts'
+import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
+import { watchRoom } from './room.ts'
+import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
+import { openVerifier } from './verified-reads.ts'
 
 /**
- * Opens a store below `root`, which is made when it is missing: staged bytes in `staging/`, stored ones in `sha256/ab/cd/<hash>`, both
- * on one volume, so that a rename moves them. What a call reports as done survives a power cut.
+ * Opens a store below `root`, which is made when it is missing: staged bytes in `staging/`, stored ones in `sha256/ab/cd/<hash>`, removed ones
+ * in `removed/`, all on one volume, so that a rename moves them. What a call reports as done survives a power cut.
  */
 export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
   const places = placesBelow(root)
-  await makeDirectories([places.staging, places.stored])
-  const promoting = new Set<string>()
+  await makeDirectories([places.staging, places.stored, places.removed])
+  const [promoting, room, verifier] = [new Set<string>(), watchRoom(root), openVerifier()]
   return {
-    stage: async (name, source, limit) => stage(places.staged(name), source, limit),
+    stage: (name, source, limit) => room.write(async () => stage(places.staged(name), source, limit)),
     openStaged: async (name) => streamFile(places.staged(name)),
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
-        await promote(places.staged(name), places.blob(sha256))
+        await room.write(async () => promote(places.staged(name), places.blob(sha256)))
       } finally {
         promoting.delete(sha256)
       }
     },
     discard: async (name) => rm(places.staged(name), { force: true }),
-    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), range, isTaken),
-    read: async (sha256) => readFile(places.blob(sha256)),
+    ...readsOf(places, verifier),
+    has: async (sha256) => existsSync(places.blob(sha256)),
     list: () => listStored(places.stored),
-    remove: async (sha256) => rm(places.blob(sha256), { force: true }),
-    async collect(before, isKnown) {
-      const abandoned = await collectStaged(places.staging, before)
-      const orphaned = await collectStored(places.stored, before, isKnown, promoting)
-      return { removed: abandoned + orphaned }
+    remove: async (sha256, { at, before = null }) =>
+      promoting.has(sha256) ? null : setAside(places.blob(sha256), places.removed, sha256, { at, before }),
+    listRemoved: () => listRemoved(places.removed),
+    restore: (sha256) => room.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256))),
+    purge: (before) => purgeRemoved(places.removed, before),
+    collectStaged: (before) => collectStaged(places.staging, before),
+    identity: () => readMarker(root),
+    identify: (id, { replace } = { replace: false }) => room.write(() => writeMarker(root, id, replace)),
+    check: () => room.check(),
+  }
+}
+
+/** How stored bytes are read: compared with their address. */
+function readsOf(
+  places: ReturnType<typeof placesBelow>,
+  verifier: ReturnType<typeof openVerifier>,
+): Pick<BlobStore, 'open' | 'read' | 'hash'> {
+  return {
+    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), { range, isTaken, check: (fd) => verifier.check(fd, sha256) }),
+    async read(sha256) {
+      const bytes = await readFile(places.blob(sha256))
+      if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)
+      return bytes
     },
-    check: async () => void (await readdir(root)),
+    async hash(sha256) {
+      const found = createHash('sha256')
+      await pipeline(await streamFile(places.blob(sha256)), found)
+      const hex = found.digest('hex')
+      if (hex !== sha256) verifier.forget(sha256)
+      return hex
+    },
   }
 }
 
 /** Paths of the store. Only plain names and whole hashes become paths, so nothing leads out of the root. */
 function placesBelow(root: string) {
-  const [staging, stored] = [join(root, 'staging'), join(root, 'sha256')]
+  const [staging, stored, removed] = [join(root, 'staging'), join(root, 'sha256'), join(root, 'removed')]
   return {
     staging,
     stored,
+    removed,
     staged: (name: string) => join(staging, valid(name, /^[0-9a-z][0-9a-z-]{0,63}$/)),
     blob: (sha256: string) => join(stored, valid(sha256, /^[0-9a-f]{64}$/).slice(0, 2), sha256.slice(2, 4), sha256),
   }
@@ -93,20 +125,6 @@ async function promote(staged: string, path: string): Promise<void> {
   const now = new Date()
   await utimes(path, now, now)
   await syncDirectory(dirname(path))
-}
-
-/** Makes directories with those above them. A new name lasts once the directory that holds it is synced. */
-async function makeDirectories(paths: string[]): Promise<void> {
-  for (const path of paths) {
-    const first = await mkdir(path, { recursive: true })
-    if (first === undefined) continue
-    for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made))
-  }
-}
-
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path)
-  await directory.sync()
 }
 
 function unlessMissing(error: NodeJS.ErrnoException): void {

@@ -21,6 +21,7 @@ export type DatabaseConfig = Pick<
 export const commonOptions = (backend: Config['DB_BACKEND']) =>
   ({
     forceUtcTimezone: true,
+    ensureDatabase: false, // a mistyped name must not become a new database
     ignoreUndefinedInQuery: false,
     implicitTransactions: true,
     schemaGenerator: { skipTables: [/^package_search/, /^rate_limits$/, /^write_probe$/], ignoreTriggers: true },

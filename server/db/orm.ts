@@ -5,6 +5,7 @@ import { dirname } from 'node:path'
 import { entities } from '../entities.ts'
 import { lockSqlite } from './lock.ts'
 import { isMigrated, migrate } from './migrate.ts'
+import { explainMissing } from './missing.ts'
 import { commonOptions, type DatabaseConfig } from './options.ts'
 import { keepPrivate, makeFolder } from './private-files.ts'
 import { writeProbe } from './probe.ts'
@@ -26,14 +27,19 @@ export type Database = {
 
 /**
  * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
- * `onQuery` hears of every statement.
- * @throws Error when the file is in use or its schema is newer than this program; the message says what to do.
+ * `onQuery` hears of every statement; `beforeMigrating` may refuse the database before anything is changed in it.
+ * @throws Error when the file is in use or its schema is newer than this program; ConfigError when PostgreSQL does not have the database.
  */
-export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Database> {
+export async function openDatabase(
+  config: DatabaseConfig,
+  onQuery?: (sql: string) => void,
+  beforeMigrating?: (orm: MikroORM) => Promise<void>,
+): Promise<Database> {
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
   const opened = await openOrm(config, onQuery)
   const { orm } = opened
   try {
+    await beforeMigrating?.(orm)
     await migrate(orm, config)
     const reads = openReads(await openSource(opened, config), onQuery)
     const close = async () => {
@@ -45,7 +51,7 @@ export async function openDatabase(config: DatabaseConfig, onQuery?: (sql: strin
   } catch (error) {
     await orm.close(true)
     unlock()
-    throw error
+    throw explainMissing(error, config)
   }
 }
 
@@ -64,7 +70,7 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
     return orm
   } catch (error) {
     await orm.close(true)
-    throw error
+    throw explainMissing(error, config)
   }
 }
 

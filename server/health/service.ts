@@ -1,3 +1,4 @@
+import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { version } from '../version.ts'
 
@@ -37,7 +38,8 @@ async function timed(name: string, log: Services['log'], check: () => Promise<un
     return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
   } catch (error) {
     log.error(`health: ${name}: ${String(error)}`)
-    return { status: 'error', latencyMs: latency(), message: "The component does not work; the server's log says why." }
+    const message = error instanceof ApiError ? error.message : "The component does not work; the server's log says why."
+    return { status: 'error', latencyMs: latency(), message }
   } finally {
     clearTimeout(timer)
   }

@@ -2,7 +2,7 @@ import { builder } from '../builder.ts'
 import type { IntegrityReport } from './entity.ts'
 import { type Finding, findingsOf, latestReport, requestCheck } from './service.ts'
 
-const FindingKind = builder.enumType('IntegrityFindingKind', {
+export const FindingKind = builder.enumType('IntegrityFindingKind', {
   description: 'What is wrong with stored bytes.',
   values: {
     MISSING: {

@@ -1,12 +1,13 @@
-import { createHash } from 'node:crypto'
-import { pipeline } from 'node:stream/promises'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { enqueue } from '../jobs/queue.ts'
 import { handler } from '../jobs/handler.ts'
 import type { Progress } from '../jobs/lease.ts'
 import type { Services } from '../services.ts'
+import { unnamed } from '../store/collect.ts'
 import { IntegrityReport } from './entity.ts'
+import { ArchiveFault } from './fault-entity.ts'
+import { clearFault, recordFault } from './faults.ts'
 
 /** Something that is wrong with the stored bytes: of a version, or of nobody's. */
 const finding = z.object({
@@ -38,18 +39,23 @@ export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'databas
 
 /**
  * Reads every archive that a version names and compares its hash, then looks for stored bytes that no version names; stores a report.
- * Changes nothing. `report` hears of the progress, and ends the check by throwing.
+ * Keeps which archives are missing or damaged, and changes no bytes. `report` hears of the progress, and ends the check by throwing.
  */
 export async function checkIntegrity(services: Checked, report: Report = () => {}): Promise<IntegrityReport> {
   const { em, now } = services
   const createdAt = now()
+  const faulty = new Set((await em.find(ArchiveFault, {}, { disableIdentityMap: true })).map(({ sha256 }) => sha256))
   const sums = { archives: 0, bytes: 0, missing: 0, damaged: 0, orphans: 0, orphanBytes: 0 }
   const findings: Finding[] = []
   const note = (one: Finding) => findings.length < mostFindings && findings.push(one)
   for await (const { kind, ...archive } of checkArchives(services, report)) {
     sums.archives += 1
     sums.bytes += archive.bytes
-    if (kind === 'whole') continue
+    if (kind === 'whole') {
+      if (faulty.has(archive.sha256)) await clearFault(em, archive.sha256)
+      continue
+    }
+    await recordFault(em, archive.sha256, kind, now())
     sums[kind] += 1
     note({ kind, ...archive })
   }
@@ -110,14 +116,12 @@ const firstId = '00000000-0000-0000-0000-000000000000'
 const isThere = async (em: EntityManager, id: string) => (await em.execute('select 1 from package_versions where id = ?', [id])).length > 0
 
 async function hashOf(blobs: Services['blobs'], sha256: string): Promise<string | null> {
-  const hash = createHash('sha256')
   try {
-    await pipeline(await blobs.open(sha256), hash)
+    return await blobs.hash(sha256)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
     throw error
   }
-  return hash.digest('hex')
 }
 
 /** Stored bytes that no version names. What came within the last hour may be about to be published. */
@@ -133,17 +137,6 @@ async function* orphans({ em, blobs, now }: Checked, report: Report) {
     batch = []
   }
   yield* await unnamed(em, batch)
-}
-
-async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
-  if (blobs.length === 0) return []
-  const marks = blobs.map(() => '?').join(', ')
-  const rows: { sha256: string }[] = await em.execute(
-    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})`,
-    blobs.map(({ sha256 }) => sha256),
-  )
-  const named = new Set(rows.map(({ sha256 }) => sha256))
-  return blobs.filter(({ sha256 }) => !named.has(sha256))
 }
 
 async function forgetOld(em: EntityManager): Promise<void> {

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream'
-import { notFound } from '../errors.ts'
 import { byteCache, type ByteCache } from '../http/byte-cache.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../visibility/audience.ts'
 import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
+import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 import { parseVersion } from './version.ts'
 
 /** What is known of an archive without touching its bytes. */
@@ -35,21 +35,27 @@ export function splitArchiveName(file: string): { name: string; version: string 
 }
 
 /**
- * The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore).
- * @throws ApiError NotFound when its version has just been deleted.
+ * The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore). They are
+ * those that were published: what is damaged or missing is refused before the first byte. An archive that was removed by mistake comes back.
+ * @throws ApiError NotFound when its version has just been deleted; ServiceUnavailable when the archive cannot be read as it was.
  */
 export async function openArchive(
-  { blobs, database }: Pick<Services, 'blobs' | 'database'>,
-  archive: ArchiveFacts,
+  services: Pick<Services, 'blobs' | 'database' | 'log' | 'now'>,
+  archive: ArchiveFacts & { name: string; version: string },
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
+  const { blobs } = services
   try {
-    return await openBytes(blobs, archive, range, isTaken)
+    const bytes = await openBytes(blobs, archive, range, isTaken).catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && (await isNamed(services, archive)) && (await blobs.restore(archive.sha256)))
+        return openBytes(blobs, archive, range, isTaken)
+      throw error
+    })
+    await noteWhole(services, archive.sha256)
+    return bytes
   } catch (error) {
-    // A version may be deleted between the look at its row and the look at its bytes.
-    const named = await database.reads.get('select 1 from package_versions where archive_sha256 = ?', archive.sha256)
-    throw named ? error : notFound('There is no such archive on this server any more.')
+    throw await judgeUnreadable(services, archive, error)
   }
 }
 

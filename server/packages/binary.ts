@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { publicUrl } from '../http/public-url.ts'
@@ -78,22 +79,27 @@ async function sendArchive(context: Context): Promise<unknown> {
   const { request, reply } = context
   const named = splitArchiveName((request.params as { file: string }).file)
   const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
-  if (!archive) throw notFound('There is no such archive on this server.')
+  if (!named || !archive) throw notFound('There is no such archive on this server.')
   const etag = `"${archive.sha256}"`
   const range = requestedRange(request, archive.bytes, etag)
   if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
+  const isCached = isFresh(request, etag)
+  const isTaken = () => reply.raw.writableLength === 0
+  // Before any header is set: what cannot be read is an answer of its own.
+  const bytes = isCached ? null : await openArchive(context, { ...named, ...archive }, range ?? undefined, isTaken)
   reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
   if (context.viewer) reply.header('cache-control', 'private, immutable, max-age=31536000')
   // A package may stop being public at any moment: whoever keeps its archive asks each time.
   else reply.header('cache-control', 'no-cache')
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
-  if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+  if (bytes === null) return sendHeadersOnly(request, reply.code(304))
   // Whoever asks for the rest of an archive was counted at its beginning.
   if (!range || range.start === 0) countDownload(context, request, named.name, named.version)
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
   reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
-  if (request.method === 'HEAD') return sendHeadersOnly(request, reply)
-  return reply.send(await openArchive(context, archive, range ?? undefined, () => reply.raw.writableLength === 0))
+  if (request.method !== 'HEAD') return reply.send(bytes)
+  if (bytes instanceof Readable) bytes.destroy()
+  return sendHeadersOnly(request, reply)
 }
 
 async function redirectToArchive(context: Context): Promise<unknown> {

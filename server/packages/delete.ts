@@ -100,7 +100,7 @@ async function forgetArchives(
   versions: readonly Removed[],
 ): Promise<void> {
   const deletedAt = now()
-  const rows = versions.map(({ version }) => ({ packageName, version, deletedAt }))
+  const rows = versions.map(({ version, archiveSha256 }) => ({ packageName, version, deletedAt, archiveSha256 }))
   await em.insertMany(DeletedVersion, rows)
   const hashes = versions.map(({ archiveSha256 }) => archiveSha256)
   await enqueue(em, { kind: removalKind, subject, payload: { hashes } }, deletedAt)

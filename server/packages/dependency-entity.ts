@@ -29,6 +29,8 @@ export const DeletedVersion = defineEntity({
     packageName: p.string().length(64).primary().ignoreSchemaChanges('collation'),
     version: p.string().length(64).primary(),
     deletedAt: p.datetime(3),
+    /** Its archive, which is kept aside for a week; null for what was deleted before this was kept. */
+    archiveSha256: p.string().length(64).nullable(),
   },
 })
 export type DeletedVersion = InferEntity<typeof DeletedVersion>

@@ -2,6 +2,7 @@ import { statfs } from 'node:fs/promises'
 import { describeConfig } from '../config.ts'
 import type { Context } from '../context.ts'
 import { toDate } from '../db/reads.ts'
+import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 
 /** The effective configuration, secrets masked. */
@@ -21,7 +22,7 @@ export async function storageOf({ config, blobs, log }: Pick<Services, 'config' 
     () => null,
     (error: unknown) => {
       log.error(`self-check: storage: ${String(error)}`)
-      return "The storage does not answer; the server's log says why."
+      return error instanceof ApiError ? error.message : "The storage does not answer; the server's log says why."
     },
   )
   return { backend: config.BLOB_BACKEND, path, problem, freeBytes: room && room.bavail * room.bsize }

@@ -3,7 +3,6 @@ import { insufficientPermissions } from '../errors.ts'
 import { type Chain, publicDependents } from '../packages/breakage.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { canAdminister } from '../packages/policy.ts'
-import { adviceForAdmin } from '../users/policy.ts'
 import { closureOf } from './closure.ts'
 import { mayChangeVisibility } from './change.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
@@ -40,8 +39,7 @@ export async function previewVisibility(context: SignedInContext, pkg: Package, 
   return { visibility, closure: await companionsOf(context, pkg), breaks: [] }
 }
 
-async function companionsOf(context: SignedInContext, pkg: Package): Promise<Companion[]> {
-  const { em, config } = context
+async function companionsOf({ em, viewer, config }: SignedInContext, pkg: Package): Promise<Companion[]> {
   const { companions } = await closureOf(em, config.SERVER_URL, pkg.name)
   const chains = new Map(companions.map(({ name, chain }) => [name, chain]))
   const packages = await em.find(Package, { name: { $in: [...chains.keys()] } }, { orderBy: { name: 'asc' } })
@@ -49,14 +47,12 @@ async function companionsOf(context: SignedInContext, pkg: Package): Promise<Com
     packages.map(async (one) => ({
       package: one,
       chain: chains.get(one.name) ?? [],
-      viewerCanAdminister: await canAdminister(em, context, one),
+      viewerCanAdminister: await canAdminister(em, viewer, one),
     })),
   )
 }
 
-async function requireAdministration(context: SignedInContext, pkg: Package): Promise<void> {
-  if (!(await canAdminister(context.em, context, pkg)))
-    throw insufficientPermissions(
-      `You do not administer ${pkg.name}. Ask one of its uploaders, or an admin of its publisher.${adviceForAdmin(context)}`,
-    )
+async function requireAdministration({ em, viewer }: SignedInContext, pkg: Package): Promise<void> {
+  if (!(await canAdminister(em, viewer, pkg)))
+    throw insufficientPermissions(`You do not administer ${pkg.name}. Ask one of its uploaders, or an admin of its publisher.`)
 }

@@ -145,7 +145,7 @@ it('checks the archives and the surroundings of the server', async () => {
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
   const { body } = await alice.get('/api/packages/acme')
-  await app.services.blobs.remove(body.versions[0].archive_sha256)
+  await app.services.blobs.remove(body.versions[0].archive_sha256, { at: new Date() })
   const page = await openPage(app.url)
   await signIn(page, app.url, admin.email)
   await page.goto('/admin/self-check')

@@ -80,7 +80,7 @@ it('shows nothing of an upload that a power cut interrupted, and takes it again 
     duplex: 'half',
     headers: { authorization, 'content-type': 'application/octet-stream' },
   } as RequestInit).catch(() => 'cut')
-  await expect.poll(() => filesBelow(join(folder, 'blobs')).length, { timeout: 5000 }).toBeGreaterThan(0)
+  await expect.poll(() => filesBelow(join(folder, 'blobs', 'staging')).length, { timeout: 5000 }).toBeGreaterThan(0)
   first.process.kill('SIGKILL')
   expect(await sending).toBe('cut')
   const second = await start(folder)

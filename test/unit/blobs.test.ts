@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
@@ -7,11 +7,11 @@ import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
 import { crc32c, encodeCrc32c } from '../../server/blobs/crc32c.ts'
 import { openFilesystemBlobs } from '../../server/blobs/filesystem.ts'
+import { DamagedBytes } from '../../server/blobs/store.ts'
 
 const day = 86_400_000
 const noLimit = 1024 ** 3
 const hashOf = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex')
-const nothingKnown = async () => new Set<string>()
 
 /** A store in a folder of its own. */
 async function testBlobs() {
@@ -114,7 +114,12 @@ describe('names', () => {
     'refuses %j as an address',
     async (sha256) => {
       await using blobs = await testBlobs()
-      const calls = [() => blobs.open(sha256), () => blobs.read(sha256), () => blobs.remove(sha256), () => blobs.promote('one', sha256)]
+      const calls = [
+        () => blobs.open(sha256),
+        () => blobs.read(sha256),
+        () => blobs.remove(sha256, { at: new Date() }),
+        () => blobs.promote('one', sha256),
+      ]
       for (const call of calls) await expect(call()).rejects.toThrow(RangeError)
     },
   )
@@ -139,55 +144,82 @@ describe('stored bytes', () => {
     await expect(blobs.promote('none', sha256)).rejects.toMatchObject({ code: 'ENOENT' })
     await expect(blobs.open(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
     await expect(blobs.read(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
-    await blobs.remove(sha256)
+    expect(await blobs.remove(sha256, { at: new Date() })).toBeNull()
+    expect(await blobs.restore(sha256)).toBe(false)
+    await expect(blobs.hash(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
-  it('are removed on request', async () => {
+  it('are kept aside when they are removed, come back, and go for good', async () => {
     await using blobs = await testBlobs()
-    await blobs.remove(await store(blobs, Buffer.from('gone')))
-    expect(await blobs.files()).toEqual([])
+    const [bytes, at] = [Buffer.from('gone'), new Date('2026-01-01T00:00:00.000Z')]
+    const sha256 = await store(blobs, bytes)
+    expect(await blobs.remove(sha256, { at })).toBe(4)
+    expect(await blobs.remove(sha256, { at })).toBeNull()
+    await expect(blobs.read(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
+    for await (const one of blobs.listRemoved()) expect(one).toMatchObject({ sha256, bytes: 4, removedAt: at })
+    expect(await blobs.purge(at)).toEqual([])
+    await utimes(join(blobs.root, 'removed', `${sha256}.${at.getTime()}`), 0, 0)
+    expect(await blobs.restore(sha256)).toBe(true)
+    expect((await blobs.read(sha256)).equals(bytes)).toBe(true)
+    expect((await stat(blobs.pathOf(sha256))).mtimeMs).toBeGreaterThan(Date.now() - 60_000)
+    expect(await blobs.restore(sha256)).toBe(false)
+    await blobs.remove(sha256, { at })
+    // Published again meanwhile, they have nothing to do with those that were removed.
+    expect(await store(blobs, bytes)).toBe(sha256)
+    expect(await blobs.purge(new Date(at.getTime() + 1))).toMatchObject([{ sha256, bytes: 4 }])
+    expect(await blobs.files()).toEqual([sha256])
+  })
+
+  it('stay when they are younger than said, or published again at this moment', async () => {
+    await using blobs = await testBlobs()
+    const sha256 = await store(blobs, Buffer.from('again'))
+    const removal = { at: new Date(), before: new Date(Date.now() - day) }
+    expect(await blobs.remove(sha256, removal)).toBeNull()
+    for (let round = 0; round < 50; round++) {
+      await utimes(blobs.pathOf(sha256), 0, 0)
+      await Promise.all([store(blobs, Buffer.from('again')), blobs.remove(sha256, removal)])
+      expect(String(await blobs.read(sha256))).toBe('again')
+    }
+  })
+
+  it('are refused when they are not what was stored, until they are again', async () => {
+    await using blobs = await testBlobs()
+    const bytes = randomBytes(700_000)
+    const sha256 = await store(blobs, bytes)
+    const part = { start: 5, end: 9 }
+    const flipped = Buffer.from(bytes)
+    flipped.writeUInt8(flipped.readUInt8(500_000) ^ 1, 500_000)
+    for (const damaged of [flipped, bytes.subarray(0, 699_999), Buffer.alloc(0)]) {
+      await writeFile(blobs.pathOf(sha256), damaged)
+      for (const read of [() => blobs.read(sha256), () => blobs.open(sha256), () => blobs.open(sha256, part)])
+        await expect(read()).rejects.toThrow(DamagedBytes)
+      expect(await blobs.hash(sha256)).toBe(hashOf(damaged))
+    }
+    await writeFile(blobs.pathOf(sha256), bytes)
+    expect((await blobs.read(sha256)).equals(bytes)).toBe(true)
+    expect((await buffer(await blobs.open(sha256))).equals(bytes)).toBe(true)
+    expect((await buffer(await blobs.open(sha256, part))).equals(bytes.subarray(5, 10))).toBe(true)
   })
 })
 
-describe('collecting', () => {
-  it('removes what is older than a day and named by no row', async () => {
-    await using blobs = await testBlobs()
-    const [orphan, kept, young] = [
-      await store(blobs, Buffer.from('orphan')),
-      await store(blobs, Buffer.from('kept')),
-      await store(blobs, Buffer.from('young')),
-    ]
-    await blobs.stage('abandoned', Readable.from([Buffer.from('x')]), noLimit)
-    await blobs.stage('current', Readable.from([Buffer.from('y')]), noLimit)
-    await writeFile(join(blobs.root, 'staging', 'left.by-a-crash'), 'z')
-    const yesterday = new Date(Date.now() - day - 1000)
-    for (const path of [
-      blobs.pathOf(orphan),
-      blobs.pathOf(kept),
-      join(blobs.root, 'staging', 'abandoned'),
-      join(blobs.root, 'staging', 'left.by-a-crash'),
-    ])
-      await utimes(path, yesterday, yesterday)
-    const asked: string[] = []
-    const isKnown = async (hashes: string[]) => (asked.push(...hashes), new Set([kept]))
-    expect(await blobs.collect(new Date(Date.now() - day), isKnown)).toEqual({ removed: 3 })
-    expect(asked.toSorted()).toEqual([orphan, kept].toSorted())
-    expect((await blobs.files()).toSorted()).toEqual(['current', kept, young].toSorted())
-  })
+it('collects staged bytes that are old, also those that a crash left behind', async () => {
+  await using blobs = await testBlobs()
+  await blobs.stage('abandoned', Readable.from([Buffer.from('x')]), noLimit)
+  await blobs.stage('current', Readable.from([Buffer.from('y')]), noLimit)
+  await writeFile(join(blobs.root, 'staging', 'left.by-a-crash'), 'z')
+  for (const name of ['abandoned', 'left.by-a-crash']) await utimes(join(blobs.root, 'staging', name), 0, 0)
+  expect(await blobs.collectStaged(new Date(Date.now() - day))).toBe(2)
+  expect(await blobs.files()).toEqual(['current'])
+})
 
-  it('spares bytes that are published again while it looks', async () => {
-    await using blobs = await testBlobs()
-    const sha256 = await store(blobs, Buffer.from('again'))
-    await utimes(blobs.pathOf(sha256), 0, 0)
-    const publishing = async () => (await store(blobs, Buffer.from('again')), new Set<string>())
-    expect(await blobs.collect(new Date(Date.now() - day), publishing)).toEqual({ removed: 0 })
-    expect(String(await readFile(blobs.pathOf(sha256)))).toBe('again')
-  })
-
-  it('finds nothing in an empty store', async () => {
-    await using blobs = await testBlobs()
-    expect(await blobs.collect(new Date(), nothingKnown)).toEqual({ removed: 0 })
-  })
+it('has one id, which the first to give it decides', async () => {
+  await using blobs = await testBlobs()
+  expect(await blobs.identity()).toBeNull()
+  const given = await Promise.all(Array.from({ length: 50 }, (_, index) => blobs.identify(`id-${index}`)))
+  expect(new Set(given).size).toBe(1)
+  expect(await blobs.identity()).toBe(given[0])
+  expect(await blobs.identify('other', { replace: true })).toBe('other')
+  expect(await blobs.files()).toEqual(['store-id'])
 })
 
 it('says when the storage is out of reach', async () => {

@@ -1,0 +1,74 @@
+import { openFilesystemBlobs } from '../blobs/filesystem.ts'
+import { invalidInput, notFound } from '../errors.ts'
+import { DeletedVersion } from '../packages/dependency-entity.ts'
+import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../store/collect.ts'
+import { adoptStore } from '../store/identity.ts'
+import type { Operation } from './commands.ts'
+
+/**
+ * Ties the archive store to the database, whatever it belonged to.
+ * @returns what to tell the operator.
+ */
+export async function adopt({ em, config }: Operation): Promise<string> {
+  await adoptStore(em, await openFilesystemBlobs(config.BLOB_PATH))
+  return `The archive store ${config.BLOB_PATH} belongs to this database now. Any other database that used it is refused from now on. Start the server.`
+}
+
+/**
+ * Takes archives out of the store that no version names, as the server does now and then; `--dry-run` only says which, `--confirm` does it
+ * however many there are.
+ * @returns what to tell the operator.
+ * @throws ApiError InvalidInput for another option; Error before the setup is done, or when the store is not the database's own.
+ */
+export async function collect({ em, config }: Operation, option?: string): Promise<string> {
+  if (option !== undefined && option !== '--dry-run' && option !== '--confirm')
+    throw invalidInput(`Unknown option ${option}: write --dry-run or --confirm.`)
+  const lines: string[] = []
+  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  const circumstances = { em, blobs, now: () => new Date(), say: (line: string) => void lines.push(line) }
+  if (option === '--dry-run') return describePlan(await planCollection(circumstances))
+  const { removed, purged, heldBack } = await collectArchives(circumstances, { confirmed: option === '--confirm' })
+  if (heldBack) return describeHeldBack(heldBack)
+  return [...lines, `Removed ${removed.length}, which are kept aside for ${graceDays} days; deleted ${purged.length} for good.`].join('\n')
+}
+
+/**
+ * Puts a removed archive back into the store: by its SHA-256, or by package and version.
+ * @returns what to tell the operator.
+ * @throws ApiError NotFound when nothing is known of it, or its bytes are gone.
+ */
+export async function restoreArchive({ em, config }: Operation, name = '', version?: string): Promise<string> {
+  const sha256 = version === undefined ? name : await hashOf(em, name, version)
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw invalidInput('Name the archive by its SHA-256 in lower-case hex, or by package and version.')
+  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  if (!(await blobs.restore(sha256))) {
+    if (await blobs.has(sha256)) return `The archive ${sha256} is in the store already.`
+    throw notFound(`The archive ${sha256} is not among the removed ones: those are deleted for good after ${graceDays} days.`)
+  }
+  const [named] = await em.execute<unknown[]>('select 1 from package_versions where archive_sha256 = ?', [sha256])
+  const rest = named
+    ? ''
+    : `\nNo version names it, so it is removed again after a day. Copy it from ${pathOf(config.BLOB_PATH, sha256)} if you need it.`
+  return `The archive ${sha256} is back in the store.${rest}`
+}
+
+async function hashOf(em: Operation['em'], name: string, version: string): Promise<string> {
+  const [published]: { sha256: string }[] = await em.execute(
+    'select v.archive_sha256 as sha256 from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?',
+    [name, version],
+  )
+  const sha256 = published?.sha256 ?? (await em.findOne(DeletedVersion, { packageName: name, version }))?.archiveSha256
+  if (!sha256) throw notFound(`Nothing is known of an archive of ${name} ${version}. Name it by its SHA-256: the server's log says it.`)
+  return sha256
+}
+
+const pathOf = (root: string, sha256: string) => [root, 'sha256', sha256.slice(0, 2), sha256.slice(2, 4), sha256].join('/')
+
+function describePlan({ removed, purged, heldBack }: Collection): string {
+  return [
+    ...removed.map(({ sha256, bytes }) => `would remove ${sha256} (${bytes} bytes)`),
+    ...purged.map(({ sha256, bytes }) => `would delete ${sha256} (${bytes} bytes) for good`),
+    `Would remove ${removed.length} and delete ${purged.length} for good. Nothing was changed.`,
+    ...(heldBack ? ['That many are removed only with --confirm.'] : []),
+  ].join('\n')
+}

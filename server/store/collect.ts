@@ -1,0 +1,122 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
+import type { BlobStore, RemovedBytes } from '../blobs/store.ts'
+import type { Reads } from '../db/reads.ts'
+import { type Setting, readSetting, writeSetting } from '../settings/service.ts'
+import { isOwnStore } from './identity.ts'
+
+/** Removed archives are kept aside for this long. */
+export const graceDays = 7
+
+type Circumstances = { em: EntityManager; blobs: BlobStore; now: () => Date; say: (line: string) => void }
+type Candidate = { sha256: string; bytes: number }
+
+/** What a collection does, or would do. */
+export type Collection = {
+  /** Archives that no version names: taken out of the store. */
+  removed: Candidate[]
+  /** Archives that were taken out more than a week ago: deleted for good. */
+  purged: Candidate[]
+  /** A collection that needs an administrator's word: nothing was removed. */
+  heldBack: HeldBack | null
+}
+
+const heldBackShape = z.object({ at: z.iso.datetime(), archives: z.number(), bytes: z.number(), stored: z.number() })
+/** How many archives a collection would remove, of how many that are stored. */
+export type HeldBack = z.infer<typeof heldBackShape>
+
+const heldBackSetting: Setting<HeldBack | null> = { key: 'collection.held_back', schema: heldBackShape.nullable(), initial: null }
+
+/** The collection that waits for an administrator's word; null when none does. */
+export const heldBackCollection = (reads: Reads): Promise<HeldBack | null> => readSetting(reads, heldBackSetting)
+
+/**
+ * Takes archives out of the store that are older than a day and that no version names, and deletes those for good that were taken out more than
+ * a week ago. When it would remove more than 20 archives and more than a hundredth of all, it does nothing until somebody has `confirmed` it.
+ * Every removal is said. Any number of instances may collect at once.
+ * @throws Error before the setup is done, and when the store is not the database's own.
+ */
+export async function collectArchives(circumstances: Circumstances, { confirmed = false } = {}): Promise<Collection> {
+  const { em, blobs, now, say } = circumstances
+  const at = now()
+  const { candidates, stored } = await findUnnamed(circumstances, at)
+  if (!confirmed && needsWord(candidates.length, stored)) {
+    const heldBack = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
+    await noteHeldBack(em, heldBack)
+    return { removed: [], purged: [], heldBack }
+  }
+  await noteHeldBack(em, null)
+  const removed: Candidate[] = []
+  for (const { sha256 } of candidates) {
+    const bytes = await blobs.remove(sha256, { at, before: daysBefore(at, 1) })
+    if (bytes === null) continue
+    removed.push({ sha256, bytes })
+    say(`removed archive ${sha256} (${bytes} bytes): no version names it. It is kept aside for ${graceDays} days.`)
+  }
+  const purged = await blobs.purge(daysBefore(at, graceDays))
+  for (const { sha256, bytes, removedAt } of purged)
+    say(`deleted archive ${sha256} (${bytes} bytes) for good: it was removed on ${removedAt.toISOString()}.`)
+  return { removed, purged, heldBack: null }
+}
+
+/** What a collection would do now; changes nothing. */
+export async function planCollection(circumstances: Circumstances): Promise<Collection> {
+  const at = circumstances.now()
+  const { candidates, stored } = await findUnnamed(circumstances, at)
+  const purged: RemovedBytes[] = []
+  for await (const one of circumstances.blobs.listRemoved()) if (one.removedAt < daysBefore(at, graceDays)) purged.push(one)
+  const facts = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
+  return { removed: candidates, purged, heldBack: needsWord(candidates.length, stored) ? facts : null }
+}
+
+/** What keeps a collection waiting, and how it goes on. */
+export const describeHeldBack = ({ archives, bytes, stored }: HeldBack): string =>
+  `Nothing was removed: no version names ${archives} of ${stored} stored archives (${bytes} bytes), which is more than a hundredth. ` +
+  'See which with: npm run admin -- collect --dry-run. If they may go: npm run admin -- collect --confirm'
+
+const batchSize = 500
+const dayMs = 86_400_000
+
+const daysBefore = (moment: Date, days: number) => new Date(moment.getTime() - days * dayMs)
+const sumOf = (candidates: Candidate[]) => candidates.reduce((sum, { bytes }) => sum + bytes, 0)
+const needsWord = (removals: number, stored: number) => removals > 20 && removals * 100 > stored
+
+async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
+  const [owner] = await em.execute<unknown[]>("select 1 from users where role = 'owner'")
+  if (!owner) throw new Error('The setup is not done yet: nothing is collected.')
+  if (!(await isOwnStore(em, blobs))) throw new Error('The archive store does not belong to this database: nothing is collected.')
+  const before = daysBefore(at, 1)
+  const candidates: Candidate[] = []
+  let stored = 0
+  let batch: Candidate[] = []
+  for await (const { storedAt, ...blob } of blobs.list()) {
+    stored += 1
+    if (storedAt < before) batch.push(blob)
+    if (batch.length < batchSize) continue
+    candidates.push(...(await unnamed(em, batch)))
+    batch = []
+  }
+  candidates.push(...(await unnamed(em, batch)))
+  return { candidates, stored }
+}
+
+/** Those that no version names. */
+export async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
+  if (blobs.length === 0) return []
+  const marks = blobs.map(() => '?').join(', ')
+  const rows: { sha256: string }[] = await em.execute(
+    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})`,
+    blobs.map(({ sha256 }) => sha256),
+  )
+  const named = new Set(rows.map(({ sha256 }) => sha256))
+  return blobs.filter(({ sha256 }) => !named.has(sha256))
+}
+
+/** Written only when it changes: this runs every few minutes. */
+async function noteHeldBack(em: EntityManager, heldBack: HeldBack | null): Promise<void> {
+  const [row]: { value: string }[] = await em.execute('select value from server_settings where key = ?', [heldBackSetting.key])
+  if (!row && !heldBack) return
+  const noted = row ? heldBackSetting.schema.parse(JSON.parse(row.value)) : null
+  if (noted?.archives === heldBack?.archives && noted?.stored === heldBack?.stored) return
+  await writeSetting(em, heldBackSetting, heldBack)
+}

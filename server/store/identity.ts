@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import type { EntityManager, MikroORM } from '@mikro-orm/sql'
+import { z } from 'zod'
+import type { BlobStore } from '../blobs/store.ts'
+import type { Config } from '../config.ts'
+import { type Problem, refusal } from './problems.ts'
+
+/** What is known of a database: its id, if it has one, and the archives of some of its versions. */
+type DatabaseSide = { id: string | null; archives: string[] }
+type StoreSide = { id: string | null; hasArchives: boolean }
+type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL' | 'BLOB_PATH'>
+
+const emptyDatabase: DatabaseSide = { id: null, archives: [] }
+
+/**
+ * Refuses archives beside an SQLite file that does not exist yet, before it is made.
+ * @throws ConfigError that says what to do.
+ */
+export async function refuseNewFileBesideArchives(place: Place, blobs: BlobStore): Promise<void> {
+  if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
+  await requireFit(emptyDatabase, blobs, place)
+}
+
+/**
+ * Refuses a store that belongs to another database, before anything is written into either.
+ * @throws ConfigError that says what to do.
+ */
+export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore, place: Place): Promise<void> {
+  await requireFit(await readDatabase(orm), blobs, place)
+}
+
+/**
+ * Ties a database and a store that fit together by an id that both keep. The database gets it first: a crash in between leaves a store without
+ * an id, which the next start takes for its own if it is empty or has the archives of the database.
+ * @throws ConfigError when the store was given to another database meanwhile.
+ */
+export async function joinStore(em: EntityManager, blobs: BlobStore, place: Place): Promise<void> {
+  const [known, marked] = [await readStoreId(em), await blobs.identity()]
+  if (known !== null && known === marked) return
+  const insertion = 'insert into server_settings (key, value) values (?, ?) on conflict (key) do nothing'
+  if (known === null) await em.execute(insertion, [key, JSON.stringify(randomUUID())])
+  // Another instance may have been faster.
+  const id = known ?? (await readStoreId(em)) ?? ''
+  // An empty store may be taken over from a database that has no archives either; that one is refused from then on.
+  if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw refusal('other', place)
+}
+
+/** Ties a database and a store by a new id, whatever they were tied to. */
+export async function adoptStore(em: EntityManager, blobs: BlobStore): Promise<void> {
+  const id = randomUUID()
+  await em.execute('insert into server_settings (key, value) values (?, ?) on conflict (key) do update set value = excluded.value', [
+    key,
+    JSON.stringify(id),
+  ])
+  await blobs.identify(id, { replace: true })
+}
+
+/** Whether the store is still the one that belongs to this database. */
+export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
+  const id = await readStoreId(em)
+  return id !== null && (await blobs.identity()) === id
+}
+
+const key = 'store.id'
+const sampleSize = 20
+
+async function readStoreId(em: Pick<EntityManager, 'execute'>): Promise<string | null> {
+  const [row]: { value: string }[] = await em.execute('select value from server_settings where key = ?', [key])
+  return row ? z.string().parse(JSON.parse(row.value)) : null
+}
+
+async function requireFit(database: DatabaseSide, blobs: BlobStore, place: Place): Promise<void> {
+  const store = { id: await blobs.identity(), hasArchives: await hasArchives(blobs) }
+  const problem = await misfit(database, store, blobs)
+  if (problem) throw refusal(problem, place)
+}
+
+/** What keeps a database and a store from working together; null when nothing does. */
+async function misfit(database: DatabaseSide, store: StoreSide, blobs: BlobStore): Promise<Problem | null> {
+  const hasVersions = database.archives.length > 0
+  if (database.id !== null && store.id !== null) return database.id === store.id ? null : 'other'
+  if (!hasVersions && !store.hasArchives) return null
+  if (!hasVersions) return 'emptyDatabase'
+  if (!store.hasArchives) return 'emptyStore'
+  // A store that another database has marked is that one's, whatever it contains.
+  if (store.id !== null) return 'other'
+  return (await holdsMostOf(blobs, database.archives)) ? null : 'strange'
+}
+
+async function hasArchives(blobs: BlobStore): Promise<boolean> {
+  for await (const _ of blobs.list()) return true
+  return false
+}
+
+/** Some archives may be lost without the store being another one. */
+async function holdsMostOf(blobs: BlobStore, archives: string[]): Promise<boolean> {
+  const found = await Promise.all(archives.map((sha256) => blobs.has(sha256)))
+  return found.filter(Boolean).length * 2 > archives.length
+}
+
+/** Reads what there is; the schema may be that of an older version, or of none. */
+async function readDatabase(orm: MikroORM): Promise<DatabaseSide> {
+  const connection = orm.em.getConnection()
+  const exists = (table: string) => orm.driver.getPlatform().getSchemaHelper()?.tableExists(connection, table, undefined)
+  const id = (await exists('server_settings')) ? await readStoreId(orm.em.fork()) : null
+  if (!(await exists('package_versions'))) return { id, archives: [] }
+  const some = (order: 'asc' | 'desc'): Promise<{ sha256: string }[]> =>
+    connection.execute(`select archive_sha256 as sha256 from package_versions order by id ${order} limit ${sampleSize}`)
+  const rows = [...(await some('asc')), ...(await some('desc'))]
+  return { id, archives: [...new Set(rows.map(({ sha256 }) => sha256))] }
+}

@@ -1,0 +1,24 @@
+import { type Config, ConfigError } from '../config.ts'
+import { nameOfDatabase } from '../db/missing.ts'
+
+/** Why a database and a store do not belong together. */
+export type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange'
+
+type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL' | 'BLOB_PATH'>
+
+/** The error for it, with what to do about it. */
+export function refusal(problem: Problem, place: Place): ConfigError {
+  const [store, database] = [`the archive store ${place.BLOB_PATH}`, nameOfDatabase(place)]
+  const why = {
+    other: `${store} belongs to another database than ${database}: their ids differ.`,
+    emptyDatabase: `${store} has archives, but ${database} has no packages: it is new, or not the one that belongs to this store.`,
+    emptyStore: `${database} has packages, but ${store} has no archives: it is new, not mounted, or not the one that belongs to this database.`,
+    strange: `${store} does not have the archives of the packages in ${database}.`,
+  }[problem]
+  const variable = place.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL'
+  return new ConfigError([
+    `${why.charAt(0).toUpperCase()}${why.slice(1)} Nothing was changed, and the server does not start.`,
+    `If they do not belong together, correct BLOB_PATH or ${variable} so that every database has a store of its own.`,
+    'If they do, for example after restoring a backup, tie them together: npm run admin -- adopt-store',
+  ])
+}
