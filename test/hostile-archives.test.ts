@@ -94,6 +94,8 @@ describe('a path that leaves the package or cannot be stored is refused', () => 
     named('without a name', '', 'without a name'),
     named('file as a directory', 'lib/', 'as a file'),
     named('file as the root', './.', 'as a file'),
+    named('reserved on Windows', 'lib/con.dart', 'reserved on Windows'),
+    named('reversing what follows', 'lib/\u202egnp.dart', String.raw`"lib/\u{202e}gnp.dart"`),
     named('too long a name', `lib/${'a'.repeat(256)}`, 'longer than 255 bytes'),
     named('too long a path', 'long/'.repeat(250), 'longer than 1024 bytes'),
     named('too long a path for the client', 'a'.repeat(5000), 'longer than 2048 bytes'),
