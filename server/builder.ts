@@ -2,8 +2,8 @@ import SchemaBuilder from '@pothos/core'
 import RelayPlugin, { decodeGlobalID, encodeGlobalID } from '@pothos/plugin-relay'
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
 import ValidationPlugin from '@pothos/plugin-validation'
-import { validate as isUuid } from 'uuid'
 import type { Context, SignedInContext } from './context.ts'
+import { idOf } from './db/base.ts'
 import { refusal } from './refusal.ts'
 import { invalidInput, notFound } from './errors.ts'
 import type { Scope } from './tokens/entity.ts'
@@ -76,8 +76,10 @@ export const builder = new SchemaBuilder<{
     encodeGlobalID: (type, id) => encodeGlobalID(type, String(id)),
     decodeGlobalID: (globalId) => {
       const { typename, id } = decodeGlobalID(globalId)
-      if (!(plainIds[typename]?.test(id) ?? isUuid(id))) throw notFound('There is nothing with this id.')
-      return { typename, id }
+      const plain = plainIds[typename]
+      const known = plain ? (plain.test(id) ? id : null) : idOf(id)
+      if (known === null) throw notFound('There is nothing with this id.')
+      return { typename, id: known }
     },
     nodesOnConnection: { description: 'The objects of this page, without their edges.' },
     nodeTypeOptions: { description: 'Anything that has a global id.' },

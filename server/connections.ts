@@ -1,5 +1,5 @@
-import { validate as isUuid } from 'uuid'
 import { z } from 'zod'
+import { idOf } from './db/base.ts'
 import { invalidInput } from './errors.ts'
 
 type PageArguments = {
@@ -29,7 +29,7 @@ const most = 100
  * A page of a connection by keyset: as cheap on page 1,000 as on page 1. One row more than asked for is loaded, to know whether there is a next page.
  * @throws ApiError InvalidInput for a page size outside 1 to 100, a cursor that is not ours, or backward paging.
  */
-export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isUuid, load, count }: Source<Node>) {
+export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId, load, count }: Source<Node>) {
   const size = pageSizeOf(args)
   const rows = await load(size + 1, args.after == null ? undefined : fromCursor(args.after, isKey))
   const nodes = rows.slice(0, size)
@@ -46,6 +46,9 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isUu
   }
 }
 
+/** Whether a text is an id as it stands in the database. */
+const isId = (text: string): boolean => idOf(text) === text
+
 /** For keys that are texts: whatever it is, it has its place in the order. */
 export const anyText = (): boolean => true
 
@@ -55,7 +58,7 @@ export const momentKey = (moment: Date | null | undefined, id: string): string =
 /** Whether this could be such a key. */
 export function isMomentKey(key: string): boolean {
   const [moment = '', id = '', ...rest] = key.split(' ')
-  return rest.length === 0 && isUuid(id) && /^(?:never|\d{1,15})$/.test(moment)
+  return rest.length === 0 && isId(id) && /^(?:never|\d{1,15})$/.test(moment)
 }
 
 /** What such a key stands for. */

@@ -1,7 +1,7 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { validate as isUuid } from 'uuid'
 import { pageByKey } from '../connections.ts'
+import { idOf } from '../db/base.ts'
 import { invalidInput } from '../errors.ts'
 import { personId } from '../users/person-id.ts'
 import { AuditEntry } from './entity.ts'
@@ -88,7 +88,8 @@ async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Cond
 }
 
 function known(id: string): string {
-  if (isUuid(id)) return id.toLowerCase()
+  const plain = idOf(id)
+  if (plain) return plain
   throw invalidInput('There is no audit entry with this id, so none is older.')
 }
 

@@ -1,7 +1,6 @@
-import { validate as isUuid } from 'uuid'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
-import { newId } from '../db/base.ts'
+import { idOf, newId } from '../db/base.ts'
 import { notFound } from '../errors.ts'
 import { randomText, sha256 } from '../http/keys.ts'
 import { Session } from '../sessions/entity.ts'
@@ -111,7 +110,8 @@ const pending = ({ viewer, credential, now }: SignedInContext, id: string) => ({
 })
 
 async function load(context: SignedInContext, requestId: string): Promise<OauthRequest> {
-  const request = isUuid(requestId) && (await context.em.findOne(OauthRequest, pending(context, requestId)))
+  const id = idOf(requestId)
+  const request = id && (await context.em.findOne(OauthRequest, pending(context, id)))
   if (!request) throw gone()
   return request
 }

@@ -1,5 +1,5 @@
-import { validate as isUuid } from 'uuid'
 import { type Context, guardChange, type SignedInContext } from '../context.ts'
+import { idOf } from '../db/base.ts'
 import { bodyTooLarge, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { acceptFiles, bodyFault } from '../http/bodies.ts'
 import { isFresh } from '../http/conditional.ts'
@@ -61,7 +61,8 @@ const missingPicture = () => invalidInput('file: is required: the picture, as a 
 
 async function send({ request, reply, database }: Context): Promise<unknown> {
   const { userId } = request.params as { userId: string }
-  const avatar = isUuid(userId) ? await findAvatar(database.reads, userId) : undefined
+  const id = idOf(userId)
+  const avatar = id ? await findAvatar(database.reads, id) : undefined
   if (!avatar) throw notFound('There is no such user, or no picture.')
   const etag = `"${avatar.sha256}"`
   const isNamed = (request.query as { v?: unknown }).v === avatar.sha256.slice(0, 16)

@@ -1,6 +1,6 @@
-import { validate as isUuid } from 'uuid'
 import { builder } from '../builder.ts'
 import { notNegative } from '../connections.ts'
+import { idOf } from '../db/base.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
 import { listUsers } from './list.ts'
@@ -48,7 +48,8 @@ builder.queryField('user', (t) =>
       uuid: t.arg.id({ description: 'The plain identifier, as REST shows it.' }),
     },
     resolve: (_root, { email, uuid }, { em, people }) => {
-      if (uuid != null) return isUuid(uuid) ? people.load(uuid) : null
+      const id = uuid == null ? null : idOf(uuid)
+      if (uuid != null) return id ? people.load(id) : null
       return em.findOne(User, { emailKey: emailKey(email ?? '') }, { populate: ['passwordHash'] })
     },
   }),

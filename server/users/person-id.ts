@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { validate as isUuid } from 'uuid'
+import { idOf } from '../db/base.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
 
@@ -8,7 +8,8 @@ const nobody = '00000000-0000-0000-0000-000000000000'
 
 /** The id of a person whom a filter names by e-mail address or by id. */
 export async function personId(em: EntityManager, person: string): Promise<string> {
-  if (isUuid(person)) return person.toLowerCase()
+  const id = idOf(person)
+  if (id) return id
   const user = await em.findOne(User, { emailKey: emailKey(person) }, { fields: ['id'] })
   return user?.id ?? nobody
 }
