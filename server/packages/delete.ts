@@ -4,7 +4,6 @@ import type { SignedInContext } from '../context.ts'
 import { conflict } from '../errors.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { refreshWithDependents } from '../search/refresh-index.ts'
-import { markVisibilityChange } from '../visibility/mark.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from './breakage.ts'
 import { changePackage } from './change.ts'
 import { DeletedVersion } from './dependency-entity.ts'
@@ -78,8 +77,7 @@ type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 /** What belongs to a package goes with its row: versions, texts, dependencies, uploaders, likes. */
 async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
   await forgetArchives(context, em, pkg.id, pkg.name, versions)
-  const wasPublic = pkg.visibility === 'public'
-  if (wasPublic) {
+  if (pkg.visibility === 'public') {
     // For the packages that needed it, absent is as private: the index learns it as it does then, in the order in which all do.
     pkg.visibility = 'private'
     await em.flush()
@@ -87,8 +85,6 @@ async function removePackage(context: SignedInContext, em: EntityManager, pkg: P
   }
   em.remove(pkg)
   await em.flush()
-  // What anybody may read of them is another thing now.
-  if (wasPublic) await markVisibilityChange(em)
 }
 
 /** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go. */

@@ -8,6 +8,7 @@ import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import type { InspectedPackage } from '../uploads/validate.ts'
 import { User } from '../users/entity.ts'
+import { holdVisibility } from '../visibility/mark.ts'
 import { DeletedVersion, PackageDependency } from './dependency-entity.ts'
 import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
@@ -82,6 +83,7 @@ async function publishWithin(
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
   await em.flush()
+  if (submission.pubspec.dependencies.some(({ hostedUrl }) => hostedUrl !== null)) await holdVisibility(em)
   await (pkg.latestVersion === version ? refreshIndex(em, context.config, pkg.id) : touchIndex(em, pkg.id, publishedAt))
   audit(em, {
     kind: 'package.version_published',

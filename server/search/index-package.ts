@@ -26,7 +26,8 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
   const { packageId, name, description, topics, readme, tags, shownTo, createdAt, updatedAt } = document
   const [row] = await em.execute<{ id: number | string }[]>(
     `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags) values (?, ?, ?, ?, ?, ?)
-     on conflict (package_id) do update set updated_at = excluded.updated_at, shown_to = excluded.shown_to, tags = excluded.tags returning id`,
+     on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
+       shown_to = excluded.shown_to, tags = excluded.tags returning id`,
     [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, ` ${tags.join(' ')} `],
   )
   if (!row) throw new Error(`No search document for ${name}`)
@@ -35,6 +36,22 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
   await (em.getPlatform() instanceof BasePostgreSqlPlatform
     ? storeVectors(em, row.id, terms, tagTerms)
     : storeTexts(em, row.id, name, terms, tagTerms))
+}
+
+/**
+ * Locks a package's entry until the end of the transaction, with an empty one made first where there is none. Call it before reading what the
+ * entry is made of: then whoever comes second reads what the first has changed. SQLite has one writer anyway.
+ */
+export async function lockEntry(em: EntityManager, packageId: string): Promise<void> {
+  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return
+  const lock = () => em.execute<object[]>('select id from package_search_documents where package_id = ? for update', [packageId])
+  if ((await lock()).length > 0) return
+  await em.execute(
+    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags)
+     select id, name, 0, 0, 0, ' ' from packages where id = ? on conflict do nothing`,
+    [packageId],
+  )
+  await lock()
 }
 
 /** Tells the index that a package changed without its latest version or its tags doing so. */

@@ -1,3 +1,5 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { dayOf, windowEnd } from '../downloads/days.ts'
 import { recount } from '../downloads/roll.ts'
@@ -12,24 +14,30 @@ type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
 const form = 3
 export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
-/** Indexes the packages that the index does not know: all of them after its form has changed, else none. Searches work meanwhile. */
-export async function completeIndex({ config, database, log, now }: Rebuilder): Promise<void> {
-  let done = 0
+/** The last package that has been indexed anew in this form; null when all have. A restart goes on from here. */
+export const renewedTo: Setting<string | null> = { key: 'search.renewedTo', schema: z.string().nullable(), initial: null }
+
+/**
+ * Indexes the packages that the index does not know, and all of them after its form has changed. Searches and everything else work meanwhile: it
+ * takes turns with requests after every package, and writes in transactions of a few milliseconds.
+ */
+export async function completeIndex(services: Rebuilder): Promise<void> {
+  const { database, log } = services
   under.add(database)
   try {
-    await forgetOtherForm(database)
-    for (let ids = await missing(database); ids.length > 0; ids = await missing(database)) {
-      await database.fork().transactional(async (em) => {
-        for (const id of ids) await refreshIndex(em, config, id)
-        await recount(em, ids, windowEnd(dayOf(now())))
-        await recountLikes(em, ids)
-      })
-      done += ids.length
+    await nextTurn()
+    await noticeOtherForm(database)
+    const renewed = await readSetting(database.reads, renewedTo)
+    let done = 0
+    if (renewed !== null) {
+      done += await indexAfter(services, renewed, everyOne)
+      await database.fork().transactional((em) => writeSetting(em, renewedTo, null))
     }
+    done += await indexAfter(services, beforeAll, missing)
+    if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
     under.delete(database)
   }
-  if (done > 0) log.info(`The search index is complete: ${done} packages were added`)
 }
 
 /** Whether packages are still being added to the index. */
@@ -37,21 +45,71 @@ export const isIncomplete = (database: Services['database']): boolean => under.h
 
 const under = new WeakSet<Services['database']>()
 
-/** Empties an index that an older program has filled. */
-async function forgetOtherForm(database: Services['database']): Promise<void> {
+/** Sorts before every package's id. */
+const beforeAll = '00000000-0000-0000-0000-000000000000'
+const packagesAtOnce = 100
+/** How long a transaction may last; the package that it is at is finished. */
+const sliceMs = 15
+
+/** Which packages to index, and what to write down about how far it went. */
+type Course = { where: string; keep: (em: EntityManager, id: string) => Promise<void> }
+
+const missing: Course = {
+  where: 'not exists (select 1 from package_search_documents d where d.package_id = p.id)',
+  keep: async () => {},
+}
+const everyOne: Course = { where: 'true', keep: (em, id) => writeSetting(em, renewedTo, id) }
+
+/** Starts over when an older program has filled the index. */
+async function noticeOtherForm(database: Services['database']): Promise<void> {
   if ((await readSetting(database.reads, storedForm)) === form) return
   await database.fork().transactional(async (em) => {
-    await em.execute('delete from package_search_documents')
+    await writeSetting(em, renewedTo, beforeAll)
     await writeSetting(em, storedForm, form)
   })
 }
 
-/** In one order, so that instances that start together do not wait for each other in a circle. */
-async function missing({ reads }: Services['database']): Promise<string[]> {
-  const rows = await reads.all<{ id: string }>(
-    `select p.id from packages p left join package_search_documents d on d.package_id = p.id
-     where d.id is null and exists (select 1 from package_versions v where v.package_id = p.id and v.version = p.latest_version)
-     order by p.id limit 50`,
+/** Indexes the packages after this one, in the order of their ids, so that instances that start together do not wait for each other in a circle. */
+async function indexAfter(services: Rebuilder, start: string, course: Course): Promise<number> {
+  let done = 0
+  for (let window = await windowAfter(services, start, course); window; window = await windowAfter(services, window.end, course)) {
+    for (let ids = window.ids; ids.length > 0;) {
+      const indexed = await indexSlice(services, ids, course)
+      ids = ids.slice(indexed)
+      done += indexed
+      await sleep(sliceMs)
+    }
+    await nextTurn()
+  }
+  return done
+}
+
+/** The next packages by id, and which of them are to be indexed. */
+async function windowAfter({ database: { reads } }: Rebuilder, start: string, { where }: Course) {
+  const rows = await reads.all<{ id: string; wanted: boolean | number }>(
+    `select p.id, (${where}) and exists (select 1 from package_versions v where v.package_id = p.id and v.version = p.latest_version) as wanted
+     from (select id, latest_version from packages where id > ? order by id limit ${packagesAtOnce}) p order by p.id`,
+    start,
   )
-  return rows.map(({ id }) => id)
+  const end = rows.at(-1)?.id
+  return end === undefined ? null : { end, ids: rows.flatMap(({ id, wanted }) => (wanted ? id : [])) }
+}
+
+/** Indexes as many packages as fit into one short transaction; gives their number. */
+function indexSlice({ config, database, now }: Rebuilder, ids: string[], { keep }: Course): Promise<number> {
+  return database.fork().transactional(async (em) => {
+    const startedAt = performance.now()
+    let done = 0
+    for (const id of ids) {
+      await refreshIndex(em, config, id)
+      await recount(em, [id], windowEnd(dayOf(now())))
+      await recountLikes(em, [id])
+      done += 1
+      await nextTurn()
+      if (performance.now() - startedAt > sliceMs) break
+    }
+    const last = ids[done - 1]
+    if (last !== undefined) await keep(em, last)
+    return done
+  })
 }

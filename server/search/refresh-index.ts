@@ -4,8 +4,9 @@ import { toDate } from '../db/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/license.ts'
 import { readPubspec } from '../packages/pubspec-view.ts'
+import { markVisibilityChange } from '../visibility/mark.ts'
 import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
-import { removeFromIndex, storeDocument } from './index-package.ts'
+import { lockEntry, removeFromIndex, storeDocument } from './index-package.ts'
 import { tagsOf } from './tags.ts'
 
 /** Where this server is: by its address dependencies on it are told from others. */
@@ -16,6 +17,7 @@ type Here = Pick<Config, 'SERVER_URL'>
  * of its transaction, with everything flushed; a package that is gone is taken out.
  */
 export async function refreshIndex(em: EntityManager, here: Here, packageId: string): Promise<void> {
+  await lockEntry(em, packageId)
   const [row] = await em.execute<PackageRow[]>(selectPackage, [hostedHere(here), packageId])
   if (!row) return removeFromIndex(em, packageId)
   const uploaders = await em.execute<{ user_id: string }[]>('select user_id from package_uploaders where package_id = ?', [packageId])
@@ -50,10 +52,12 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
 
 /**
  * The same for packages that became public or private, and for those that depend on them: what needs a private package is found by nobody
- * who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they are.
+ * who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they are. Such changes follow
+ * each other from here to the end of their transactions, and the caches learn that other packages may be readable now.
  */
 export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
+  await markVisibilityChange(em)
   const marks = names.map(() => '?').join(', ')
   const rows = await em.execute<{ id: string }[]>(
     `select id from packages where name in (${marks}) union

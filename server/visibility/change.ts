@@ -12,7 +12,6 @@ import { refreshWithDependents } from '../search/refresh-index.ts'
 import { readSetting } from '../settings/service.ts'
 import { isServerAdmin } from '../users/policy.ts'
 import { closureOf } from './closure.ts'
-import { markVisibilityChange } from './mark.ts'
 import { publicPackagesSwitch } from './service.ts'
 
 export type VisibilityChange = {
@@ -123,6 +122,5 @@ async function record(
   await em.flush()
   const names = packages.map(({ name }) => name)
   await refreshWithDependents(em, config, names)
-  if (packages.length > 0) await markVisibilityChange(em)
   return names
 }
