@@ -107,6 +107,11 @@ export const variables = {
   PUBLIC_PACKAGES_ENABLED: { schema: bool, default: 'false', about: 'Permit packages that are readable without signing in.' },
   ENFORCE_RETRACTION_WINDOW: { schema: bool, default: 'true', about: 'Keep retraction and restoring within 7 days.' },
   MAX_UPLOAD_BYTES: { schema: integer(1, 2 ** 40), default: '104857600', about: 'Largest archive that is accepted, in bytes.' },
+  UPLOAD_STAGING_BYTES: {
+    schema: integer(1, 2 ** 44),
+    default: '1073741824',
+    about: 'How much one person may have uploaded and not yet finished, in bytes; one archive always fits.',
+  },
   ALLOWED_HOSTED_URLS: { schema: hostedUrls, default: '', about: 'Further hosts that dependencies may name, separated by commas.' },
   PASSWORD_MIN_LENGTH: { schema: integer(8, 72), default: '8', about: 'Shortest password that is accepted.' },
   BCRYPT_COST: { schema: integer(4, 15), default: '12', about: 'Cost of password hashing, 10 to 15.' },

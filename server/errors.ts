@@ -87,9 +87,9 @@ export const archiveTooLarge = (limit: number) =>
 /** 409: the request contradicts what is there. */
 export const conflict = (message: string) => new ApiError('Conflict', message)
 
-/** 429, with the seconds to wait. */
-export const rateLimited = (retryAfter: number) =>
-  new ApiError('RateLimitExceeded', `Too many requests. Try again in ${retryAfter} seconds.`, { retryAfter })
+/** 429, with the seconds to wait; `what` says what there is too much of. */
+export const rateLimited = (retryAfter: number, what = 'Too many requests.') =>
+  new ApiError('RateLimitExceeded', `${what} Try again in ${retryAfter} seconds.`, { retryAfter })
 
 /** 503: the resolvers did not say whether a domain shows what it should. */
 export const verificationUnavailable = () =>

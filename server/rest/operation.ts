@@ -6,6 +6,7 @@ import {
   type GraphQLSchema,
   Kind,
   type OperationDefinitionNode,
+  OperationTypeNode,
   parse,
   validate,
 } from 'graphql'
@@ -36,6 +37,8 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
   if (problem) throw new Error(`${route.method} ${route.path} does not fit the schema: ${problem.message}`)
   const definition = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)
   if (!definition) throw new Error(`${route.method} ${route.path} names no operation`)
+  if (route.method === 'GET' && definition.operation === OperationTypeNode.MUTATION && !route.changesWith)
+    throw new Error(`${route.path} changes something, so HEAD must not run it: say which scope it needs in changesWith`)
   const isGuarded = needsCsrfToken(schema, document, definition)
   const readVariables = variablesReader(schema, definition, route)
   async function once(context: Context, after?: string): Promise<Data> {

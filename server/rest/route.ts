@@ -37,6 +37,8 @@ export type RouteOptions = {
   beforeSetup?: boolean
   /** Pub endpoints answer with pub's own media type. */
   pub?: boolean
+  /** For a GET that changes something, as pub's protocol has them: the scope it needs. HEAD asks for that and does nothing. */
+  changesWith?: Scope
   /** Another representation of the same, for whoever would rather have this media type. */
   alternative?: Alternative
 }

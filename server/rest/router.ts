@@ -58,6 +58,10 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
     const unfinished = route.beforeSetup ? undefined : requireSetup(services)
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
     const context = await createContext(services, request, reply)
+    if (request.method === 'HEAD' && route.changesWith) {
+      requireScope(context, route.changesWith)
+      return reply.type(type).send()
+    }
     if (route.alternative) {
       reply.header('vary', 'accept')
       if (prefers(request, route.alternative.type)) return route.alternative.handler(context, () => operation.variables(request))

@@ -45,7 +45,7 @@ const faults: [RegExp, string][] = [
  * so do joiners in the scripts and emoji that are written with them.
  */
 const invisible =
-  /[[\p{Default_Ignorable_Code_Point}\u2028\u2029]--[\u200c\u200d\u180b-\u180d\u180f\ufe00-\ufe0f\u{e0100}-\u{e01ef}]]|(?<![[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f]--[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}]])[\u200c\u200d]/v
+  /[[\p{Default_Ignorable_Code_Point}\u2028\u2029]--[\p{Join_Control}\p{Variation_Selector}]]|(?<![[\p{L}\p{M}\p{Extended_Pictographic}\p{Emoji_Modifier}]--[\p{sc=Latin}\p{sc=Greek}\p{sc=Cyrillic}]])\p{Join_Control}/v
 
 /** What a name of a file or directory must not be. Source for Windows: "Naming Files, Paths, and Namespaces", Microsoft. */
 const misnomers: [RegExp, string][] = [

@@ -6,7 +6,7 @@ import { bodyFault } from '../http/bodies.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { binary } from '../rest/route.ts'
 import { finishUrl } from './addresses.ts'
-import { receiveUpload } from './service.ts'
+import { receiveUpload } from './receive.ts'
 
 /** Takes the bytes of an upload. */
 export const uploadBinaries = [
@@ -38,7 +38,7 @@ async function receiveBody(actor: SignedInContext): Promise<string> {
   const { upload_id: uploadId } = request.query as Record<string, unknown>
   if (typeof uploadId !== 'string')
     throw invalidInput('upload_id: is required in the query when the archive is the whole body.', 'upload_id')
-  await receiveUpload(actor, uploadId, request.raw)
+  await receiveUpload(actor, uploadId, request.raw, announcedSize(actor))
   return uploadId
 }
 
@@ -51,7 +51,7 @@ async function receiveForm(actor: SignedInContext): Promise<string> {
     if (part.type === 'field' && part.fieldname === 'upload_id') uploadId = String(part.value)
     if (part.type !== 'file') continue
     if (uploadId === undefined) throw invalidInput('upload_id: is required, before the file.', 'upload_id')
-    await receiveUpload(actor, uploadId, part.file)
+    await receiveUpload(actor, uploadId, part.file, announcedSize(actor))
     received = true
   }
   if (uploadId === undefined || !received) throw invalidInput('Send a form with the field upload_id and then the field file.', 'file')
@@ -62,6 +62,10 @@ const formOverhead = 64 * 1024
 const formLimits = { fileSize: Infinity, files: 1, fields: 20, fieldSize: 1024, parts: 21 }
 
 /** 413 before anything is read, when the size is known to be too much. */
-function refuseAnnouncedSize({ request, config }: SignedInContext, limit: number): void {
-  if (Number(request.headers['content-length'] ?? 0) > limit) throw archiveTooLarge(config.MAX_UPLOAD_BYTES)
+function refuseAnnouncedSize(actor: SignedInContext, limit: number): void {
+  if ((announcedSize(actor) ?? 0) > limit) throw archiveTooLarge(actor.config.MAX_UPLOAD_BYTES)
 }
+
+/** How long the body is, if the request says so. */
+const announcedSize = ({ request: { headers } }: SignedInContext): number | null =>
+  headers['content-length'] === undefined ? null : Number(headers['content-length'])

@@ -15,6 +15,11 @@ export const Upload = defineEntity({
     sha256: p.string().length(64).nullable(),
     bytes: p.bigint('number').nullable(),
     crc32c: p.string().length(8).nullable(),
+    /** The connection that is sending the archive now, and until when it counts as alive without sending more. */
+    receivingAs: p.uuid().nullable(),
+    receivingUntil: p.datetime(3).nullable(),
+    /** How much staging space that connection was promised. */
+    reservedBytes: p.bigint('number').nullable(),
     /** What finishing it said. */
     message: p.string().length(500).nullable(),
   },

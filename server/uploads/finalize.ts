@@ -58,5 +58,6 @@ function nullWhenMissing(error: NodeJS.ErrnoException): null {
 
 async function forget({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
   await blobs.discard(stagedAs)
-  await em.nativeDelete(Upload, { id, message: null })
+  // Unless other bytes have come since.
+  await em.nativeDelete(Upload, { id, message: null, stagedAs })
 }

@@ -6,6 +6,7 @@ export const uploadRoutes = [
   route('GET /api/packages/versions/new', 'mutation { createUpload { url fields { name value } } }', {
     summary: 'Announces an archive to publish: where to send it, and with which form fields.',
     pub: true,
+    changesWith: 'write',
     answer: {
       from: ({ createUpload }) => {
         const { url, fields } = createUpload as { url: string; fields: { name: string; value: string }[] }
@@ -20,6 +21,7 @@ export const uploadRoutes = [
     {
       summary: 'Checks the uploaded archive and publishes it. Doing it again gives the same answer.',
       pub: true,
+      changesWith: 'write',
       answer: { from: ({ finalizeUpload }) => ({ success: { message: (finalizeUpload as Data).message } }) },
     },
   ),

@@ -36,7 +36,8 @@ const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').imp
 builder.mutationField('createUpload', (t) =>
   t.withAuth({ scope: 'write' }).field({
     type: CreateUploadPayload,
-    description: 'Announces an archive to publish. Three may be under way per person.',
+    description:
+      'Announces an archive to publish. A person may have a hundred under way; the oldest without an archive gives way to a new one.',
     resolve: (_root, _args, context) => createUpload(context),
   }),
 )

@@ -1,74 +1,64 @@
-import { LockMode } from '@mikro-orm/core'
-import type { Readable } from 'node:stream'
-import { validate as isUuid } from 'uuid'
+import type { EntityManager, FilterQuery } from '@mikro-orm/sql'
 import type { SignedInContext } from '../context.ts'
-import { newId } from '../db/base.ts'
+import { idOf } from '../db/base.ts'
 import { notFound, rateLimited } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { Upload } from './entity.ts'
 
-/** How long an upload waits for its bytes and its end (interface §8). */
+/** How long an upload waits for its bytes and its end. */
 const lifetimeMs = 10 * 60_000
 
-/** How many uploads a person may have under way (decisions §7). */
-const mostPending = 3
+/** How many uploads a person may have under way. */
+const maxPending = 100
 
 /**
- * Announces an upload.
- * @throws ApiError RateLimitExceeded while three of the caller's are under way, until the oldest expires.
+ * Announces an upload. When the caller has a hundred under way, the oldest one that has no archive gives way: what was only announced, or was
+ * interrupted, never keeps anybody from publishing.
+ * @throws ApiError RateLimitExceeded while a hundred archives are arriving or wait to be finished, until the first of these uploads expires.
  */
-export function createUpload({ em, viewer, now }: SignedInContext): Promise<Upload> {
-  return em.transactional(async (em) => {
-    // Two at once must not both be the third.
-    const user = await em.findOneOrFail(User, viewer.id, { lockMode: LockMode.PESSIMISTIC_WRITE })
+export function createUpload(context: SignedInContext): Promise<Upload> {
+  const { viewer, now } = context
+  return context.em.fork().transactional(async (em) => {
+    await lockOwnUploads(em, context)
     const createdAt = now()
-    const pending = await em.find(Upload, { user, message: null, expiresAt: { $gt: createdAt } }, { orderBy: { expiresAt: 'asc' } })
-    const [oldest] = pending
-    if (oldest && pending.length >= mostPending) throw rateLimited(Math.ceil((oldest.expiresAt.getTime() - createdAt.getTime()) / 1000))
-    return em.create(Upload, { user, createdAt, expiresAt: new Date(createdAt.getTime() + lifetimeMs) })
+    const pending = { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }
+    if ((await em.count(Upload, pending)) >= maxPending) await giveWay(em, pending, createdAt)
+    return em.create(Upload, {
+      user: em.getReference(User, viewer.id),
+      createdAt,
+      expiresAt: new Date(createdAt.getTime() + lifetimeMs),
+    })
   })
 }
 
 /**
- * Takes the bytes of an upload. Sending them again replaces them; after a successful finish it changes nothing.
- * @throws ApiError NotFound when the upload is not the caller's or has expired; PackageRejected (413) past MAX_UPLOAD_BYTES.
- */
-export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable): Promise<void> {
-  const { blobs, config } = context
-  const { message } = await ownUpload(context, uploadId)
-  if (message !== null) return
-  const stagedAs = newId()
-  const stored = await blobs.stage(stagedAs, source, config.MAX_UPLOAD_BYTES)
-  const replaced = await keepBytes(context, uploadId, { stagedAs, ...stored })
-  if (replaced) await blobs.discard(replaced)
-  if (replaced === stagedAs) throw unknownUpload()
-}
-
-/**
- * The caller's upload: still open, or finished with an answer.
+ * The caller's upload as it is now: still open, or finished with an answer.
  * @throws ApiError NotFound when it is not theirs, unknown or expired.
  */
 export async function ownUpload({ em, viewer, now }: SignedInContext, uploadId: string): Promise<Upload> {
-  const upload = isUuid(uploadId) ? await em.findOne(Upload, { id: uploadId, user: viewer.id }) : null
+  const id = idOf(uploadId)
+  const upload = id ? await em.fork().findOne(Upload, { id, user: viewer.id }) : null
   if (!upload || (upload.message === null && upload.expiresAt <= now())) throw unknownUpload()
   return upload
 }
 
-const unknownUpload = () => notFound('This upload does not exist or has expired: an upload lasts 10 minutes. Publish again.')
+/** Whether a connection is sending the archive: it sent something lately. */
+export const isReceiving = ({ receivingAs, receivingUntil }: Upload, now: Date): boolean =>
+  receivingAs != null && receivingUntil != null && receivingUntil > now
 
-type Bytes = { stagedAs: string; sha256: string; bytes: number; crc32c: string }
+/** Lets one request at a time count the caller's uploads. The person's row stays free for foreign keys to it; SQLite has one writer anyway. */
+export async function lockOwnUploads(em: EntityManager, { database, viewer }: SignedInContext): Promise<void> {
+  if (database.backend === 'postgres') await em.execute('select id from users where id = ? for no key update', [viewer.id])
+}
 
-/** Writes down where the bytes are; gives the staged bytes that nobody needs now: the ones before, or these when the upload is over. */
-function keepBytes({ em, now }: SignedInContext, uploadId: string, bytes: Bytes): Promise<string | null> {
-  return em.fork().transactional(async (em) => {
-    const upload = await em.findOne(
-      Upload,
-      { id: uploadId, message: null, expiresAt: { $gt: now() } },
-      { lockMode: LockMode.PESSIMISTIC_WRITE },
-    )
-    if (!upload) return bytes.stagedAs
-    const before = upload.stagedAs ?? null
-    em.assign(upload, bytes)
-    return before
-  })
+/** 404, the same for an upload that never was, of somebody else, expired, or that gave way to others. */
+export const unknownUpload = () => notFound('This upload does not exist or has expired: an upload lasts 10 minutes. Publish again.')
+
+async function giveWay(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<void> {
+  const isIdle = { stagedAs: null, $or: [{ receivingAs: null }, { receivingUntil: { $lte: now } }] }
+  const oldest = await em.findOne(Upload, { $and: [pending, isIdle] }, { orderBy: { id: 'asc' } })
+  if (oldest) return void (await em.nativeDelete(Upload, { id: oldest.id, stagedAs: null }))
+  const first = await em.findOneOrFail(Upload, pending, { orderBy: { expiresAt: 'asc' } })
+  const seconds = Math.ceil((first.expiresAt.getTime() - now.getTime()) / 1000)
+  throw rateLimited(seconds, `${maxPending} of your uploads have an archive that waits to be finished.`)
 }

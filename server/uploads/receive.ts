@@ -1,0 +1,93 @@
+import { LockMode } from '@mikro-orm/core'
+import { Readable } from 'node:stream'
+import type { SignedInContext } from '../context.ts'
+import { archiveTooLarge } from '../errors.ts'
+import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
+import { Upload } from './entity.ts'
+import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
+import { unknownUpload } from './service.ts'
+
+/**
+ * Takes the bytes of an upload; `announced` is how many come at most, null when nobody said so. Sending them again replaces them; after a
+ * successful finish they are read and change nothing. Whatever ends it early leaves the upload as it was before, free to be sent again.
+ * @throws ApiError NotFound when the upload is not the caller's or has expired; Conflict while another connection sends it; PackageRejected (413)
+ *   past MAX_UPLOAD_BYTES; RateLimitExceeded when the caller has staged too much.
+ */
+export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable, announced: number | null): Promise<void> {
+  const limit = context.config.MAX_UPLOAD_BYTES
+  const reserved = Math.min(announced ?? 0, limit)
+  const claim = await claimUpload(context, uploadId, reserved)
+  if (!claim) return drain(source, limit)
+  const heartbeat = startHeartbeat(context, claim)
+  try {
+    await stage(context, claim, chunksOf(context, claim, heartbeat, { source, reserved }))
+  } catch (error) {
+    // A database that is away must not hide what happened: then the claim ends by itself.
+    await releaseClaim(context, claim).catch(() => undefined)
+    throw error
+  } finally {
+    heartbeat.stop()
+  }
+}
+
+/** Space is promised in steps of this to whoever does not say how much comes. */
+const stepBytes = 8 * 1024 ** 2
+
+async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenerator<Buffer>): Promise<void> {
+  const { blobs, config } = context
+  const body = Readable.from(chunks)
+  try {
+    const stored = await blobs.stage(claim.as, body, config.MAX_UPLOAD_BYTES)
+    const unneeded = await keepBytes(context, claim, stored)
+    if (unneeded) await blobs.discard(unneeded)
+  } catch (error) {
+    await blobs.discard(claim.as)
+    throw error
+  } finally {
+    body.destroy()
+  }
+}
+
+type Body = { source: Readable; reserved: number }
+
+/** What comes, while the claim holds and there is space for it. The source is left whole: it may be a request that still has to be answered. */
+async function* chunksOf(context: SignedInContext, claim: Claim, heartbeat: Heartbeat, { source, reserved }: Body): AsyncGenerator<Buffer> {
+  const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined>
+  const limit = context.config.MAX_UPLOAD_BYTES
+  let [received, space] = [0, reserved]
+  for (;;) {
+    const next = await Promise.race([chunks.next(), heartbeat.lost])
+    heartbeat.feel()
+    if (next.done) return heartbeat.complete()
+    received += next.value.length
+    if (received > space && received <= limit) {
+      space = Math.min(received + stepBytes, limit)
+      await reserveMore(context, claim, space)
+    }
+    yield next.value
+  }
+}
+
+/** Reads what is not needed, so that its sender gets the answer, but no more than an archive may have. */
+async function drain(source: Readable, limit: number): Promise<void> {
+  let bytes = 0
+  for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
+    bytes += chunk.length
+    if (bytes > limit) throw archiveTooLarge(limit)
+  }
+}
+
+type Stored = { sha256: string; bytes: number; crc32c: string }
+
+/** Writes down where the bytes are; gives the staged bytes that nobody needs now: the ones before, or these when the upload is finished. */
+function keepBytes({ em, now }: SignedInContext, { uploadId, as }: Claim, stored: Stored): Promise<string | null> {
+  return em.fork().transactional(async (em) => {
+    const upload = await em.findOne(Upload, { id: uploadId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    if (!upload || (upload.message === null && upload.expiresAt <= now())) throw unknownUpload()
+    if (upload.message !== null) return as
+    if (upload.receivingAs !== as) throw otherConnection()
+    const before = upload.stagedAs ?? null
+    em.assign(upload, { ...stored, stagedAs: as, receivingAs: null, receivingUntil: null, reservedBytes: null })
+    return before
+  })
+}
