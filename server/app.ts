@@ -4,6 +4,7 @@ import { mountConsole } from './console.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { notFound } from './errors.ts'
 import { mountGraphql } from './graphql.ts'
+import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
@@ -20,7 +21,6 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
   const { config, log } = services
   const app = Fastify({
     bodyLimit,
-    trustProxy: trustedPeers(config.TRUST_PROXY),
     requestTimeout: 0,
     connectionTimeout: 120_000,
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
@@ -36,6 +36,7 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
     parseJsonBody(text.toString()),
   )
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
+  readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
   logRequests(app, log)
   secureHeaders(app, config.SERVER_URL)
   warnOfOtherScheme(app, config.SERVER_URL, log)
@@ -59,8 +60,3 @@ const compiler = (): never => {
   throw new Error('Routes have no JSON schemas here.')
 }
 const noCompilers = { buildValidator: compiler, buildSerializer: compiler }
-
-function trustedPeers(trust: Services['config']['TRUST_PROXY']): false | string[] {
-  if (trust === true) return ['loopback', 'linklocal', 'uniquelocal']
-  return trust
-}

@@ -7,6 +7,7 @@ import { idOf } from './db/base.ts'
 import { refusal } from './refusal.ts'
 import { invalidInput, notFound } from './errors.ts'
 import type { Scope } from './tokens/entity.ts'
+import { mayChangeOwnAccount } from './users/policy.ts'
 import { mayBrowseAnonymously } from './visibility/audience.ts'
 
 /**
@@ -23,7 +24,7 @@ export const builder = new SchemaBuilder<{
     signedIn: boolean
     /** The request rides on a session. */
     session: boolean
-    /** May change their own account: any session, or a token that may write. */
+    /** May change their own account, and see its sessions, tokens and history: any session, or a token that may write. */
     ownAccount: boolean
     /** May read packages: with the scope `read` every one; without signing in public ones, where and while the server lets anybody browse. */
     browse: boolean
@@ -131,9 +132,6 @@ const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn:
 /** Whether the viewer must choose a new password first; tokens keep working meanwhile (decisions §4). */
 export const passwordIsDue = ({ viewer, credential }: Context): boolean =>
   credential?.kind === 'session' && viewer?.mustChangePassword === true
-
-/** A token changes its owner's account only when it may write; a session always may. */
-export const mayChangeOwnAccount = ({ credential, scopes }: Context): boolean => credential?.kind === 'session' || scopes.has('write')
 
 builder.queryType({ description: 'Everything that can be read.', authScopes: { signedIn: true } })
 builder.mutationType({ description: 'Everything that can be changed.', authScopes: { signedIn: true } })

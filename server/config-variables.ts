@@ -64,7 +64,7 @@ export const variables = {
   TRUST_PROXY: {
     schema: proxyTrust,
     default: 'false',
-    about: 'Trust X-Forwarded-* from a proxy: true (loopback and private peers) or a list of address ranges.',
+    about: 'Trust X-Forwarded-* from a proxy: true (one hop, a loopback or private peer) or the address ranges of all proxies.',
   },
   LOG_LEVEL: { schema: oneOf('error', 'warning', 'info', 'debug'), default: 'info', about: 'Least severe level that is logged.' },
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },

@@ -26,6 +26,9 @@ export type Context = Services & {
 /** A context of somebody who signed in. */
 export type SignedInContext = Context & { viewer: Viewer; credential: Credential }
 
+/** Whether somebody known is asking. */
+export const isSignedIn = (context: Context): context is SignedInContext => context.viewer !== null && context.credential !== null
+
 const noScopes: ReadonlySet<Scope> = new Set()
 
 /** Finds out who is asking. */

@@ -1,8 +1,9 @@
 import { AuthScopeFailureType } from '@pothos/plugin-scope-auth'
-import { mayChangeOwnAccount, passwordIsDue } from './builder.ts'
+import { passwordIsDue } from './builder.ts'
 import type { Context, SignedInContext } from './context.ts'
 import { nobody, refusal } from './refusal.ts'
 import type { Scope } from './tokens/entity.ts'
+import { mayChangeOwnAccount } from './users/policy.ts'
 import { mayBrowseAnonymously } from './visibility/audience.ts'
 
 /**

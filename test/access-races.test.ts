@@ -15,9 +15,13 @@ it('never makes two owners of two completions of the setup', async () => {
       .findLast((line) => line.startsWith('Setup code: '))
       ?.slice(12)
       .trim()
-    await app.anonymous.post('/api/setup/verify', { code }, { ip })
+    const { setupToken } = (await app.anonymous.post('/api/setup/verify', { code }, { ip })).body
     const complete = (name: string) =>
-      app.anonymous.post('/api/setup/complete', { email: `${name}@example.com`, displayName: name, password: 'a fine password' }, { ip })
+      app.anonymous.post(
+        '/api/setup/complete',
+        { email: `${name}@example.com`, displayName: name, password: 'a fine password', setupToken },
+        { ip },
+      )
     const answers = await Promise.all([complete('ann'), complete('ben')])
     expect(statuses(answers)).toEqual([201, 404])
     expect(await reads.all('select id from users')).toHaveLength(1)

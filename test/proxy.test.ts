@@ -72,3 +72,31 @@ it('warns once where the proxy and SERVER_URL differ', async () => {
   for (let round = 0; round < 3; round++) await app.anonymous.get('/api/v1/health', proxied)
   expect(warnings()).toHaveLength(1)
 })
+
+it('counts whoever sends X-Forwarded-For themselves under the address that the proxy added', async () => {
+  await using app = await testApp()
+  const guess = (forwarded: string, ip = '127.0.0.1') =>
+    app.anonymous.post('/api/auth/login', { email: 'a@b.example', password: 'wrong' }, { ip, headers: { 'x-forwarded-for': forwarded } })
+  const claims = ['1.1.1.1', '10.0.0.9, 2.2.2.2', "garbage'; --", '\u00ff', '[2001:db8::1]:443']
+  for (let round = 0; round < 10; round++) expect(await guess(`${claims[round % 5]}, 192.168.0.66`)).toMatchObject({ status: 401 })
+  expect(await guess('4.4.4.4, 192.168.0.66:51234')).toMatchObject({ status: 429 })
+  // What is no address is never a bucket of its own.
+  for (let round = 0; round < 10; round++) expect(await guess(`unknown-${round}`, '10.99.0.1')).toMatchObject({ status: 401 })
+  expect(await guess('one more', '10.99.0.1')).toMatchObject({ status: 429 })
+  // A whole /64 is one person's.
+  for (let round = 0; round < 10; round++) expect(await guess(`2001:db8:1:2::${round}`)).toMatchObject({ status: 401 })
+  expect(await guess('[2001:db8:1:2:ffff::1]:80')).toMatchObject({ status: 429 })
+  expect(await guess('2001:db8:1:3::1')).toMatchObject({ status: 401 })
+})
+
+it('stores and shows addresses without ports and brackets', async () => {
+  await using app = await testApp({ env: { TRUST_PROXY: '127.0.0.0/8, 10.0.0.0/8' } })
+  const alice = await app.member()
+  const forwarded = '6.6.6.6, "[2001:DB8::7]:443", 10.1.1.1:80, 10.2.2.2'
+  expect(
+    await app.anonymous.post('/api/auth/login', login(alice), { ip: '127.0.0.1', headers: { 'x-forwarded-for': forwarded } }),
+  ).toMatchObject({
+    status: 200,
+  })
+  expect((await alice.get('/api/auth/sessions')).body.sessions).toMatchObject([{ clientIp: '2001:db8::7' }])
+})

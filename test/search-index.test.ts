@@ -11,7 +11,7 @@ import { fillIndex } from './bench/fill-index.ts'
 import { generatePackages } from './bench/generate-packages.ts'
 
 const nothing = { description: '', topics: [] as string[], readme: null as string | null, tags: [] as Tag[], shownTo: 1 as const }
-const somebody = { id: newId(), role: 'viewer' } as const
+const somebody = { id: newId(), scopes: new Set(['read'] as const) }
 
 /** Stores and indexes a package without an archive. */
 async function add({ services }: TestApp, name: string, texts: Partial<typeof nothing> = {}, at = new Date()) {

@@ -18,8 +18,10 @@ async function setUp(app: TestApp, secrets: Secrets): Promise<Actor> {
   const [code = ''] = app.lines.splice(line, 1).map((text) => text.slice('Setup code: '.length).trim())
   secrets.set('setup code', code).set('owner password', passwordOf('owner'))
   const owner = { email: 'owner@example.com', displayName: 'Olive Owner', password: passwordOf('owner') }
-  expect((await app.anonymous.post('/api/setup/verify', { code })).status).toBe(200)
-  expect((await app.anonymous.post('/api/setup/complete', owner)).status).toBe(201)
+  const { status, body } = await app.anonymous.post('/api/setup/verify', { code })
+  expect(status).toBe(200)
+  secrets.set('setup token', body.setupToken)
+  expect((await app.anonymous.post('/api/setup/complete', { ...owner, setupToken: body.setupToken })).status).toBe(201)
   return signIn(app, secrets, owner.email, owner.password)
 }
 

@@ -15,6 +15,16 @@ const codeOf = (app: TestApp) =>
     .findLast((line) => line.startsWith('Setup code: '))
     ?.slice(12)
     .trim() ?? ''
+/** Enters the code from the log; gives what completes the setup. */
+const verify = async (app: TestApp, options?: { ip?: string }): Promise<{ setupToken: string }> => {
+  const { status, body } = await app.anonymous.post('/api/setup/verify', { code: codeOf(app) }, options)
+  expect({ status, body }).toEqual({ status: 200, body: { status: 'ok', setupToken: expect.stringMatching(/^[\w-]{43}$/) } })
+  return { setupToken: body.setupToken }
+}
+const forbidden = (message: string) => ({
+  status: 403,
+  body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining(message) } },
+})
 
 it('prints a code and nothing else exactly so', async () => {
   await using app = await freshServer()
@@ -28,11 +38,9 @@ it('makes the owner, who can sign in', async () => {
     status: 200,
     body: { needsSetup: true, signupEnabled: false, publicBrowsing: false },
   })
-  expect(await app.anonymous.post('/api/setup/verify', { code: codeOf(app).toLowerCase().replaceAll('-', ' ') })).toMatchObject({
-    status: 200,
-    body: { status: 'ok' },
-  })
-  const made = await app.anonymous.post('/api/setup/complete', account)
+  const verified = await app.anonymous.post('/api/setup/verify', { code: codeOf(app).toLowerCase().replaceAll('-', ' ') })
+  expect(verified).toMatchObject({ status: 200, body: { status: 'ok' } })
+  const made = await app.anonymous.post('/api/setup/complete', { ...account, setupToken: verified.body.setupToken })
   expect(made).toMatchObject({
     status: 201,
     body: { email: 'Ada@Example.com', displayName: 'Ada', role: 'owner', isActive: true, mustChangePassword: false, status: 'active' },
@@ -75,13 +83,40 @@ it('refuses a wrong code, and no code at all', async () => {
 
 it('lets only the address that verified the code go on, for thirty minutes', async () => {
   await using app = await freshServer(new Date('2026-01-01T12:00:00Z'))
-  expect(await app.anonymous.post('/api/setup/verify', { code: codeOf(app) }, { ip: '192.0.2.1' })).toMatchObject({ status: 200 })
+  const sent = { ...account, ...(await verify(app, { ip: '192.0.2.1' })) }
   expect(await app.anonymous.post('/api/setup/verify', { code: codeOf(app) }, { ip: '192.0.2.2' })).toMatchObject({ status: 403 })
-  expect(await app.anonymous.post('/api/setup/complete', account, { ip: '192.0.2.2' })).toMatchObject({ status: 403 })
+  expect(await app.anonymous.post('/api/setup/complete', sent, { ip: '192.0.2.2' })).toMatchObject(forbidden('another address'))
   app.clock.now = new Date('2026-01-01T12:30:00Z')
-  expect(await app.anonymous.post('/api/setup/complete', account, { ip: '192.0.2.1' })).toMatchObject({ status: 403 })
+  expect(await app.anonymous.post('/api/setup/complete', sent, { ip: '192.0.2.1' })).toMatchObject(forbidden('30 minutes'))
   app.clock.now = new Date('2026-01-01T12:29:59Z')
-  expect(await app.anonymous.post('/api/setup/complete', account, { ip: '192.0.2.1' })).toMatchObject({ status: 201 })
+  expect(await app.anonymous.post('/api/setup/complete', sent, { ip: '192.0.2.1' })).toMatchObject({ status: 201 })
+})
+
+it('lets only the client that verified the code go on, not another one behind the same proxy', async () => {
+  await using app = await freshServer()
+  const { setupToken } = await verify(app)
+  for (const given of [{}, { setupToken: '' }, { setupToken: 'x'.repeat(43) }])
+    expect(await app.anonymous.post('/api/setup/complete', { ...account, ...given })).toMatchObject(forbidden('Another client'))
+  const mutation = 'mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { role } } }'
+  const refused = await app.anonymous.graphql(mutation, { input: account }, { ip: app.address() })
+  expect(refused.body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions' })
+  // Whoever verifies again takes over.
+  const again = await app.anonymous.graphql('mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) { setupToken } }', {
+    input: { code: codeOf(app) },
+  })
+  expect(await app.anonymous.post('/api/setup/complete', { ...account, setupToken })).toMatchObject(forbidden('Another client'))
+  const done = await app.anonymous.graphql(mutation, { input: { ...account, ...again.body.data.verifySetupCode } })
+  expect(done.body).toEqual({ data: { completeSetup: { user: { role: 'OWNER' } } } })
+})
+
+it('takes the proof from a cookie that no script reads', async () => {
+  await using app = await freshServer()
+  const { cookies } = await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
+  expect(cookies).toEqual([expect.objectContaining({ name: 'svc_setup', httpOnly: true, sameSite: 'Strict', path: '/', maxAge: 1800 })])
+  const headers = { cookie: `svc_setup=${cookies[0]?.value}` }
+  expect(await app.anonymous.post('/api/setup/complete', { ...account, password: 'short' }, { headers })).toMatchObject({ status: 400 })
+  const done = await app.anonymous.post('/api/setup/complete', account, { headers })
+  expect(done).toMatchObject({ status: 201, cookies: [{ name: 'svc_setup', value: '' }] })
 })
 
 it('forgets the code after a day, and an old one when a new one is printed', async () => {
@@ -123,8 +158,7 @@ it.each([
   [{ ...account, password: 12345678 }, 'password'],
 ])('names the field of an account that does not do: %j', async (input, field) => {
   await using app = await freshServer()
-  await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
-  const { status, body } = await app.anonymous.post('/api/setup/complete', input)
+  const { status, body } = await app.anonymous.post('/api/setup/complete', { ...input, ...(await verify(app)) })
   expect({ status, ...body.error }).toMatchObject({
     status: 400,
     code: 'InvalidInput',
@@ -135,10 +169,10 @@ it.each([
 
 it('never makes two owners of two completions at once', async () => {
   await using app = await freshServer()
-  await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })
+  const verified = await verify(app)
   const both = await Promise.all([
-    app.anonymous.post('/api/setup/complete', account),
-    app.anonymous.post('/api/setup/complete', { ...account, email: 'bob@example.com' }),
+    app.anonymous.post('/api/setup/complete', { ...account, ...verified }),
+    app.anonymous.post('/api/setup/complete', { ...account, ...verified, email: 'bob@example.com' }),
   ])
   expect(statuses(both)).toEqual([201, 404])
   expect(await app.services.database.reads.all('select id from users')).toHaveLength(1)

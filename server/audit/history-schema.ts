@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import { accountScope } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { listSecurityHistory } from './history.ts'
 import { listAuditEntries } from './list.ts'
@@ -9,9 +10,9 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
     {
       type: AuditEntryRef,
       nullable: true,
-      authScopes: { signedIn: true },
+      authScopes: (user, _args, { viewer }) => accountScope(user, viewer),
       description:
-        'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for anybody but its owner and administrators.',
+        'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for anybody but its owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, { em, viewer, scopes }) =>
         viewer?.id === user.id || scopes.has('admin') ? listSecurityHistory(em, user.id, args) : null,
     },
@@ -25,8 +26,8 @@ builder.objectField(UserRef, 'activity', (t) =>
     {
       type: AuditEntryRef,
       nullable: true,
-      authScopes: { signedIn: true },
-      description: 'What they did, newest first; null unless it is you or you administer the server.',
+      authScopes: (user, _args, { viewer }) => accountScope(user, viewer),
+      description: 'What they did, newest first; null unless it is you or you administer the server. A token needs the scope WRITE.',
       resolve: ({ id }, args, { em, viewer, scopes }) =>
         viewer?.id === id || scopes.has('admin') ? listAuditEntries(em, { actor: id }, args) : null,
     },

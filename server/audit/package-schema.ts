@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import { isSignedIn } from '../context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { canAdminister } from '../packages/policy.ts'
 import { PackageRef } from '../packages/refs.ts'
@@ -15,11 +16,11 @@ builder.objectField(PackageRef, 'activity', (t) =>
         kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or the beginning of kinds, such as `package.`.' }),
         olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
       },
-      resolve: async (pkg, { kind, olderThan, ...page }, { em, viewer }) => {
-        if (!viewer || !(await canAdminister(em, viewer, pkg)))
+      resolve: async (pkg, { kind, olderThan, ...page }, context) => {
+        if (!isSignedIn(context) || !(await canAdminister(context.em, context, pkg)))
           throw insufficientPermissions(`Only those who administer ${pkg.name} see its activity. Ask one of its uploaders.`)
         // A package of the same name may have been there before: that was other people's.
-        return listAuditEntries(em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
+        return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
       },
     },
     { description: "A page of a package's activity." },

@@ -1,5 +1,6 @@
 import { builder } from '../builder.ts'
 import type { Context } from '../context.ts'
+import { mayChangeOwnAccount } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
 import { securityOf } from './history.ts'
@@ -10,9 +11,10 @@ import { AuditEntryRef } from './refs.ts'
 builder.node(AuditEntryRef, {
   description: 'Something that happened. Entries are never changed.',
   id: { resolve: (entry) => entry.id },
-  loadOne: (id, { em, viewer, scopes }) => {
+  loadOne: (id, context) => {
+    const { em, viewer, scopes } = context
     if (scopes.has('admin')) return em.findOne(AuditEntry, { id })
-    return viewer ? em.findOne(AuditEntry, { id, ...securityOf(viewer.id) }) : null
+    return viewer && mayChangeOwnAccount(context) ? em.findOne(AuditEntry, { id, ...securityOf(viewer.id) }) : null
   },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
@@ -66,9 +68,13 @@ builder.objectFields(AuditEntryRef, (t) => ({
 }))
 
 /** What somebody did to their own account, or what nobody known did to it, came from where they ought to know. */
-function showsAddress({ scopes, viewer }: Context, { actorId, userId, ...object }: AuditEntry): boolean {
+function showsAddress(context: Context, { actorId, userId, ...object }: AuditEntry): boolean {
   const isAboutAccount = !object.package && !object.publisher
-  return scopes.has('admin') || (isAboutAccount && viewer !== null && viewer.id === userId && viewer.id === (actorId ?? userId))
+  const { scopes, viewer } = context
+  return (
+    scopes.has('admin') ||
+    (isAboutAccount && viewer !== null && mayChangeOwnAccount(context) && viewer.id === userId && viewer.id === (actorId ?? userId))
+  )
 }
 
 const AuditOrderEnum = builder.enumType('AuditOrder', {

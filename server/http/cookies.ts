@@ -2,10 +2,10 @@ import type { CookieSerializeOptions } from '@fastify/cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { notStored } from './conditional.ts'
 
-/** Names of the two cookies; the `__Host-` prefix is only valid over https (decisions §4). */
+/** Names of the cookies; the `__Host-` prefix is only valid over https (decisions §4). */
 export const cookieNames = (secure: boolean) => {
   const prefix = secure ? '__Host-' : ''
-  return { session: `${prefix}svc_session`, csrf: `${prefix}svc_csrf` }
+  return { session: `${prefix}svc_session`, csrf: `${prefix}svc_csrf`, setup: `${prefix}svc_setup` }
 }
 
 /** True when the client's side of the connection is https: by SERVER_URL, or by a trusted proxy's word. */
@@ -28,6 +28,19 @@ export function clearSessionCookies(reply: FastifyReply, secure: boolean): void 
   reply.header('cache-control', notStored)
   reply.clearCookie(names.session, { ...attributes(secure), httpOnly: true })
   reply.clearCookie(names.csrf, attributes(secure))
+}
+
+/** The one-time secret of the setup that the request carries, if any. */
+export const setupCookie = (request: FastifyRequest, secure: boolean): string | undefined => request.cookies[cookieNames(secure).setup]
+
+/** Sets the cookie that proves who verified the setup code; `maxAge` in seconds. */
+export function setSetupCookie(reply: FastifyReply, secure: boolean, token: string, maxAge: number): void {
+  reply.setCookie(cookieNames(secure).setup, token, { ...attributes(secure), sameSite: 'strict', httpOnly: true, maxAge })
+}
+
+/** Makes the browser forget it. */
+export function clearSetupCookie(reply: FastifyReply, secure: boolean): void {
+  reply.clearCookie(cookieNames(secure).setup, { ...attributes(secure), sameSite: 'strict', httpOnly: true })
 }
 
 const attributes = (secure: boolean): CookieSerializeOptions => ({ path: '/', sameSite: 'lax', secure })

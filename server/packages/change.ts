@@ -2,6 +2,7 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../context.ts'
 import { insufficientPermissions } from '../errors.ts'
+import { adviceForAdmin } from '../users/policy.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { Package } from './entity.ts'
 import { unknownPackage } from './parameters.ts'
@@ -27,16 +28,19 @@ export const unchanged = <Result>(result: Result): Unchanged<Result> => new Unch
  * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
  */
 export function changePackage<Result>(
-  { em, viewer, config, now }: SignedInContext,
+  context: SignedInContext,
   name: string,
   change: Change<Result>,
   may: typeof canAdminister = canAdminister,
 ): Promise<Result> {
-  return em.fork().transactional(async (inner) => {
+  const { config, now } = context
+  return context.em.fork().transactional(async (inner) => {
     const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!pkg) throw unknownPackage(name)
-    if (!(await may(inner, viewer, pkg)))
-      throw insufficientPermissions(`You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.`)
+    if (!(await may(inner, context, pkg)))
+      throw insufficientPermissions(
+        `You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.${adviceForAdmin(context)}`,
+      )
     const result = await change(inner, pkg)
     if (result instanceof Unchanged) return result.result
     pkg.revision += 1

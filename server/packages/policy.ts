@@ -2,28 +2,28 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
-import { isServerAdmin, type Viewer } from '../users/policy.ts'
+import { type Actor, isServerAdmin } from '../users/policy.ts'
 import { type Package, PackageUploader } from './entity.ts'
 
 type Owned = Pick<Package, 'id' | 'publisher'>
 
-/** Whoever may add versions: a named uploader, any member of the owning publisher, or a server admin (decisions §3). The scope `write` is asked for at the door. */
-export async function canPublish(em: EntityManager, viewer: Viewer, pkg: Owned): Promise<boolean> {
-  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg)) || (await roleInOwner(em, viewer, pkg)) !== null
+/** Whoever may add versions: a named uploader, any member of the owning publisher, or a server admin. The scope `write` is asked for at the door. */
+export async function canPublish(em: EntityManager, actor: Actor, pkg: Owned): Promise<boolean> {
+  return isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInOwner(em, actor, pkg)) !== null
 }
 
-/** Whoever may change a package: a named uploader, an admin of the owning publisher, or a server admin (decisions §3, "package admin"). */
-export async function canAdminister(em: EntityManager, viewer: Viewer, pkg: Owned): Promise<boolean> {
-  return isServerAdmin(viewer) || (await isUploader(em, viewer, pkg)) || (await roleInOwner(em, viewer, pkg)) === 'admin'
+/** Whoever may change a package: a named uploader, an admin of the owning publisher, or a server admin. */
+export async function canAdminister(em: EntityManager, actor: Actor, pkg: Owned): Promise<boolean> {
+  return isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInOwner(em, actor, pkg)) === 'admin'
 }
 
 /** Whether the person is named as an uploader. */
-export async function isUploader(em: EntityManager, viewer: Viewer, pkg: Owned): Promise<boolean> {
+export async function isUploader(em: EntityManager, { viewer }: Actor, pkg: Owned): Promise<boolean> {
   return (await loadNaming({ em }, `${pkg.id} ${viewer.id}`)) ?? false
 }
 
 /** What the person is in the publisher that owns the package; null for nothing, and when none does. */
-async function roleInOwner(em: EntityManager, viewer: Viewer, { publisher }: Owned): Promise<PublisherRole | null> {
+async function roleInOwner(em: EntityManager, { viewer }: Actor, { publisher }: Owned): Promise<PublisherRole | null> {
   return publisher ? roleIn(em, viewer, publisher) : null
 }
 

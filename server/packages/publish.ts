@@ -8,6 +8,7 @@ import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import type { InspectedPackage } from '../uploads/validate.ts'
 import { User } from '../users/entity.ts'
+import { type Actor, adviceForAdmin } from '../users/policy.ts'
 import { holdVisibility } from '../visibility/mark.ts'
 import { DeletedVersion, PackageDependency } from './dependency-entity.ts'
 import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
@@ -24,18 +25,19 @@ export type Submission = InspectedPackage & { archive: { sha256: string; bytes: 
  * Whether the caller may publish this now; asked before the bytes are stored, and again in the transaction.
  * @throws ApiError InsufficientPermissions; Conflict when the version exists with other bytes.
  */
-export async function admit({ em, viewer }: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
+export async function admit(context: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
+  const { em } = context
   const pkg = await em.findOne(Package, { name: submission.pubspec.name })
   if (!pkg) {
     await refuseDeleted(em, submission)
     return { isNewName: true }
   }
-  if (await canPublish(em, viewer, pkg)) {
+  if (await canPublish(em, context, pkg)) {
     await publishedAlready(em, pkg, submission)
     return { isNewName: false }
   }
   // Its uploaders go with a package: somebody may just have deleted it, and then its name is free.
-  if (await em.count(Package, { id: pkg.id })) throw notYours(pkg.name)
+  if (await em.count(Package, { id: pkg.id })) throw notYours(context, pkg.name)
   await refuseDeleted(em, submission)
   return { isNewName: true }
 }
@@ -74,8 +76,8 @@ async function publishWithin(
   const { name, version } = submission.pubspec
   const publishedAt = context.now()
   const existing = await em.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
-  if (existing && !(await canPublish(em, viewer, existing)))
-    throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(name)
+  if (existing && !(await canPublish(em, context, existing)))
+    throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(context, name)
   await alongWith(em)
   if (existing && (await publishedAlready(em, existing, submission))) return
   if (!existing) await refuseDeleted(em, submission)
@@ -180,4 +182,5 @@ async function refuseDeleted(em: EntityManager, { pubspec: { name, version } }: 
     throw conflict(`${name} ${version} was deleted, and its number is never used again. Raise the version number.`)
 }
 
-const notYours = (name: string) => insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.`)
+const notYours = (actor: Actor, name: string) =>
+  insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.${adviceForAdmin(actor)}`)

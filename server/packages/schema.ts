@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { publicUrl } from '../http/public-url.ts'
 import { builder } from '../builder.ts'
+import { isSignedIn } from '../context.ts'
 import { anyText, notNegative, pageByKey } from '../connections.ts'
 import { UserRef } from '../users/refs.ts'
 import type { Package, PackageVersion } from './entity.ts'
@@ -99,12 +100,12 @@ builder.objectFields(PackageRef, (t) => ({
   viewerCanPublish: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you may publish versions.',
-    resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canPublish(em, viewer, pkg),
+    resolve: async (pkg, _args, context) => isSignedIn(context) && context.scopes.has('write') && canPublish(context.em, context, pkg),
   }),
   viewerCanAdminister: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you may change its options and uploaders.',
-    resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canAdminister(em, viewer, pkg),
+    resolve: async (pkg, _args, context) => isSignedIn(context) && context.scopes.has('write') && canAdminister(context.em, context, pkg),
   }),
 }))
 

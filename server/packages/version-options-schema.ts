@@ -1,5 +1,5 @@
 import { builder } from '../builder.ts'
-import type { Context } from '../context.ts'
+import { type Context, isSignedIn } from '../context.ts'
 import type { PackageVersion } from './entity.ts'
 import { packageName } from './parameters.ts'
 import { canAdminister } from './policy.ts'
@@ -36,9 +36,9 @@ builder.objectFields(PackageVersionRef, (t) => ({
 }))
 
 async function mayChange(version: PackageVersion, context: Context): Promise<boolean> {
-  const { em, viewer, scopes } = context
-  const pkg = viewer && scopes.has('write') ? await loadPackage(context, version.package.id) : null
-  return viewer !== null && pkg !== null && canAdminister(em, viewer, pkg)
+  if (!isSignedIn(context) || !context.scopes.has('write')) return false
+  const pkg = await loadPackage(context, version.package.id)
+  return pkg !== null && canAdminister(context.em, context, pkg)
 }
 
 const UpdateVersionOptionsInput = builder.inputType('UpdateVersionOptionsInput', {

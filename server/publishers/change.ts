@@ -2,11 +2,11 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../context.ts'
 import { insufficientPermissions, notFound } from '../errors.ts'
-import type { Viewer } from '../users/policy.ts'
+import { type Actor, adviceForAdmin } from '../users/policy.ts'
 import { Publisher } from './entity.ts'
 import { canAdministerPublisher } from './policy.ts'
 
-type Rule = (em: EntityManager, viewer: Viewer, publisher: Publisher) => Promise<boolean>
+type Rule = (em: EntityManager, actor: Actor, publisher: Publisher) => Promise<boolean>
 
 /**
  * Changes a publisher or its members in one transaction, under its lock, so that two changes never judge by the same state.
@@ -14,15 +14,15 @@ type Rule = (em: EntityManager, viewer: Viewer, publisher: Publisher) => Promise
  * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
  */
 export function changePublisher<Result>(
-  { em, viewer }: SignedInContext,
+  context: SignedInContext,
   id: string,
   change: (em: EntityManager, publisher: Publisher) => Promise<Result>,
   may: Rule = canAdministerPublisher,
 ): Promise<Result> {
-  return em.fork().transactional(async (inner) => {
+  return context.em.fork().transactional(async (inner) => {
     const publisher = await lockPublisher(inner, id)
-    if (!(await may(inner, viewer, publisher)))
-      throw insufficientPermissions(`You do not administer the publisher ${id}. Ask one of its admins.`)
+    if (!(await may(inner, context, publisher)))
+      throw insufficientPermissions(`You do not administer the publisher ${id}. Ask one of its admins.${adviceForAdmin(context)}`)
     return change(inner, publisher)
   })
 }

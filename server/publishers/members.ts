@@ -58,8 +58,8 @@ export function removeMember(context: SignedInContext, id: string, userId: strin
       em.remove(member)
       return publisher
     },
-    async (em, viewer, publisher) =>
-      (await canAdministerPublisher(em, viewer, publisher)) || (leaves && (await roleIn(em, viewer, publisher)) !== null),
+    async (em, actor, publisher) =>
+      (await canAdministerPublisher(em, actor, publisher)) || (leaves && (await roleIn(em, actor.viewer, publisher)) !== null),
   )
 }
 

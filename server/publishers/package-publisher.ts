@@ -5,14 +5,14 @@ import { insufficientPermissions, invalidInput } from '../errors.ts'
 import { changePackage, unchanged } from '../packages/change.ts'
 import { type Package, PackageUploader } from '../packages/entity.ts'
 import { isUploader } from '../packages/policy.ts'
-import { isServerAdmin, type Viewer } from '../users/policy.ts'
+import { type Actor, adviceForAdmin, isServerAdmin, type Viewer } from '../users/policy.ts'
 import { lockPublisher } from './change.ts'
 import type { Publisher } from './entity.ts'
 import { roleIn } from './policy.ts'
 
 /** Whoever may give a package to a publisher of theirs, or take it away: its uploaders and server admins (interface §3, 4.10). */
-export const canChoosePublisher = async (em: EntityManager, viewer: Viewer, pkg: Pick<Package, 'id' | 'publisher'>): Promise<boolean> =>
-  isServerAdmin(viewer) || (await isUploader(em, viewer, pkg))
+export const canChoosePublisher = async (em: EntityManager, actor: Actor, pkg: Pick<Package, 'id' | 'publisher'>): Promise<boolean> =>
+  isServerAdmin(actor) || (await isUploader(em, actor, pkg))
 
 /**
  * Gives a package to a publisher, or to none. The caller is an uploader or a server admin, and a member of the publisher that gets it, and
@@ -24,8 +24,8 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
     context,
     name,
     async (em, pkg) => {
-      if (!(await canChoosePublisher(em, context.viewer, pkg)))
-        throw insufficientPermissions(`Only uploaders of ${name} choose its publisher. Ask one of them.`)
+      if (!(await canChoosePublisher(em, context, pkg)))
+        throw insufficientPermissions(`Only uploaders of ${name} choose its publisher. Ask one of them.${adviceForAdmin(context)}`)
       const from = pkg.publisher?.id ?? null
       const involved = await lockMine(em, context.viewer, [from, publisherId])
       if (publisherId === from) return unchanged(pkg)

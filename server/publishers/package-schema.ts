@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
+import { isSignedIn } from '../context.ts'
 import { invalidInput } from '../errors.ts'
 import type { Package } from '../packages/entity.ts'
 import { packageName } from '../packages/parameters.ts'
@@ -19,7 +20,8 @@ builder.objectFields(PackageRef, (t) => ({
   viewerCanChoosePublisher: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you may give it to a publisher that you are a member of, and take it away from one.',
-    resolve: async (pkg, _args, { em, viewer, scopes }) => viewer !== null && scopes.has('write') && canChoosePublisher(em, viewer, pkg),
+    resolve: async (pkg, _args, context) =>
+      isSignedIn(context) && context.scopes.has('write') && canChoosePublisher(context.em, context, pkg),
   }),
 }))
 

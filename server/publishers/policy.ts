@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
-import { isServerAdmin, type Viewer } from '../users/policy.ts'
+import { type Actor, isServerAdmin } from '../users/policy.ts'
 import { PublisherMember, type PublisherRole } from './entity.ts'
 
 type Identified = { id: string }
@@ -10,12 +10,12 @@ export const roleIn = (em: EntityManager, viewer: Identified, publisher: Identif
   loadRole({ em }, `${publisher.id} ${viewer.id}`)
 
 /** Whoever may change a publisher and its members: one of its admins, or a server admin (interface 4.10, §5). */
-export const canAdministerPublisher = async (em: EntityManager, viewer: Viewer, publisher: Identified): Promise<boolean> =>
-  isServerAdmin(viewer) || (await roleIn(em, viewer, publisher)) === 'admin'
+export const canAdministerPublisher = async (em: EntityManager, actor: Actor, publisher: Identified): Promise<boolean> =>
+  isServerAdmin(actor) || (await roleIn(em, actor.viewer, publisher)) === 'admin'
 
 /** Whoever may see who the members are: the members, and server admins (decisions §2). */
-export const canSeeMembers = async (em: EntityManager, viewer: Viewer, publisher: Identified): Promise<boolean> =>
-  isServerAdmin(viewer) || (await roleIn(em, viewer, publisher)) !== null
+export const canSeeMembers = async (em: EntityManager, actor: Actor, publisher: Identified): Promise<boolean> =>
+  isServerAdmin(actor) || (await roleIn(em, actor.viewer, publisher)) !== null
 
 /** By publisher and person. */
 const loadRole = batched(async (em, keys) => {

@@ -15,6 +15,7 @@ import {
   listPublishers,
   loadMembers,
 } from './list.ts'
+import { isSignedIn } from '../context.ts'
 import { canAdministerPublisher, canSeeMembers, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
@@ -58,8 +59,7 @@ builder.objectFields(PublisherRef, (t) => ({
     nullable: true,
     description: 'The people who act for it, by name; null unless you are one of them or administer the server.',
     resolve: async (publisher, _args, context) => {
-      const { em, viewer } = context
-      if (!viewer || !(await canSeeMembers(em, viewer, publisher))) return null
+      if (!isSignedIn(context) || !(await canSeeMembers(context.em, context, publisher))) return null
       return (await loadMembers(context, publisher.id)) ?? []
     },
   }),
@@ -67,8 +67,7 @@ builder.objectFields(PublisherRef, (t) => ({
     nullable: true,
     description: 'How many they are; null where `members` is.',
     resolve: async (publisher, _args, context) => {
-      const { em, viewer } = context
-      if (!viewer || !(await canSeeMembers(em, viewer, publisher))) return null
+      if (!isSignedIn(context) || !(await canSeeMembers(context.em, context, publisher))) return null
       return (await countMembers(context, publisher.id)) ?? 0
     },
   }),
@@ -79,8 +78,10 @@ builder.objectFields(PublisherRef, (t) => ({
     {
       type: PackageRef,
       description: 'Its packages by name; unlisted ones only for its members and for who administers the server.',
-      resolve: async (publisher, args, { em, viewer }) =>
-        listPublisherPackages(em, publisher, viewer !== null && (await canSeeMembers(em, viewer, publisher)), args),
+      resolve: async (publisher, args, context) => {
+        const withUnlisted = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
+        return listPublisherPackages(context.em, publisher, withUnlisted, args)
+      },
     },
     { description: "A page of a publisher's packages." },
     { description: 'A package in a page.' },
@@ -88,8 +89,7 @@ builder.objectFields(PublisherRef, (t) => ({
   packageCount: t.int({
     description: 'How many packages it owns, as far as you may see them.',
     resolve: async (publisher, _args, context) => {
-      const { em, viewer } = context
-      const all = viewer !== null && (await canSeeMembers(em, viewer, publisher))
+      const all = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
       return (await (all ? countPackages : countListedPackages)(context, publisher.id)) ?? 0
     },
   }),
@@ -97,10 +97,10 @@ builder.objectFields(PublisherRef, (t) => ({
     {
       type: AuditEntryRef,
       description: 'What happened to it, newest first, for who administers it.',
-      resolve: async ({ id }, args, { em, viewer }) => {
-        if (!viewer || !(await canAdministerPublisher(em, viewer, { id })))
+      resolve: async ({ id }, args, context) => {
+        if (!isSignedIn(context) || !(await canAdministerPublisher(context.em, context, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)
-        return listAuditEntries(em, { publisher: id }, args)
+        return listAuditEntries(context.em, { publisher: id }, args)
       },
     },
     { description: "A page of a publisher's history." },
@@ -117,8 +117,8 @@ builder.objectFields(PublisherRef, (t) => ({
   }),
   viewerCanAdminister: t.boolean({
     description: 'Whether you may change its details and members.',
-    resolve: async (publisher, _args, { em, viewer, scopes }) =>
-      viewer !== null && scopes.has('write') && canAdministerPublisher(em, viewer, publisher),
+    resolve: async (publisher, _args, context) =>
+      isSignedIn(context) && context.scopes.has('write') && canAdministerPublisher(context.em, context, publisher),
   }),
   viewerCanDelete: t.boolean({
     description: 'Whether you may delete it once it owns no packages.',

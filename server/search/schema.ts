@@ -5,6 +5,7 @@ import type { Context } from '../context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
+import type { Audience } from './selection.ts'
 import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
 
 export const PackageSort = builder.enumType('PackageSort', {
@@ -109,7 +110,7 @@ builder.queryField('completePackageNames', (t) =>
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
-    resolve: (_root, { prefix, first }, { database, viewer }) => completeNames(database, viewer, prefix.toLowerCase(), first),
+    resolve: (_root, { prefix, first }, context) => completeNames(context.database, audienceOf(context), prefix.toLowerCase(), first),
   }),
 )
 
@@ -140,19 +141,21 @@ builder.queryField('completeSearch', (t) =>
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
-    resolve: (_root, { query, first }, { database, viewer }) => completeQuery(database, viewer, query, first),
+    resolve: (_root, { query, first }, context) => completeQuery(context.database, audienceOf(context), query, first),
   }),
 )
 
+const audienceOf = ({ viewer, scopes }: Context): Audience => viewer && { id: viewer.id, scopes }
+
 type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit' | 'audience'>
 
-async function findPage({ database, em, viewer }: Context, { first, last, before, ...request }: SearchArguments) {
-  const { matches, hasNextPage, ...counts } = await searchPackages(database, {
+async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
+  const { matches, hasNextPage, ...counts } = await searchPackages(context.database, {
     ...request,
-    audience: viewer,
+    audience: audienceOf(context),
     limit: pageSizeOf({ first, last, before }),
   })
-  const packages = new Map((await em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
+  const packages = new Map((await context.em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))
   // A package that was deleted between the two reads is left out.
   const edges = matches.flatMap(({ id, cursor, score }) => {
     const node = packages.get(id)

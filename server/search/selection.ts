@@ -1,11 +1,12 @@
-import { isServerAdmin, type Viewer } from '../users/policy.ts'
+import { isServerAdmin } from '../users/policy.ts'
+import type { Scope } from '../tokens/entity.ts'
 import type { Source } from './listing.ts'
 import { parseQuery, type QueryFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
 
 /** Who is asking: signed-in people find all listed packages, anybody else those that are public, too. */
-export type Audience = Pick<Viewer, 'id' | 'role'> | null
+export type Audience = { id: string; scopes: ReadonlySet<Scope> } | null
 
 /** Which packages may be found at all: public and listed ones, listed ones, or unlisted ones. */
 export type Reach = 'everybody' | 'members' | 'unlisted'

@@ -3,6 +3,7 @@ import { builder } from '../builder.ts'
 import { pageByKey } from '../connections.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
+import { accountScope, mayChangeOwnAccount } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, sessionIsLive, signIn, signOut } from './service.ts'
 
@@ -10,9 +11,10 @@ export const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {
   description: 'A browser that is signed in.',
   id: { resolve: (session) => session.id },
-  loadOne: (id, { em, viewer, scopes, now }) => {
+  loadOne: (id, context) => {
+    const { em, viewer, scopes, now } = context
     if (scopes.has('admin')) return em.findOne(Session, { ...sessionIsLive(now()), id })
-    return viewer ? em.findOne(Session, { ...liveSessions(viewer.id, now()), id }) : null
+    return viewer && mayChangeOwnAccount(context) ? em.findOne(Session, { ...liveSessions(viewer.id, now()), id }) : null
   },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
@@ -41,8 +43,9 @@ builder.objectField(UserRef, 'sessions', (t) =>
     {
       type: SessionRef,
       nullable: true,
-      authScopes: { signedIn: true },
-      description: 'The sessions that still work, newest first; null for anybody but their owner and administrators.',
+      authScopes: (user, _args, { viewer }) => accountScope(user, viewer),
+      description:
+        'The sessions that still work, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, { em, viewer, scopes, now }) => {
         if (viewer?.id !== user.id && !scopes.has('admin')) return null
         const moment = now()

@@ -11,6 +11,8 @@ export const SetupCode = defineEntity({
     failures: p.integer().default(0),
     verifiedIp: p.string().length(45).nullable(),
     verifiedAt: p.datetime(3).nullable(),
+    /** SHA-256 of the one-time secret that whoever verified the code was given: an address may be shared. */
+    tokenHash: p.string().length(64).nullable(),
   },
 })
 export type SetupCode = InferEntity<typeof SetupCode>

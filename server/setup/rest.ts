@@ -1,4 +1,4 @@
-import { type Data, ok, route } from '../rest/route.ts'
+import { type Data, route } from '../rest/route.ts'
 import { restUser, userFields } from '../users/refs.ts'
 
 export const setupRoutes = [
@@ -7,9 +7,9 @@ export const setupRoutes = [
     answer: 'setup',
     beforeSetup: true,
   }),
-  route('POST /api/setup/verify', 'mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) }', {
-    summary: "Checks the code from the server's log.",
-    answer: ok,
+  route('POST /api/setup/verify', 'mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) { setupToken } }', {
+    summary: "Checks the code from the server's log; completing the setup needs the setupToken of the answer, or its cookie.",
+    answer: { from: ({ verifySetupCode }) => ({ status: 'ok', ...(verifySetupCode as Data) }) },
     beforeSetup: true,
   }),
   route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { ${userFields} } } }`, {

@@ -41,16 +41,23 @@ const VerifySetupCodeInput = builder.inputType('VerifySetupCodeInput', {
   }),
 })
 
+const VerifySetupCodePayload = builder.objectRef<{ setupToken: string }>('VerifySetupCodePayload').implement({
+  description: 'A setup code that was right.',
+  fields: (t) => ({
+    setupToken: t.exposeString('setupToken', {
+      description: 'Completes the setup, once and within 30 minutes. It is set as an HttpOnly cookie too, so browsers need not keep it.',
+    }),
+  }),
+})
+
 builder.mutationField('verifySetupCode', (t) =>
-  t.boolean({
-    description: 'Checks the setup code; from then on only your address can complete the setup. Always true.',
+  t.field({
+    type: VerifySetupCodePayload,
+    description: 'Checks the setup code. From then on only your address, with the token of this answer, can complete the setup.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true, ownOrigin: true },
     args: { input: t.arg({ type: VerifySetupCodeInput, required: true, description: 'The code.' }) },
-    resolve: async (_root, { input }, context) => {
-      await verifySetupCode(context, input.code)
-      return true
-    },
+    resolve: async (_root, { input }, context) => ({ setupToken: await verifySetupCode(context, input.code) }),
   }),
 )
 
@@ -60,6 +67,10 @@ const CompleteSetupInput = builder.inputType('CompleteSetupInput', {
     email: t.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
     displayName: t.string({ required: true, description: 'Name for people to read.', validate: displayName }),
     password: t.string({ required: true, description: 'Password.', validate: password }),
+    setupToken: t.string({
+      description: 'What verifySetupCode answered with; taken from the cookie when left out.',
+      validate: z.string().max(128, 'is not a setup token').nullish(),
+    }),
   }),
 })
 

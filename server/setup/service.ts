@@ -4,7 +4,8 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../context.ts'
 import { insufficientPermissions, invalidInput, notFound } from '../errors.ts'
-import { sha256 } from '../http/keys.ts'
+import { clearSetupCookie, isSecure, setSetupCookie, setupCookie } from '../http/cookies.ts'
+import { equalSecrets, randomText, sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'
 import type { Services } from '../services.ts'
 import { User } from '../users/entity.ts'
@@ -31,37 +32,44 @@ export async function announceSetupCode(services: Services): Promise<void> {
 }
 
 /**
- * Checks the setup code; afterwards only the address that sent it can complete the setup, within 30 minutes.
+ * Checks the setup code; afterwards only the address that sent it can complete the setup, within 30 minutes, with the one-time secret that
+ * this returns and sets as a cookie. Verifying again gives a new secret; the one before is worthless then.
  * @throws ApiError NotFound after the setup, InvalidInput for a wrong code, InsufficientPermissions when another address was first.
  */
-export async function verifySetupCode(context: Context, code: string): Promise<void> {
-  const { em, ip, limits, now } = context
+export async function verifySetupCode(context: Context, code: string): Promise<string> {
+  const { em, ip, limits, now, request, reply, config } = context
   await refuseAfterSetup(context)
   await limits.use('setupVerify', addressKey(ip))
   const current = await newestCode(em)
   if (!current || current.createdAt.getTime() + codeLifetimeMs <= now().getTime())
     throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
   if (current.hash !== sha256(normalize(code))) return refuseWrongCode(context, current)
+  const token = randomText()
   const claimed = await em.nativeUpdate(
     SetupCode,
     { id: current.id, $or: [{ verifiedIp: null }, { verifiedIp: ip }] },
-    { verifiedIp: ip, verifiedAt: now() },
+    { verifiedIp: ip, verifiedAt: now(), tokenHash: sha256(token) },
   )
   if (!claimed) throw otherAddress()
+  setSetupCookie(reply, isSecure(request, config.SERVER_URL), token, completionMs / 1000)
+  return token
 }
 
+export type OwnerAccount = { email: string; displayName: string; password: string }
+
 /**
- * Makes the owner, from the address that verified the code.
+ * Makes the owner, from the address that verified the code, with the secret that it was given: as `setupToken`, else in the cookie.
  * @throws ApiError NotFound after the setup, InsufficientPermissions without a verified code, InvalidInput for the account.
  */
-export async function completeSetup(context: Context, input: { email: string; displayName: string; password: string }): Promise<User> {
-  const { em, ip, limits, now, config } = context
+export async function completeSetup(context: Context, input: OwnerAccount & { setupToken?: string | null | undefined }): Promise<User> {
+  const { em, ip, limits, now, config, request, reply } = context
+  const secure = isSecure(request, config.SERVER_URL)
   await refuseAfterSetup(context)
   await limits.use('setupComplete', addressKey(ip))
   const code = await newestCode(em)
   // Codes vanish with the setup's end: another completion may just have won.
   if (!code) await refuseAfterSetup(context)
-  requireVerified(code, ip, now())
+  requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
   const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
   const passwordHash = await hashPassword(password, config.BCRYPT_COST)
   const owner = em.create(User, {
@@ -81,6 +89,7 @@ export async function completeSetup(context: Context, input: { email: string; di
     if (error instanceof UniqueConstraintViolationException) throw alreadySetUp()
     throw error
   }
+  clearSetupCookie(reply, secure)
   return owner
 }
 
@@ -91,6 +100,11 @@ const alreadySetUp = () => notFound('The server is set up already. Sign in inste
 const otherAddress = () =>
   insufficientPermissions(
     'The code was verified from another address. Restart the server for a new code; behind a proxy, check TRUST_PROXY.',
+  )
+
+const otherClient = () =>
+  insufficientPermissions(
+    'Another client verified the code. Enter the code again here, or send the setupToken that POST /api/setup/verify answered with.',
   )
 
 async function refuseAfterSetup(context: Context): Promise<void> {
@@ -104,11 +118,14 @@ async function refuseWrongCode(context: Context, current: SetupCode): Promise<ne
   throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
 }
 
-function requireVerified(current: SetupCode | undefined, ip: string, now: Date): void {
-  if (!current?.verifiedAt || !current.verifiedIp) throw insufficientPermissions('Enter the setup code first.')
+type Claim = { ip: string; token: string | undefined; now: Date }
+
+function requireVerified(current: SetupCode | undefined, { ip, token, now }: Claim): void {
+  if (!current?.verifiedAt || !current.verifiedIp || !current.tokenHash) throw insufficientPermissions('Enter the setup code first.')
   if (current.verifiedIp !== ip) throw otherAddress()
   if (current.verifiedAt.getTime() + completionMs <= now.getTime())
     throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')
+  if (!token || !equalSecrets(sha256(token), current.tokenHash)) throw otherClient()
 }
 
 /** Upper case, without the dashes and spaces that people add. */

@@ -1,4 +1,5 @@
 import { builder } from '../builder.ts'
+import { accountScope } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { revokeUserToken } from './administer.ts'
 import type { AccessToken } from './entity.ts'
@@ -20,8 +21,9 @@ builder.objectField(UserRef, 'tokens', (t) =>
     {
       type: AccessTokenRef,
       nullable: true,
-      authScopes: { signedIn: true },
-      description: 'The tokens that are not revoked, newest first; null for anybody but their owner and administrators.',
+      authScopes: (user, _args, { viewer }) => accountScope(user, viewer),
+      description:
+        'The tokens that are not revoked, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, { em, viewer, scopes }) =>
         viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { user: user.id }, args) : null,
     },

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
 import { label } from '../users/input.ts'
+import { mayChangeOwnAccount } from '../users/policy.ts'
 import { AccessToken, type Scope } from './entity.ts'
 import { TokenScope } from './refs.ts'
 import { createToken, type IssuedToken, revokeToken } from './service.ts'
@@ -9,8 +10,11 @@ export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
-  loadOne: (id, { em, viewer, scopes }) =>
-    viewer ? em.findOne(AccessToken, scopes.has('admin') ? { id } : { id, user: viewer.id }) : null,
+  loadOne: (id, context) => {
+    const { em, viewer, scopes } = context
+    if (scopes.has('admin')) return em.findOne(AccessToken, { id })
+    return viewer && mayChangeOwnAccount(context) ? em.findOne(AccessToken, { id, user: viewer.id }) : null
+  },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     name: t.exposeString('name', { description: 'What its owner calls it.' }),

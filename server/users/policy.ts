@@ -17,6 +17,10 @@ export type Viewer = {
 /** How they proved it. */
 export type Credential = { kind: 'session'; id: string } | { kind: 'token'; id: string; scopes: Scope[]; expiresAt: Date | null }
 
+/** The auth scope for what belongs to an account: one's own takes more than a token that reads packages. Whether others' may be seen is for the resolver. */
+export const accountScope = (account: { id: string }, viewer: Pick<Viewer, 'id'> | null): { ownAccount: true } | { signedIn: true } =>
+  viewer?.id === account.id ? { ownAccount: true } : { signedIn: true }
+
 const scopesOfRole: Record<Role, readonly Scope[]> = {
   viewer: ['read'],
   member: ['read', 'write'],
@@ -54,5 +58,21 @@ export const canEdit = ({ scopes }: Pick<Caller, 'scopes'>, account: Account): b
 /** Whether the caller may change somebody's role and activity, or delete the account: never one's own (decisions §4). */
 export const canChangeAccess = (caller: Caller, account: Account): boolean => canEdit(caller, account) && caller.viewer?.id !== account.id
 
-/** Whether the person administers the server. */
-export const isServerAdmin = (viewer: Pick<Viewer, 'role'>): boolean => viewer.role === 'admin' || viewer.role === 'owner'
+/** Somebody as their credential lets them act. */
+export type Actor = { viewer: Viewer; scopes: ReadonlySet<Scope> }
+
+/**
+ * Whether the caller administers the server with this very credential: power over what is not one's own needs the scope `admin`, which only
+ * administrators can hold. With a token of less, an administrator acts as an ordinary member.
+ */
+export const isServerAdmin = ({ scopes }: Pick<Actor, 'scopes'>): boolean => scopes.has('admin')
+
+/** What to tell an administrator whose token is too weak to act as one; nothing for anybody else. */
+export const adviceForAdmin = ({ viewer, scopes }: Actor): string =>
+  allowedScopes(viewer.role).includes('admin') && !scopes.has('admin')
+    ? ' As an administrator, you need an access token with the scope "admin" for this.'
+    : ''
+
+/** Whether the caller may see and change their own sessions, tokens and history: with any session, or a token that may write. */
+export const mayChangeOwnAccount = ({ credential, scopes }: { credential: Credential | null; scopes: ReadonlySet<Scope> }): boolean =>
+  credential?.kind === 'session' || scopes.has('write')

@@ -10,7 +10,7 @@ import { unknownPackage } from '../packages/parameters.ts'
 import { canAdminister } from '../packages/policy.ts'
 import { refreshWithDependents } from '../search/refresh-index.ts'
 import { readSetting } from '../settings/service.ts'
-import { isServerAdmin } from '../users/policy.ts'
+import { type Actor, adviceForAdmin, isServerAdmin } from '../users/policy.ts'
 import { closureOf } from './closure.ts'
 import { publicPackagesSwitch } from './service.ts'
 
@@ -35,14 +35,16 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
     throw invalidInput(`confirm: must be the name of the package, ${change.package.slice(0, 64)}.`, 'confirm')
   }
   if (!(await mayChangeVisibility(context))) {
-    throw insufficientPermissions('On this server only administrators make packages public or private. Ask one of them.')
+    throw insufficientPermissions(
+      'On this server only administrators make packages public or private. Ask one of them.' + adviceForAdmin(context),
+    )
   }
   return change.visibility === 'public' ? makePublic(context, change) : makePrivate(context, change)
 }
 
 /** Whether the caller, if they administer a package, may also change who reads it. */
-export async function mayChangeVisibility({ database, viewer }: Pick<SignedInContext, 'database' | 'viewer'>): Promise<boolean> {
-  return isServerAdmin(viewer) || !(await readSetting(database.reads, publicPackagesSwitch)).requiresServerAdmin
+export async function mayChangeVisibility({ database, scopes }: Pick<SignedInContext, 'database' | 'scopes'>): Promise<boolean> {
+  return isServerAdmin({ scopes }) || !(await readSetting(database.reads, publicPackagesSwitch)).requiresServerAdmin
 }
 
 async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
@@ -70,7 +72,7 @@ async function makePublic(context: SignedInContext, change: VisibilityChange): P
  * meanwhile. Null when somebody added a dependency before the locks were held.
  */
 async function makePublicWithin(em: EntityManager, context: SignedInContext, change: VisibilityChange): Promise<string[] | null> {
-  const { config, viewer } = context
+  const { config } = context
   const name = change.package
   const expected = new Set([name, ...(await closureOf(em, config.SERVER_URL, name)).reached])
   const locked = await em.find(
@@ -80,14 +82,18 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   )
   const pkg = locked.find((one) => one.name === name)
   if (!pkg) throw unknownPackage(name)
-  if (!(await canAdminister(em, viewer, pkg))) throw notYours([name])
+  if (!(await canAdminister(em, context, pkg))) throw notYours(context, [name])
   const { reached, companions } = await closureOf(em, config.SERVER_URL, name)
   if (!reached.every((one) => expected.has(one))) return null
   requireExactly(companions, change)
   const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))
-  const rights = await Promise.all(along.map((one) => canAdminister(em, viewer, one)))
+  const rights = await Promise.all(along.map((one) => canAdminister(em, context, one)))
   const foreign = along.filter((_, index) => !rights[index])
-  if (foreign.length > 0) throw notYours(foreign.map((one) => one.name))
+  if (foreign.length > 0)
+    throw notYours(
+      context,
+      foreign.map((one) => one.name),
+    )
   const changing = pkg.visibility === 'public' ? along : [pkg, ...along]
   for (const one of changing) Object.assign(one, { visibility: 'public', revision: one.revision + 1, updatedAt: context.now() })
   await em.flush()
@@ -105,8 +111,10 @@ function requireExactly(companions: { name: string; chain: string[] }[], { packa
   )
 }
 
-const notYours = (names: string[]) =>
-  insufficientPermissions(`You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.`)
+const notYours = (actor: Actor, names: string[]) =>
+  insufficientPermissions(
+    `You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.${adviceForAdmin(actor)}`,
+  )
 
 /** Tells the audit log and the caches; gives the names. */
 async function record(

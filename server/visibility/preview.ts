@@ -3,6 +3,7 @@ import { insufficientPermissions } from '../errors.ts'
 import { type Chain, publicDependents } from '../packages/breakage.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { canAdminister } from '../packages/policy.ts'
+import { adviceForAdmin } from '../users/policy.ts'
 import { closureOf } from './closure.ts'
 import { mayChangeVisibility } from './change.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
@@ -39,7 +40,8 @@ export async function previewVisibility(context: SignedInContext, pkg: Package, 
   return { visibility, closure: await companionsOf(context, pkg), breaks: [] }
 }
 
-async function companionsOf({ em, viewer, config }: SignedInContext, pkg: Package): Promise<Companion[]> {
+async function companionsOf(context: SignedInContext, pkg: Package): Promise<Companion[]> {
+  const { em, config } = context
   const { companions } = await closureOf(em, config.SERVER_URL, pkg.name)
   const chains = new Map(companions.map(({ name, chain }) => [name, chain]))
   const packages = await em.find(Package, { name: { $in: [...chains.keys()] } }, { orderBy: { name: 'asc' } })
@@ -47,12 +49,14 @@ async function companionsOf({ em, viewer, config }: SignedInContext, pkg: Packag
     packages.map(async (one) => ({
       package: one,
       chain: chains.get(one.name) ?? [],
-      viewerCanAdminister: await canAdminister(em, viewer, one),
+      viewerCanAdminister: await canAdminister(em, context, one),
     })),
   )
 }
 
-async function requireAdministration({ em, viewer }: SignedInContext, pkg: Package): Promise<void> {
-  if (!(await canAdminister(em, viewer, pkg)))
-    throw insufficientPermissions(`You do not administer ${pkg.name}. Ask one of its uploaders, or an admin of its publisher.`)
+async function requireAdministration(context: SignedInContext, pkg: Package): Promise<void> {
+  if (!(await canAdminister(context.em, context, pkg)))
+    throw insufficientPermissions(
+      `You do not administer ${pkg.name}. Ask one of its uploaders, or an admin of its publisher.${adviceForAdmin(context)}`,
+    )
 }

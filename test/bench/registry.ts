@@ -61,8 +61,8 @@ const readme = (name: string) =>
 async function setUp(address: string, output: string): Promise<string> {
   const code = /Setup code: (\S+)/.exec(readFileSync(output, 'utf8'))?.[1]
   const person = { email: 'owner@example.com', displayName: 'Olive Owner', password: 'correct horse battery' }
-  await post(`${address}/api/setup/verify`, { code })
-  await post(`${address}/api/setup/complete`, person)
+  const { setupToken } = (await (await post(`${address}/api/setup/verify`, { code })).json()) as { setupToken: string }
+  await post(`${address}/api/setup/complete`, { ...person, setupToken })
   const session = await post(`${address}/api/auth/login`, person)
   const cookies = session.headers.getSetCookie().map((cookie) => cookie.split(';', 1)[0] ?? '')
   const csrf = cookies.find((cookie) => cookie.includes('csrf='))?.split('=')[1] ?? ''

@@ -42,7 +42,7 @@ function filtered(texts: string[], tags: string[]): Kind {
   return { bounded: true, queries: texts.map((text) => ({ words: text ? [text] : [], tags })) }
 }
 
-const somebody = { id: newId(), role: 'member' } as const
+const somebody = { id: newId(), scopes: new Set(['read'] as const) }
 const directory = mkdtempSync(join(tmpdir(), 'snug-search-'))
 const servers = backend === 'postgres' ? [await startPostgres(), await startPostgres()] : []
 const [many, few] = [await open('many'), await open('few')]

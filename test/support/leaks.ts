@@ -37,8 +37,8 @@ export class Secrets {
 }
 
 const passwordFields = new Set(['password', 'newPassword'])
-const secretFields = new Set(['secret', 'generatedPassword', 'access_token'])
-const telling = /"(?:secret|generatedPassword|access_token|inviteUrl|redirect_?[uU]rl)"/
+const secretFields = new Set(['secret', 'generatedPassword', 'access_token', 'setupToken'])
+const telling = /"(?:secret|generatedPassword|access_token|setupToken|inviteUrl|redirect_?[uU]rl)"/
 
 type Exchange = { given: unknown; status: number; headers: Record<string, string | string[] | number | undefined>; body: string }
 

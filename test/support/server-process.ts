@@ -67,8 +67,8 @@ export async function json(url: string, body?: unknown, headers: Record<string, 
 export async function ownersToken({ url, log }: Server): Promise<string> {
   const code = /Setup code: (\S+)/.exec(log())?.[1]
   const account = { email: 'olive@example.com', displayName: 'Olive', password: 'a fine password' }
-  await json(`${url}/api/setup/verify`, { code })
-  await json(`${url}/api/setup/complete`, account)
+  const { setupToken } = (await json(`${url}/api/setup/verify`, { code })).body
+  await json(`${url}/api/setup/complete`, { ...account, setupToken })
   const { cookies } = await json(`${url}/api/auth/login`, account)
   const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ')
   const csrf = /svc_csrf=([^;]+)/.exec(cookie)?.[1] ?? ''

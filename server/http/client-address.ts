@@ -1,0 +1,86 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
+import { isIPv4 } from 'node:net'
+
+type Address = ipaddr.IPv4 | ipaddr.IPv6
+type ForwardedHeader = string | string[] | undefined
+
+/** Which peers are proxies whose word is believed, and whether more than one of them may stand in a row. */
+export type ProxyTrust = { isProxy: (address: Address) => boolean; isChain: boolean }
+
+/**
+ * What TRUST_PROXY means: `true` trusts one hop, a loopback, private or link-local peer; a list of addresses and ranges trusts every hop
+ * in it; `false` trusts nobody.
+ */
+export function proxyTrust(setting: boolean | string[]): ProxyTrust {
+  if (setting === false) return { isProxy: () => false, isChain: false }
+  if (setting === true) return { isProxy: (address) => nearby.has(address.range()), isChain: false }
+  const ranges = setting.map((range): [Address, number] => {
+    if (range.includes('/')) return ipaddr.parseCIDR(range)
+    const address = ipaddr.parse(range)
+    return [address, address.kind() === 'ipv4' ? 32 : 128]
+  })
+  return { isProxy: (address) => ranges.some(([range, bits]) => contains(range, bits, address)), isChain: true }
+}
+
+/** Makes `request.ip` and `request.protocol` say what the socket, or a trusted proxy, says of the client. */
+export function readForwardedHeaders(app: FastifyInstance, trust: ProxyTrust): void {
+  app.decorateRequest('ip', {
+    getter(this: FastifyRequest) {
+      return clientAddress(this.socket.remoteAddress, this.headers['x-forwarded-for'], trust)
+    },
+  })
+  app.decorateRequest('protocol', {
+    getter(this: FastifyRequest) {
+      const { socket, headers } = this
+      const peer = parseAddress(socket.remoteAddress ?? '')
+      const said = peer && trust.isProxy(peer) ? entries(headers['x-forwarded-proto']).at(-1)?.toLowerCase() : undefined
+      return said === 'https' || said === 'http' ? said : 'encrypted' in socket && socket.encrypted ? 'https' : 'http'
+    },
+  })
+}
+
+/**
+ * The client's address in its shortest form: the peer's own, or what trusted proxies added to `X-Forwarded-For`, read from the right. Whatever
+ * stands left of that was written by the client. An entry that is no address is not believed: then it is the last trusted hop.
+ */
+export function clientAddress(peer: string | undefined, forwardedFor: ForwardedHeader, { isProxy, isChain }: ProxyTrust): string {
+  // By far the most usual case, and there is nothing to parse in it.
+  if (peer !== undefined && forwardedFor === undefined && isIPv4(peer)) return peer
+  let client = parseAddress(peer ?? '')
+  if (!client) return ''
+  const hops = entries(forwardedFor)
+  while (isProxy(client)) {
+    const named = parseAddress(hops.pop() ?? '')
+    if (!named) break
+    client = named
+    if (!isChain) break
+  }
+  return client.toString()
+}
+
+/** An address as proxies write it: also quoted, in brackets, with a port or a zone. IPv4 within IPv6 is IPv4. Null when it is none. */
+export function parseAddress(text: string): Address | null {
+  const bare = text
+    .trim()
+    .replace(/^"(.*)"$/, '$1')
+    .replace(/^\[([^\]]*)\](?::\d{1,5})?$/, '$1')
+    .replace(/^(\d+(?:\.\d+){3}):\d{1,5}$/, '$1')
+    .replace(/%[\w.-]+$/, '')
+  // The library also reads 127.1, 0x7f000001 and octal numbers, which nobody should write here.
+  if (isIPv4(bare)) return ipaddr.IPv4.parse(bare)
+  if (!ipaddr.IPv6.isValid(bare)) return null
+  const address = ipaddr.IPv6.parse(bare)
+  return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
+}
+
+/** The peers that TRUST_PROXY=true takes for a proxy. */
+const nearby = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
+
+function contains(range: Address, bits: number, address: Address): boolean {
+  if (range instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match(range, bits)
+  return address instanceof ipaddr.IPv6 && address.match(range, bits)
+}
+
+const entries = (header: ForwardedHeader): string[] =>
+  header === undefined ? [] : (Array.isArray(header) ? header.join(',') : header).split(',').map((entry) => entry.trim())
