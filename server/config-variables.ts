@@ -114,6 +114,10 @@ export const variables = {
   },
   ALLOWED_HOSTED_URLS: { schema: hostedUrls, default: '', about: 'Further hosts that dependencies may name, separated by commas.' },
   PASSWORD_MIN_LENGTH: { schema: integer(8, 72), default: '8', about: 'Shortest password that is accepted.' },
+  TOKEN_MAX_DAYS: {
+    schema: integer(1, 3650),
+    about: 'Longest life of new access tokens, in days; without it a token may live for ever.',
+  },
   BCRYPT_COST: { schema: integer(4, 15), default: '12', about: 'Cost of password hashing, 10 to 15.' },
   DNS_SERVERS: { schema: dnsServers, default: '', about: "Resolvers for domain verification; the system's when empty." },
   SDK_ARCHIVE_URL: {

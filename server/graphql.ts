@@ -31,7 +31,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       url: '/graphql',
       handler: async (request, reply) => {
         const caller = await createContext(services, request, reply)
-        await services.limits.use('graphql', caller.credential?.id ?? addressKey(caller.ip))
+        await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip))
         // Loaded with the first query: package clients never send one, and it takes twenty megabytes.
         const { fetch } = await (yoga ??= openYoga(services, schema))
         const response = await fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })

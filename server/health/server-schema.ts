@@ -15,6 +15,11 @@ const Server = builder.objectRef<object>('Server').implement({
       description: 'Fewest characters of a password that it accepts.',
       resolve: (_server, _args, { config }) => config.PASSWORD_MIN_LENGTH,
     }),
+    tokenMaxDays: t.int({
+      nullable: true,
+      description: 'Longest life of a new access token in days; null when a token may live for ever.',
+      resolve: (_server, _args, { config }) => config.TOKEN_MAX_DAYS ?? null,
+    }),
     viewerCanAdminister: t.boolean({
       description: 'Whether you may administer it.',
       resolve: (_server, _args, context) => !passwordIsDue(context) && context.scopes.has('admin'),

@@ -16,6 +16,8 @@ export const limits = {
   wrongPassword: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   domainVerification: { points: 30, duration: minutes(15) },
+  tokenRevocation: { points: 300, duration: minutes(15) },
+  emailLookup: { points: 20, duration: minutes(60) },
   graphql: { points: 600, duration: minutes(1) },
 } as const
 export type LimitName = keyof typeof limits

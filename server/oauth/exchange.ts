@@ -4,7 +4,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../context.ts'
 import { equalSecrets, sha256 } from '../http/keys.ts'
-import { AccessToken, type Scope } from '../tokens/entity.ts'
+import type { Scope } from '../tokens/entity.ts'
+import { alongWith, revokeTree } from '../tokens/revoke.ts'
 import { clampScopes, issueToken } from '../tokens/service.ts'
 import { allowedScopes } from '../users/policy.ts'
 import { OauthRequest } from './entity.ts'
@@ -14,8 +15,9 @@ import { OauthError } from './errors.ts'
 export type Exchange = { code: string; redirectUri: string; codeVerifier: string }
 export type Grant = { secret: string; scopes: Scope[]; email: string }
 
-/** A token that came of a code lives 90 days (decisions §4). */
-const tokenMs = 90 * 86_400_000
+/** A token that came of a code lives so many days, or fewer where the server allows no more. */
+const tokenDays = 90
+const dayMs = 86_400_000
 
 type SpentRequest = Loaded<OauthRequest, 'user' | 'token'>
 
@@ -23,10 +25,10 @@ type SpentRequest = Loaded<OauthRequest, 'user' | 'token'>
  * Gives a token for a code. The first try spends the code, whatever comes of it; a later one also revokes the token that came of it (RFC 6749 §4.1.2).
  * @throws OauthError invalid_grant, the same for every reason.
  */
-export async function exchangeCode({ em, ip, now }: Context, given: Exchange): Promise<Grant> {
+export async function exchangeCode({ em, ip, now, config }: Context, given: Exchange): Promise<Grant> {
   const moment = now()
   // A refusal is no exception in here: the code must stay spent.
-  const grant = await em.transactional((inner) => spend(inner, given, moment, ip))
+  const grant = await em.transactional((inner) => spend(inner, given, { now: moment, ip, maxDays: config.TOKEN_MAX_DAYS }))
   if (!grant)
     throw new OauthError(
       'invalid_grant',
@@ -35,7 +37,9 @@ export async function exchangeCode({ em, ip, now }: Context, given: Exchange): P
   return grant
 }
 
-async function spend(em: EntityManager, given: Exchange, now: Date, ip: string): Promise<Grant | null> {
+type Circumstances = { now: Date; ip: string; maxDays: number | undefined }
+
+async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: Circumstances): Promise<Grant | null> {
   const codeHash = sha256(given.code)
   // One statement decides: of two exchanges at once, one changes the row and the other waits for it and then finds it changed.
   const first = await em.nativeUpdate(OauthRequest, { codeHash, exchangedAt: null }, { exchangedAt: now })
@@ -49,7 +53,7 @@ async function spend(em: EntityManager, given: Exchange, now: Date, ip: string):
     name: `CLI, ${now.toISOString().slice(0, 10)}`,
     scopes,
     createdAt: now,
-    expiresAt: new Date(now.getTime() + tokenMs),
+    expiresAt: new Date(now.getTime() + Math.min(tokenDays, maxDays ?? tokenDays) * dayMs),
     ip,
   })
   request.token = token
@@ -74,13 +78,13 @@ const challengeOf = (verifier: string): string => createHash('sha256').update(ve
 
 async function revokeReplayed(em: EntityManager, { token, user }: SpentRequest, now: Date, ip: string): Promise<null> {
   if (!token) return null
-  const revoked = await em.nativeUpdate(AccessToken, { id: token.id, revokedAt: null }, { revokedAt: now })
+  const revoked = await revokeTree(em, token.id, now)
   if (revoked)
     audit(em, {
       kind: 'token.reuse_detected',
       actor: null,
       user,
-      summary: `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked`,
+      summary: `An authorization code of ${user.displayName} was used twice: the token "${token.name}" was revoked${alongWith(revoked)}`,
       ip,
     })
   return null

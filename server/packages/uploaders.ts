@@ -5,6 +5,7 @@ import type { SignedInContext } from '../context.ts'
 import { conflict, invalidInput, notFound } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
+import { limitLookups } from '../users/lookups.ts'
 import { allowedScopes } from '../users/policy.ts'
 import { changePackage, unchanged } from './change.ts'
 import { type Package, PackageUploader } from './entity.ts'
@@ -14,12 +15,13 @@ export type UploaderInput = { package: string; email: string }
 
 /**
  * Names somebody as an uploader; who is one already stays one.
- * @throws ApiError NotFound; InsufficientPermissions; Conflict for an account that could not publish.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict for an account that could not publish; RateLimitExceeded after too many
+ *   addresses that could not be added.
  */
 export async function addUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
-  try {
-    return await changePackage(context, name, async (em, pkg) => {
+  const add = () =>
+    changePackage(context, name, async (em, pkg) => {
       const user = await personOf(em, email)
       if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
       refuseUnlessPublishing(user)
@@ -29,6 +31,8 @@ export async function addUploader(context: SignedInContext, { package: name, ema
       await em.flush()
       return pkg
     })
+  try {
+    return await limitLookups(context, add)
   } catch (error) {
     // The account was deleted at the same time.
     if (error instanceof ForeignKeyConstraintViolationException) throw unknownPerson(email)
@@ -43,9 +47,10 @@ export async function addUploader(context: SignedInContext, { package: name, ema
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
   return changePackage(context, name, async (em, pkg) => {
-    const user = await personOf(em, email)
-    const uploader = await em.findOne(PackageUploader, { package: pkg, user })
-    if (!uploader) throw notFound(`${user.displayName} is not an uploader of ${name}.`)
+    // The same for somebody with an account and for nobody: who has one is not told here.
+    const uploader = await em.findOne(PackageUploader, { package: pkg, user: { emailKey: emailKey(email) } }, { populate: ['user'] })
+    if (!uploader) throw notFound(`${email} is not an uploader of ${name}.`)
+    const { user } = uploader
     if (!pkg.publisher && (await em.count(PackageUploader, { package: pkg })) === 1)
       throw invalidInput(
         `${user.displayName} is the last uploader of ${name}, which has no publisher. Add another uploader first.`,

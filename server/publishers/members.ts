@@ -4,6 +4,7 @@ import type { SignedInContext } from '../context.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
+import { limitLookups } from '../users/lookups.ts'
 import { changePublisher } from './change.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
 import { canAdministerPublisher, roleIn } from './policy.ts'
@@ -16,25 +17,27 @@ export type PersonKey = { id: string } | { email: string }
 
 /**
  * Adds somebody to a publisher, or changes what they are in it (interface 4.10).
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left; RateLimitExceeded after too many addresses
+ *   that nobody has.
  */
 export async function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
-  const change = changePublisher(context, id, async (em, publisher) => {
-    const user = await findPerson(em, person)
-    const member = await em.findOne(PublisherMember, { publisher, user })
-    if (!member) {
-      const added = em.create(PublisherMember, { publisher, user, role, createdAt: context.now() })
-      record(em, context, publisher, 'member_added', `added ${user.displayName} to ${id} as ${role}`, user)
-      return added
-    }
-    if (member.role !== role) {
-      if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
-      member.role = role
-      record(em, context, publisher, 'member_updated', `made ${user.displayName} ${role} of ${id}`, user)
-    }
-    return member
-  })
-  return change.catch((error: unknown) => {
+  const change = () =>
+    changePublisher(context, id, async (em, publisher) => {
+      const user = await findPerson(em, person)
+      const member = await em.findOne(PublisherMember, { publisher, user })
+      if (!member) {
+        const added = em.create(PublisherMember, { publisher, user, role, createdAt: context.now() })
+        record(em, context, publisher, 'member_added', `added ${user.displayName} to ${id} as ${role}`, user)
+        return added
+      }
+      if (member.role !== role) {
+        if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
+        member.role = role
+        record(em, context, publisher, 'member_updated', `made ${user.displayName} ${role} of ${id}`, user)
+      }
+      return member
+    })
+  return ('email' in person ? limitLookups(context, change) : change()).catch((error: unknown) => {
     // The account was deleted at the same time.
     throw error instanceof ForeignKeyConstraintViolationException ? unknownPerson(person) : error
   })

@@ -3,7 +3,7 @@ import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
 import type { Scope } from '../tokens/entity.ts'
-import { looksLikeSecret } from '../tokens/secret.ts'
+import { isSecret } from '../tokens/secret.ts'
 import type { Role } from '../users/entity.ts'
 import type { Credential, Viewer } from '../users/policy.ts'
 
@@ -46,7 +46,7 @@ export async function authenticate(
   const { authorization } = request.headers
   if (authorization !== undefined) {
     const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-    return secret && looksLikeSecret(secret) ? byToken(await reads.recall<TokenRow>(tokenSql, sha256(secret)), now) : null
+    return secret && isSecret(secret) ? byToken(await reads.recall<TokenRow>(tokenSql, sha256(secret)), now) : null
   }
   const cookie = sessionCookie(request, isSecure(request, serverUrl))
   return cookie ? bySession(await reads.recall<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null

@@ -21,6 +21,8 @@ export const AccessToken = defineEntity({
     expiresAt: p.datetime(3).nullable(),
     lastUsedAt: p.datetime(3).nullable(),
     revokedAt: p.datetime(3).nullable(),
+    /** The token that it was made with, which takes it along when it is revoked; null for one that a session made. */
+    madeWith: () => p.manyToOne(AccessToken).nullable().deleteRule('cascade').index(),
   },
 })
 export type AccessToken = InferEntity<typeof AccessToken>

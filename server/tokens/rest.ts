@@ -28,8 +28,12 @@ export const tokenRoutes = [
     },
   ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
-    summary: 'Revokes a token.',
+    summary: 'Revokes a token, and those that were made with it.',
     ids: { id: 'AccessToken' },
+    answer: ok,
+  }),
+  route('POST /api/tokens/revoke', 'mutation ($input: RevokeTokenBySecretInput!) { revokeTokenBySecret(input: $input) }', {
+    summary: 'Revokes the token with this secret, for whoever found it; the answer is the same when there is none.',
     answer: ok,
   }),
 ]

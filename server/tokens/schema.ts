@@ -4,7 +4,8 @@ import { label } from '../users/input.ts'
 import { mayChangeOwnAccount } from '../users/policy.ts'
 import { AccessToken, type Scope } from './entity.ts'
 import { TokenScope } from './refs.ts'
-import { createToken, type IssuedToken, revokeToken } from './service.ts'
+import { revokeBySecret, revokeToken } from './revoke.ts'
+import { createToken, type IssuedToken } from './service.ts'
 
 export const AccessTokenRef = builder.objectRef<AccessToken>('AccessToken')
 builder.node(AccessTokenRef, {
@@ -54,7 +55,7 @@ const CreateTokenInput = builder.inputType('CreateTokenInput', {
     name: t.string({ required: true, description: 'What to call it.', validate: label(100) }),
     scopes: t.field({ type: [TokenScope], description: 'What it may do, clamped to your role; READ and WRITE when left out.' }),
     expiresInDays: t.int({
-      description: 'Its life in days; for ever when left out.',
+      description: 'Its life in days. When left out, it never expires, or lives as long as the server allows (Server.tokenMaxDays).',
       validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
     }),
   }),
@@ -82,8 +83,33 @@ const RevokeTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeToke
 builder.mutationField('revokeToken', (t) =>
   t.withAuth({ ownAccount: true }).field({
     type: RevokeTokenPayload,
-    description: 'Revokes one of your tokens at once and for good.',
+    description: 'Revokes one of your tokens at once and for good, together with the tokens that were made with it.',
     args: { input: t.arg({ type: RevokeTokenInput, required: true, description: 'Which one.' }) },
     resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.id.id) }),
+  }),
+)
+
+const RevokeTokenBySecretInput = builder.inputType('RevokeTokenBySecretInput', {
+  description: 'A secret that somebody found.',
+  fields: (t) => ({
+    secret: t.string({
+      required: true,
+      description: 'The whole of it.',
+      validate: z.string().max(1024, 'must be at most 1024 characters long'),
+    }),
+  }),
+})
+
+builder.mutationField('revokeTokenBySecret', (t) =>
+  t.boolean({
+    skipTypeScopes: true,
+    extensions: { ownOrigin: true },
+    description:
+      'Revokes the token with this secret, and the tokens that were made with it. Whoever found one may do that without signing in. Always true, also when there is no such token.',
+    args: { input: t.arg({ type: RevokeTokenBySecretInput, required: true, description: 'The secret.' }) },
+    resolve: async (_root, { input }, context) => {
+      await revokeBySecret(context, input.secret)
+      return true
+    },
   }),
 )

@@ -3,14 +3,14 @@ import { crc32 } from 'node:zlib'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** A new token secret: `svc_pat_`, 32 random base62 characters, 6 of checksum, so that scanners know a real one (decisions §4). */
+/** A new token secret: `svc_pat_`, 32 random base62 characters, 6 of checksum, so that scanners know a real one. */
 export function newSecret(): string {
   const body = Array.from({ length: 32 }, () => alphabet[randomInt(62)]).join('')
   return `svc_pat_${body}${checksum(body)}`
 }
 
-/** Whether the text has the form of our secrets. That its checksum fits is for scanners to know: a look-up costs no more than to compute it. */
-export const looksLikeSecret = (text: string): boolean => text.length === 46 && text.startsWith('svc_pat_')
+/** Whether the text has the form of our secrets, its checksum included: nothing else is looked up. */
+export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.test(text) && text.slice(40) === checksum(text.slice(8, 40))
 
 function checksum(body: string): string {
   let rest = crc32(body)

@@ -1,7 +1,10 @@
+import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
+import type { Config } from '../config.ts'
 import type { SignedInContext } from '../context.ts'
-import { invalidInput, notFound } from '../errors.ts'
+import { invalidInput } from '../errors.ts'
+import { nobody } from '../refusal.ts'
 import { sha256 } from '../http/keys.ts'
 import { User } from '../users/entity.ts'
 import { allowedScopes, includedScopes } from '../users/policy.ts'
@@ -14,11 +17,13 @@ export type IssuedToken = { token: AccessToken; secret: string }
 const dayMs = 86_400_000
 
 /**
- * Makes a personal access token. Its scopes are clamped to the caller's role; a token that makes a token gives
- * neither scopes nor a life longer than its own (decisions §4). The secret is returned this once.
- * @throws ApiError InvalidInput when no scope is left.
+ * Makes a personal access token. Its scopes are clamped to the caller's role; a token that makes a token gives neither scopes nor a life longer
+ * than its own, and takes what it made along when it is revoked. The secret is returned this once.
+ * @throws ApiError InvalidInput when no scope is left, or for a life longer than the server allows; MissingAuthentication when the token that
+ *   makes it was revoked at the same time.
  */
-export async function createToken({ em, viewer, credential, ip, now }: SignedInContext, input: TokenInput): Promise<IssuedToken> {
+export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
+  const { em, viewer, credential, config, ip, now } = context
   const granted = clampScopes(
     input.scopes ?? ['read', 'write'],
     credential.kind === 'token' ? includedScopes(credential.scopes) : scopes,
@@ -30,12 +35,33 @@ export async function createToken({ em, viewer, credential, ip, now }: SignedInC
       'scopes',
     )
   const createdAt = now()
-  const wanted = input.expiresInDays ? new Date(createdAt.getTime() + input.expiresInDays * dayMs) : null
+  const wanted = endOf(createdAt, wantedDays(input.expiresInDays, config))
   const limit = credential.kind === 'token' ? credential.expiresAt : null
-  const issued = issueToken(em, { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt: earlier(wanted, limit), ip })
-  await em.flush()
-  return issued
+  const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt: earlier(wanted, limit), ip }
+  return em.transactional(async (inner) => {
+    const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
+    return issueToken(inner, { ...issue, madeWith })
+  })
 }
+
+/** The token itself, which nobody revokes until the transaction of `em` ends. */
+async function lockLive(em: EntityManager, context: SignedInContext, id: string): Promise<AccessToken> {
+  const token = await em.findOne(AccessToken, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+  if (!token) throw nobody(context)
+  return token
+}
+
+/** How many days a token that is made now may live: as many as the server allows, when nothing is said. */
+function wantedDays(days: number | null | undefined, { TOKEN_MAX_DAYS: max }: Pick<Config, 'TOKEN_MAX_DAYS'>): number | null {
+  if (max !== undefined && days != null && days > max)
+    throw invalidInput(
+      `expiresInDays: must be at most ${max}, the longest life of a token on this server (TOKEN_MAX_DAYS).`,
+      'expiresInDays',
+    )
+  return days ?? max ?? null
+}
+
+const endOf = (start: Date, days: number | null): Date | null => (days === null ? null : new Date(start.getTime() + days * dayMs))
 
 type TokenIssue = {
   owner: { id: string; displayName: string }
@@ -44,10 +70,15 @@ type TokenIssue = {
   createdAt: Date
   expiresAt: Date | null
   ip: string
+  /** The token that makes it, if it is one. */
+  madeWith?: AccessToken | null
 }
 
 /** Adds a token with exactly these scopes, and its audit entry, to the unit of work: the caller clamps first, and flushes. */
-export function issueToken(em: EntityManager, { owner, name, scopes: granted, createdAt, expiresAt, ip }: TokenIssue): IssuedToken {
+export function issueToken(
+  em: EntityManager,
+  { owner, name, scopes: granted, createdAt, expiresAt, ip, madeWith }: TokenIssue,
+): IssuedToken {
   const secret = newSecret()
   const token = em.create(AccessToken, {
     user: em.getReference(User, owner.id),
@@ -57,6 +88,7 @@ export function issueToken(em: EntityManager, { owner, name, scopes: granted, cr
     scopes: granted.join(','),
     createdAt,
     expiresAt,
+    madeWith: madeWith ?? null,
   })
   audit(em, {
     kind: 'token.created',
@@ -66,20 +98,6 @@ export function issueToken(em: EntityManager, { owner, name, scopes: granted, cr
     ip,
   })
   return { token, secret }
-}
-
-/**
- * Revokes one of the caller's own tokens; from the next request on it is worthless. Revoking it again changes nothing.
- * @throws ApiError NotFound when it is not theirs.
- */
-export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: string): Promise<AccessToken> {
-  const token = await em.findOne(AccessToken, { id, user: viewer.id })
-  if (!token) throw notFound('You have no token with this id.')
-  if (token.revokedAt) return token
-  token.revokedAt = now()
-  audit(em, { kind: 'token.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} revoked the token "${token.name}"`, ip })
-  await em.flush()
-  return token
 }
 
 /** What is left of the wanted scopes, in order of strength. */

@@ -4,12 +4,19 @@ import type { SignedInContext } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
+import { limitLookups } from './lookups.ts'
+
+export type Transfer = { owner: User; previousOwner: User }
 
 /**
  * Makes an active administrator the owner; the owner so far becomes an administrator, in one step (interface §3).
- * @throws ApiError NotFound for an unknown address, Conflict when the person is not an active administrator or the caller owns no more.
+ * @throws ApiError NotFound for an unknown address, Conflict when the person is not an active administrator or the caller owns no more; RateLimitExceeded.
  */
-export async function transferOwnership({ em, viewer, ip }: SignedInContext, email: string): Promise<{ owner: User; previousOwner: User }> {
+export function transferOwnership(context: SignedInContext, email: string): Promise<Transfer> {
+  return limitLookups(context, () => transfer(context, email))
+}
+
+async function transfer({ em, viewer, ip }: SignedInContext, email: string): Promise<Transfer> {
   const target = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!target) throw notFound('There is no user with this e-mail address.')
   if (target.role !== 'admin' || !target.isActive || !target.passwordHash)
