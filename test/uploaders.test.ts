@@ -139,7 +139,7 @@ describe('uploaders (interface §2 "uploaders", decisions §3)', () => {
     await using _app = app
     expect(await remove(alice, bob)).toMatchObject({
       status: 404,
-      body: { error: { code: 'NotFound', message: 'Bob is not an uploader of acme.' } },
+      body: { error: { code: 'NotFound', message: `${bob.email} is not an uploader of acme.` } },
     })
     expect(await alice.delete(uploader({ email: 'nobody@example.com' }))).toMatchObject({ status: 404 })
     expect(await alice.put(`/api/packages/nothing/uploaders/${bob.email}`)).toMatchObject({ status: 404 })
