@@ -49,7 +49,9 @@ async function main([name = '', ...values]: string[]): Promise<number> {
   }
 }
 
-const hasEnough = ({ takes: [fewest, greatest] }: Command, values: string[]) => values.length >= fewest && values.length <= greatest
+function hasEnough({ takes: [fewest, greatest] }: Command, values: string[]): boolean {
+  return values.length >= fewest && values.length <= greatest
+}
 
 async function run(command: Command, values: string[]): Promise<string> {
   const config = readConfig()

@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { testApp } from '../app.ts'
+import { packageArchive } from '../support/archive.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { announce, publish, publishArchive, sendBytes } from '../support/publish.ts'
+import { smallVolume } from '../support/small-volume.ts'
+
+const full = "The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again."
+
+async function databaseOf(backend: string): Promise<Record<string, string>> {
+  if (backend === 'sqlite') return {}
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
+}
+
+/** Writes until nothing fits any more. */
+function fill(folder: string): () => void {
+  const path = join(folder, 'filler')
+  const { bavail, bsize } = statfsSync(folder)
+  writeFileSync(path, Buffer.alloc(bavail * bsize))
+  return () => rmSync(path)
+}
+
+it.each(['sqlite', 'postgres'])('a full disk of the archives is a clear 503, and nothing is half done (%s)', async (backend) => {
+  const volume = smallVolume(6000)
+  await using app = await testApp({ env: { ...(await databaseOf(backend)), BLOB_PATH: join(volume, 'blobs') } })
+  const alice = await app.member()
+  const staged = () => readdirSync(join(volume, 'blobs', 'staging'))
+  const health = async () => {
+    const { status, body } = await app.anonymous.get('/api/v1/health')
+    return { status, said: body.status, store: body.checks.blob_store }
+  }
+  const small = await publish(alice, { name: 'small', version: '1.0.0' })
+  expect(await health()).toMatchObject({ status: 200, said: 'ok' })
+
+  // Too large for what is left, though the disk is not full yet.
+  const large = await packageArchive({ name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(8_000_000) } })
+  const refusal = { status: 503, headers: { 'retry-after': '60' }, body: { error: { code: 'ServiceUnavailable', message: full } } }
+  for (let round = 0; round < 3; round++) {
+    expect(await sendBytes(alice, await announce(alice), large)).toMatchObject(refusal)
+    expect(staged()).toEqual([])
+    expect(await health()).toMatchObject({ status: 503, said: 'degraded', store: { status: 'error', message: full } })
+  }
+  expect(await alice.get('/api/packages/large')).toMatchObject({ status: 404 })
+
+  // What fits is taken all the same, and then the store is well again.
+  await publish(alice, { name: 'small', version: '1.1.0' })
+  expect(await health()).toMatchObject({ status: 200, said: 'ok' })
+
+  const makeRoom = fill(volume)
+  expect(await health()).toMatchObject({ status: 503, store: { message: full } })
+  const next = await packageArchive({ name: 'small', version: '1.2.0' })
+  expect(await sendBytes(alice, await announce(alice), next)).toMatchObject(refusal)
+  expect(staged()).toEqual([])
+  expect((await alice.get('/api/archives/small-1.0.0.tar.gz')).raw.equals(small)).toBe(true)
+  makeRoom()
+  expect(await publishArchive(alice, next)).toMatchObject({ status: 200 })
+  expect(await health()).toMatchObject({ status: 200, said: 'ok' })
+  expect(app.lines.filter((line) => line.includes(' failed: '))).toEqual([])
+})
