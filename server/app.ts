@@ -4,25 +4,40 @@ import { mountConsole } from './console.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { notFound } from './errors.ts'
 import { mountGraphql } from './graphql.ts'
+import { mountProbes } from './health/probes.ts'
+import { capConnections } from './http/address-cap.ts'
 import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
+import { keepPace } from './http/pace.ts'
 import { warnOfOtherScheme } from './http/public-url.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
+import { type Sockets, watchSockets } from './http/sockets.ts'
+import { type Timings, timingsFor } from './http/timings.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
 import { routes } from './rest/routes.ts'
 import { schema } from './schema.ts'
 import type { Services } from './services.ts'
 
+declare module 'fastify' {
+  interface FastifyInstance {
+    drain: Sockets['drain']
+  }
+}
+
 /** Composes the HTTP server: REST, GraphQL, binary routes, the console's files. It does not listen yet. */
-export async function createApp(services: Services): Promise<FastifyInstance> {
+export async function createApp(
+  services: Services,
+  timings: Timings = timingsFor(services.config.MAX_UPLOAD_BYTES),
+): Promise<FastifyInstance> {
   const { config, log } = services
   const app = Fastify({
     bodyLimit,
-    requestTimeout: 0,
-    connectionTimeout: 120_000,
+    http: { headersTimeout: timings.headersMs, connectionsCheckingInterval: timings.pace.sweepMs },
+    requestTimeout: timings.requestMs,
+    connectionTimeout: timings.silenceMs,
     routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
     // Also for what fails before any route is found.
     frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
@@ -31,17 +46,16 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
     genReqId: requestIds(),
     schemaController: { compilersFactory: noCompilers },
   })
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: unknown, text: string | Buffer) =>
-    parseJsonBody(text.toString()),
-  )
+  acceptJson(app)
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
   logRequests(app, log)
   secureHeaders(app, config.SERVER_URL)
   warnOfOtherScheme(app, config.SERVER_URL, log)
-  app.addHook('onClose', () => keepDownloads(services))
+  const release = guardConnections(app, services, timings)
+  app.addHook('onClose', () => (release(), keepDownloads(services)))
   await app.register(cookie)
+  mountProbes(app, services)
   await app.register(
     async (scope) => {
       mountRoutes(scope, services, schema, routes)
@@ -53,6 +67,22 @@ export async function createApp(services: Services): Promise<FastifyInstance> {
   )
   app.setNotFoundHandler((_request, _reply) => Promise.reject(notFound('There is nothing at this address.')))
   return app
+}
+
+function acceptJson(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: unknown, text: string | Buffer) =>
+    parseJsonBody(text.toString()),
+  )
+}
+
+/** Bounds what one client holds, and lets the server end its connections in good order. Gives what takes the timers away. */
+function guardConnections(app: FastifyInstance, { config, log }: Services, { pace }: Timings): () => void {
+  const { isProxy } = proxyTrust(config.TRUST_PROXY)
+  capConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
+  const sockets = watchSockets(app.server)
+  app.decorate('drain', sockets.drain)
+  return keepPace(sockets.open, pace)
 }
 
 // GraphQL and zod check what comes in, so no route has a JSON schema. Without these, Fastify would load its compilers for them.

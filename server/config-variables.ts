@@ -61,6 +61,21 @@ export const variables = {
   },
   HOST: { schema: text, default: '0.0.0.0', about: 'Address to listen on.' },
   LISTEN_PORT: { schema: integer(0, 65535), default: '8080', about: 'Port to listen on.' },
+  MAX_CONNECTIONS_PER_ADDRESS: {
+    schema: integer(0, 1_000_000),
+    default: '256',
+    about: 'Connections that one address (a /64 of IPv6) may have open at once; 0 for any number. Trusted proxies are not counted.',
+  },
+  DRAIN_DELAY_MS: {
+    schema: integer(0, 600_000),
+    default: '0',
+    about: 'After a signal to stop, keep serving for this long while `/readyz` already answers 503: time for load balancers to notice.',
+  },
+  DRAIN_TIMEOUT_MS: {
+    schema: integer(100, 3_600_000),
+    default: '10000',
+    about: 'Then requests and jobs that are under way have this long to end.',
+  },
   TRUST_PROXY: {
     schema: proxyTrust,
     default: 'false',
@@ -106,6 +121,11 @@ export const variables = {
   SIGNUP_ENABLED: { schema: bool, default: 'false', about: 'Let people make accounts for themselves.' },
   PUBLIC_PACKAGES_ENABLED: { schema: bool, default: 'false', about: 'Permit packages that are readable without signing in.' },
   ENFORCE_RETRACTION_WINDOW: { schema: bool, default: 'true', about: 'Keep retraction and restoring within 7 days.' },
+  MIN_FREE_BYTES: {
+    schema: integer(0, 2 ** 50),
+    default: '104857600',
+    about: '`/readyz` answers 503 while less space than this is free where archives or the SQLite file are, in bytes.',
+  },
   MAX_UPLOAD_BYTES: { schema: integer(1, 2 ** 40), default: '104857600', about: 'Largest archive that is accepted, in bytes.' },
   UPLOAD_STAGING_BYTES: {
     schema: integer(1, 2 ** 44),

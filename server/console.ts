@@ -2,7 +2,9 @@ import fastifyStatic from '@fastify/static'
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isConsolePage } from './console-pages.ts'
 import { notFound } from './errors.ts'
+import { prefers } from './http/conditional.ts'
 import type { Services } from './services.ts'
 import { isBrowsingOn } from './visibility/service.ts'
 
@@ -12,11 +14,7 @@ const policy =
 /** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
 export async function mountConsole(app: FastifyInstance, services: Services): Promise<void> {
   const { config } = services
-  const root = join(import.meta.dirname, '../web/dist')
-  const base = `${new URL(config.SERVER_URL).pathname.replace(/\/$/, '')}/`
-  const page = existsSync(join(root, 'index.html'))
-    ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
-    : notBuilt
+  const base = basePath(config)
   if (existsSync(root)) {
     await app.register(fastifyStatic, {
       root: join(root, 'assets'),
@@ -39,16 +37,36 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
       .header('cache-control', 'no-cache')
       .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
   )
-  const sendPage: RouteHandlerMethod = async (request, reply) => {
-    const path = request.url.slice(base.length - 1).split('?', 1)[0] || '/'
-    if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && path !== '/oauth/consent') throw notFound('There is nothing at this address.')
-    if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
-    return reply.type('text/html; charset=utf-8').header('content-security-policy', policy).header('cache-control', 'no-cache').send(page)
-  }
+  const sendPage = consoleSender(services)
   // Below a prefix, `/` is also SERVER_URL itself, without a slash; the page's base makes its addresses hold there too.
   app.get('/', sendPage)
   app.get('/*', sendPage)
 }
+
+/** What answers with the console's one page, which shows what belongs to the address. */
+export function consoleSender(services: Services): RouteHandlerMethod {
+  const base = basePath(services.config)
+  const page = existsSync(join(root, 'index.html'))
+    ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
+    : notBuilt
+  return async (request, reply) => {
+    const path = request.url.slice(base.length - 1).split('?', 1)[0] || '/'
+    if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && path !== '/oauth/consent') throw notFound('There is nothing at this address.')
+    const isPage = isConsolePage(path)
+    // A person gets the console's own words about it; what reads no HTML gets an error that it understands.
+    if (!isPage && !prefers(request, 'text/html')) throw notFound('There is nothing at this address.')
+    if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
+    return reply
+      .code(isPage ? 200 : 404)
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', policy)
+      .header('cache-control', 'no-cache')
+      .send(page)
+  }
+}
+
+const root = join(import.meta.dirname, '../web/dist')
+const basePath = ({ SERVER_URL }: Services['config']): string => `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/`
 
 /** The pages that have something to read for whoever did not sign in. */
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/

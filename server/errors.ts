@@ -64,6 +64,10 @@ export const invalidInput = (message: string, field?: string) => new ApiError('I
 /** 405: the path exists, the method does not. */
 export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path answers ${allowed} only.`, { status: 405 })
 
+/** 408: the body comes so slowly that nobody waits for the rest. */
+export const tooSlow = () =>
+  new ApiError('InvalidInput', 'The request body came too slowly. Check the connection and send it again.', { status: 408 })
+
 /** 413: the body is larger than the endpoint takes. */
 export const bodyTooLarge = (limit: number) =>
   new ApiError('InvalidInput', `The request body is larger than ${limit} bytes.`, { status: 413 })
@@ -90,6 +94,10 @@ export const conflict = (message: string) => new ApiError('Conflict', message)
 /** 429, with the seconds to wait; `what` says what there is too much of. */
 export const rateLimited = (retryAfter: number, what = 'Too many requests.') =>
   new ApiError('RateLimitExceeded', `${what} Try again in ${retryAfter} seconds.`, { retryAfter })
+
+/** 429: one address has more connections open than it may have. */
+export const tooManyConnections = () =>
+  new ApiError('RateLimitExceeded', 'Too many connections are open from this address. Close some, then try again.', { retryAfter: 10 })
 
 /** 503: the resolvers did not say whether a domain shows what it should. */
 export const verificationUnavailable = () =>

@@ -16,10 +16,9 @@ import { collectExpired } from './sessions/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
 import type { Services } from './services.ts'
 import { announceSetupCode } from './setup/service.ts'
+import { endProcess, stopServer } from './stop.ts'
 import { version } from './version.ts'
 
-/** Requests that are under way get this long to end after a signal. */
-const drainMs = 10_000
 const collectEveryMs = 10 * 60_000
 /** So much of the downloads' count is lost when the process is killed. */
 const countEveryMs = 5000
@@ -59,20 +58,12 @@ async function serve(config: Config): Promise<void> {
   log.flush()
   tidyMemory()
 
-  let stopping = false
   const stop = async (signal: string) => {
-    if (stopping) return
-    stopping = true
+    if (services.stopping.signal.aborted) return
     log.info(`${signal}: stopping`)
-    setTimeout(() => process.exit(1), drainMs).unref()
-    for (const stopOne of stopCollecting) stopOne()
-    // A connection that is kept alive after its answer would hold the server up until it times out.
-    const sweeping = setInterval(() => app.server.closeIdleConnections(), 100)
-    await Promise.all([app.close(), worker.stop()])
-    clearInterval(sweeping)
-    await services.database.close()
+    await stopServer({ services, app, worker, timers: stopCollecting })
     log.flush()
-    process.exit(0)
+    endProcess()
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
 }
@@ -81,7 +72,7 @@ async function startWork(services: Services): Promise<Worker> {
   const { config, database, now } = services
   // An SQLite file has one process: whoever held jobs there is dead.
   if (config.DB_BACKEND === 'sqlite') await releaseAll(database.fork(), now())
-  return startWorker(services, jobHandlers(services))
+  return startWorker(services, jobHandlers(services), { graceMs: Math.min(5000, config.DRAIN_TIMEOUT_MS / 2) })
 }
 
 function configOrExit(): Config {

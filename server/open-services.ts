@@ -33,6 +33,7 @@ export async function openServices(
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(database.reads.pool),
     log,
+    stopping: new AbortController(),
     startedAt: now(),
     now,
   }

@@ -13,6 +13,8 @@ export type Services = {
   keys: Keys
   limits: Limits
   log: Log
+  /** Aborted as soon as the server begins to stop. */
+  stopping: AbortController
   /** When the server was opened. */
   startedAt: Date
   /** The clock; tests bring their own. */

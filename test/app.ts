@@ -6,6 +6,7 @@ import { createApp } from '../server/app.ts'
 import { type Config, readConfig } from '../server/config.ts'
 import { openDatabase } from '../server/db/orm.ts'
 import { openLog } from '../server/http/log.ts'
+import type { Timings } from '../server/http/timings.ts'
 import { openServices } from '../server/open-services.ts'
 import type { Services } from '../server/services.ts'
 import { forgetSetup } from '../server/setup/gate.ts'
@@ -19,6 +20,8 @@ import { createDatabase } from './support/postgres.ts'
 export type TestOptions = {
   /** Variables beside the defaults. */
   env?: Record<string, string>
+  /** How long the server waits for its clients. */
+  timings?: Timings
   /** False leaves the server without an owner. */
   setUp?: boolean
   /** The first moment of the clock; `app.clock` moves it. */
@@ -149,7 +152,7 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const secrets = options.beside?.secrets ?? new Secrets()
   const log = openLog('debug', (line) => lines.push(line))
   const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
-  const http = await createApp(services)
+  const http = await createApp(services, options.timings)
   const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, async () => {
     await database?.drop()
     await rm(folder, { recursive: true, force: true })

@@ -49,10 +49,26 @@ export function answerMalformed(error: Error & { code?: string }, socket: Socket
       : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
         ? ['408 Request Timeout', 'The request did not arrive in time.']
         : ['400 Bad Request', 'The request is not well-formed HTTP.']
-  const body = JSON.stringify({ error: { code: 'InvalidInput', message } })
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
-  )
+  endWith(socket, status, invalidInput(message))
+}
+
+/**
+ * Answers over a connection where there is no response to do it with, and closes it. `status` is the code with its reason. Whatever the client
+ * still sends is read for `lingerMs`: a connection that is closed before is reset, and the answer may be lost.
+ */
+export function endWith(socket: Socket, status: string, failure: ApiError, lingerMs = 1000): void {
+  const body = JSON.stringify(ours(failure))
+  const headers = [
+    `HTTP/1.1 ${status}`,
+    'Content-Type: application/json; charset=utf-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...(failure.retryAfter ? [`Retry-After: ${failure.retryAfter}`] : []),
+    'Cache-Control: no-store',
+    'Connection: close',
+  ]
+  socket.end(`${headers.join('\r\n')}\r\n\r\n${body}`)
+  if (lingerMs === 0) socket.destroySoon()
+  else setTimeout(() => socket.destroy(), lingerMs).unref()
 }
 
 function known(error: unknown, request: FastifyRequest): ApiError | null {

@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { randomText } from './keys.ts'
 import type { Log } from './log.ts'
 import { maskPath } from './mask-path.ts'
+import { wasTooSlow } from './pace.ts'
 
 /** Logs a line per request: method, path without query, status, duration, the client's address, request id. */
 export function logRequests(app: FastifyInstance, log: Log): void {
@@ -15,7 +16,7 @@ export function logRequests(app: FastifyInstance, log: Log): void {
   })
   // The client went away before the answer: nginx calls that 499. How long it waited is not known here.
   app.addHook('onRequestAbort', (request, done) => {
-    write(request, 499, 0)
+    write(request, wasTooSlow(request.raw) ? 408 : 499, 0)
     done()
   })
 }

@@ -1,0 +1,31 @@
+/** The addresses of the console's pages, as its router has them: `:name` stands for one segment. A test compares the two. */
+export const consolePages: readonly string[] = [
+  '/',
+  '/setup',
+  '/login',
+  '/signup',
+  '/invite/:token',
+  '/welcome',
+  '/oauth/consent',
+  '/privacy',
+  '/terms',
+  ...below('/packages', ['', '/:name']),
+  ...below('/packages/:name', ['/changelog', '/example', '/license', '/dependencies', '/install']),
+  ...below('/packages/:name', ['/versions', '/advisories', '/dependents', '/activity', '/admin']),
+  ...below('/packages/:name/versions/:version', ['', '/changelog', '/example', '/license', '/dependencies', '/install']),
+  ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
+  ...below('/me', ['', '/packages', '/publishers', '/activity']),
+  ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
+  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/jobs', '/self-check', '/advisories', '/audit']),
+  ...below('/admin', ['/public-packages', '/settings/legal', '/settings/legal/terms', '/ownership']),
+]
+
+/** Whether the console has a page at this path. Like its router, it minds neither case nor a slash at the end. */
+export const isConsolePage = (path: string): boolean => pattern.test(path)
+
+function below(path: string, ends: string[]): string[] {
+  return ends.map((end) => path + end)
+}
+
+const sources = consolePages.map((page) => page.replace(/\/$/, '').replace(/:\w+/g, '[^/]+'))
+const pattern = new RegExp(`^(?:${sources.join('|')})/?$`, 'i')

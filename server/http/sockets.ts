@@ -1,0 +1,77 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
+import { Server as TcpServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
+
+/** A connection, and the latest request that came over it with its response. */
+export type Connection = {
+  socket: Socket
+  latest: { request: IncomingMessage; response: ServerResponse; startedAt: number; readBefore: number } | null
+}
+
+export type Sockets = {
+  /** Every open connection. */
+  readonly open: ReadonlySet<Connection>
+  /**
+   * Stops listening and lets every connection end: from now on responses say that they are the last, and a connection without a request is
+   * closed after `idleMs`, in which its client may still send one. What is left after `timeoutMs` is cut off.
+   * @returns how many requests were cut off.
+   */
+  drain(timeoutMs: number, idleMs?: number): Promise<number>
+}
+
+/** Keeps track of a server's connections, so that they can be watched and ended in good order. */
+export function watchSockets(server: Server): Sockets {
+  const bySocket = new Map<Socket, Connection>()
+  const open = new Set<Connection>()
+  let isDraining = false
+  server.on('connection', (socket) => {
+    const connection: Connection = { socket, latest: null }
+    bySocket.set(socket, connection)
+    open.add(connection)
+    socket.once('close', () => (bySocket.delete(socket), open.delete(connection)))
+  })
+  server.prependListener('request', (request, response) => {
+    const { socket } = request
+    const connection = bySocket.get(socket)
+    if (connection) connection.latest = { request, response, startedAt: performance.now(), readBefore: socket.bytesRead }
+    if (isDraining) response.setHeader('connection', 'close')
+  })
+  return {
+    open,
+    async drain(timeoutMs, idleMs = 1000) {
+      isDraining = true
+      for (const { latest } of open) if (latest && !latest.response.headersSent) latest.response.setHeader('connection', 'close')
+      // Right after the connections that wait to be accepted were: those that wait when a port closes are reset.
+      await nextTurn()
+      stopListening(server)
+      await untilClosed(open, timeoutMs, idleMs)
+      const abandoned = [...open].filter(isBusy).length
+      for (const { socket } of open) socket.destroy()
+      return abandoned
+    },
+  }
+}
+
+/** Whether a request is under way: its body is not there yet, or its response is not sent. */
+export const isBusy = ({ latest }: Connection): boolean =>
+  latest !== null && !(latest.request.complete && (latest.response.writableFinished || latest.response.destroyed))
+
+/** `server.close()` of HTTP would also cut off idle connections, whose clients may be sending the next request at this moment. */
+const stopListening = (server: Server): unknown => TcpServer.prototype.close.call(server)
+
+/** Closes idle connections until none is open, or until the time is up. */
+async function untilClosed(open: ReadonlySet<Connection>, timeoutMs: number, idleMs: number): Promise<void> {
+  const deadline = performance.now() + timeoutMs
+  const idleSince = new Map<Connection, number>()
+  while (open.size > 0 && performance.now() < deadline) {
+    const now = performance.now()
+    for (const connection of open) {
+      if (isBusy(connection)) idleSince.delete(connection)
+      else if (!idleSince.has(connection)) idleSince.set(connection, now)
+      const idle = now - (idleSince.get(connection) ?? now)
+      if (idle > 2 * idleMs) connection.socket.destroy()
+      else if (idle > idleMs && !connection.socket.writableEnded) connection.socket.end()
+    }
+    await wait(Math.min(25, timeoutMs))
+  }
+}

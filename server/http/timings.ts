@@ -1,0 +1,20 @@
+import type { Pace } from './pace.ts'
+
+/** How long the server waits for clients, in milliseconds. */
+export type Timings = {
+  /** For the headers of a request, from its first byte or from the connection on. */
+  headersMs: number
+  /** For anything to move on a connection on which a request is under way. */
+  silenceMs: number
+  /** For a whole request, however steadily it comes. */
+  requestMs: number
+  pace: Pace
+}
+
+/** What honest clients keep to by far, also with a slow line. The largest upload may come at 32 KiB a second. */
+export const timingsFor = (maxUploadBytes: number): Timings => ({
+  headersMs: 10_000,
+  silenceMs: 120_000,
+  requestMs: 300_000 + Math.ceil(maxUploadBytes / 32),
+  pace: { graceMs: 10_000, bytesPerSecond: 1024, sweepMs: 1000 },
+})

@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, rmSync } from 'node:fs'
+import { Agent, request } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { Client } from 'pg'
+import { expect, it, onTestFinished } from 'vitest'
+import { packageArchive } from '../support/archive.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
+
+const drain = { DRAIN_TIMEOUT_MS: '4000' }
+
+/** Sends a signal; gives the exit code and how many seconds it took. */
+async function stop(server: Server) {
+  const began = performance.now()
+  server.process.kill('SIGTERM')
+  const code = await server.exit
+  return { code, seconds: (performance.now() - began) / 1000 }
+}
+
+async function open(server: Server, text = ''): Promise<Socket> {
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  socket.on('error', () => {})
+  await once(socket, 'connect')
+  socket.write(text)
+  return socket
+}
+
+/** Sends one request after the other over a kept-alive connection, until the server says that it is the last, or refuses another. */
+async function sendUntilTold(url: string): Promise<{ answers: number; end: string }> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  for (let answers = 0; ; answers++) {
+    const end = await new Promise<string | null>((resolve) => {
+      request(url, { agent }, (response) => {
+        response.resume()
+        response.on('end', () => resolve(response.headers.connection === 'close' ? 'told' : null))
+        response.on('error', (error) => resolve(error.message))
+      })
+        .on('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+        .end()
+    })
+    if (end !== null) return { answers, end }
+  }
+}
+
+it('resets no connection of clients that are sending, and tells each of them to close', async () => {
+  const server = await start(folderForTest(), drain)
+  await ownersToken(server)
+  const clients = Array.from({ length: 60 }, (_, index) =>
+    sendUntilTold(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`),
+  )
+  await new Promise((resolve) => setTimeout(resolve, 1500))
+  const { code, seconds } = await stop(server)
+  expect(code).toBe(0)
+  expect(seconds).toBeLessThan(4)
+  const ends = await Promise.all(clients)
+  expect(ends.filter(({ answers }) => answers < 2)).toEqual([])
+  expect(Object.groupBy(ends, ({ end }) => end)).toEqual({ told: ends })
+})
+
+it('does not wait for connections without a request, and not beyond the drain for a body that does not come', async () => {
+  const server = await start(folderForTest(), drain)
+  const authorization = `Bearer ${await ownersToken(server)}`
+  for (const text of ['', 'GET /api/v1/health HT', 'GET /api/v1/health HTTP/1.1\r\nHost: x\r\n']) await open(server, text)
+  const idle = await open(server, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\n')
+  await once(idle, 'data')
+  const first = await stop(server)
+  expect(first).toMatchObject({ code: 0 })
+  expect(first.seconds).toBeLessThan(3)
+
+  const other = await start(folderForTest(), drain)
+  await open(
+    other,
+    `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+  )
+  const second = await stop(other)
+  expect(second).toMatchObject({ code: 0 })
+  expect(second.seconds).toBeLessThan(4.5)
+  expect(other.log()).toMatch(/WARNING stopping: 1 requests? did not end in time and w/)
+})
+
+it('keeps serving while load balancers notice, not ready any more, then ends', async () => {
+  const server = await start(folderForTest(), { ...drain, DRAIN_DELAY_MS: '1500' })
+  expect(await json(`${server.url}/readyz`)).toMatchObject({ status: 200 })
+  const stopped = stop(server)
+  await expect.poll(async () => (await json(`${server.url}/readyz`)).status).toBe(503)
+  expect(await json(`${server.url}/livez`)).toMatchObject({ status: 200 })
+  expect(await json(`${server.url}/api/v1/version`)).toMatchObject({ status: 200 })
+  expect(await stopped).toMatchObject({ code: 0 })
+})
+
+it('ends with code 0 although the storage hangs', async () => {
+  const folder = folderForTest()
+  const server = await start(folder, drain)
+  const authorization = `Bearer ${await ownersToken(server)}`
+  await publishTo(server, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
+  const stored = readdirSync(join(folder, 'blobs', 'sha256'), { recursive: true, withFileTypes: true }).find((entry) => entry.isFile())
+  const path = join(stored?.parentPath ?? '', stored?.name ?? '')
+  // Whoever reads a pipe that nobody writes to waits for ever.
+  rmSync(path)
+  execFileSync('mkfifo', [path])
+  await open(server, `GET /api/archives/acme-1.0.0.tar.gz HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const { code, seconds } = await stop(server)
+  expect(code).toBe(0)
+  expect(seconds).toBeLessThan(5)
+  expect(server.log()).toContain('did not end in time')
+})
+
+it('ends with code 0 although the database hangs', async () => {
+  const database = await createDatabase()
+  onTestFinished(() => database.drop())
+  const server = await start(folderForTest(), { ...drain, DB_BACKEND: 'postgres', POSTGRES_URL: database.url })
+  const authorization = `Bearer ${await ownersToken(server)}`
+  const holder = new Client({ connectionString: database.url })
+  await holder.connect()
+  onTestFinished(() => holder.end())
+  await holder.query('begin')
+  await holder.query('lock table access_tokens, jobs, users in access exclusive mode')
+  await open(server, `GET /api/auth/me HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  const { code, seconds } = await stop(server)
+  expect(code).toBe(0)
+  expect(seconds).toBeLessThan(5)
+  expect(server.log()).toContain('did not end in time')
+})
