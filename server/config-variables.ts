@@ -138,6 +138,11 @@ export const variables = {
     schema: integer(1, 3650),
     about: 'Longest life of new access tokens, in days; without it a token may live for ever.',
   },
+  SIGN_IN_LIMIT: {
+    schema: integer(1, 100_000),
+    default: '10',
+    about: 'Sign-ins, signups, looks at invitations and acceptances that one address has in 15 minutes, each.',
+  },
   BCRYPT_COST: { schema: integer(4, 15), default: '12', about: 'Cost of password hashing, 10 to 15.' },
   DNS_SERVERS: { schema: dnsServers, default: '', about: "Resolvers for domain verification; the system's when empty." },
   SDK_ARCHIVE_URL: {

@@ -13,6 +13,7 @@ import { Package, PackageUploader, PackageVersion, VersionDocument } from './pac
 import { PublisherClaim } from './publishers/claim-entity.ts'
 import { Publisher, PublisherMember } from './publishers/entity.ts'
 import { Session } from './sessions/entity.ts'
+import { SignInOrigin } from './sessions/origin-entity.ts'
 import { ServerSetting } from './settings/entity.ts'
 import { SetupCode } from './setup/entity.ts'
 import { AccessToken } from './tokens/entity.ts'
@@ -24,6 +25,7 @@ import { User } from './users/entity.ts'
 export const entities = [
   User,
   Session,
+  SignInOrigin,
   AccessToken,
   SetupCode,
   AuditEntry,

@@ -31,7 +31,7 @@ export async function openServices(
     database,
     blobs,
     keys: deriveKeys(config.JWT_SECRET),
-    limits: openLimits(database.reads.pool),
+    limits: openLimits(config, database.reads.pool),
     log,
     stopping: new AbortController(),
     startedAt: now(),

@@ -3,18 +3,21 @@ import type { Services } from '../server/services.ts'
 import { AccessToken, type Scope } from '../server/tokens/entity.ts'
 import { newSecret } from '../server/tokens/secret.ts'
 import { type Role, User } from '../server/users/entity.ts'
-import { hashPassword } from '../server/users/password.ts'
+import { hashPassword } from '../server/users/hashing.ts'
 import { allowedScopes } from '../server/users/policy.ts'
 
 export type UserOptions = { email?: string; displayName?: string; password?: string; isActive?: boolean; mustChangePassword?: boolean }
 
 let made = 0
 let commonHash: Promise<string> | undefined
+const cheap = { ip: 'factories', config: { BCRYPT_COST: 4 } }
 
 /** An account as if it had always been there; its password is `correct horse` unless said otherwise. */
 export async function makeUser({ database, now }: Services, role: Role, options: UserOptions = {}) {
   const { password, email = `${role}-${++made}@example.com`, displayName = `${role} ${made}`, ...rest } = options
-  const passwordHash = await (password === undefined ? (commonHash ??= hashPassword('correct horse', 4)) : hashPassword(password, 4))
+  const passwordHash = await (password === undefined
+    ? (commonHash ??= hashPassword(cheap, 'correct horse'))
+    : hashPassword(cheap, password))
   const em = database.fork()
   const user = em.create(User, { email, emailKey: email.toLowerCase(), displayName, role, passwordHash, createdAt: now(), ...rest })
   await em.flush()

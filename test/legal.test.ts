@@ -185,6 +185,7 @@ it('says in the built-in privacy policy what is stored for each person, and who 
     PublisherClaim: 'who claims a domain',
     PublisherMember: 'a member of a publisher',
     Session: 'Sessions',
+    SignInOrigin: 'Devices and address ranges',
     Upload: 'who sends an archive',
   }
   const entities = [...app.services.database.fork().getMetadata().getAll().values()]

@@ -18,6 +18,7 @@ it('lets people sign in behind a proxy that ends TLS, with cookies for https onl
     cookies: [
       { name: '__Host-svc_session', secure: true },
       { name: '__Host-svc_csrf', secure: true },
+      { name: '__Host-svc_device', secure: true },
     ],
   })
   const refused = { status: 403, body: { error: { code: 'CsrfMismatch' } } }

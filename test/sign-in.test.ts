@@ -16,6 +16,7 @@ it('signs in with e-mail and password, and out again', async () => {
   expect(answer.cookies).toMatchObject([
     { name: 'svc_session', httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 2_592_000 },
     { name: 'svc_csrf', sameSite: 'Lax', path: '/' },
+    { name: 'svc_device', httpOnly: true, sameSite: 'Lax', path: '/', maxAge: 31_536_000 },
   ])
   const browser = await alice.session()
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200, body: { userId: alice.id } })
@@ -113,7 +114,7 @@ it('signs in anew, signs up and accepts invitations in a browser that has a sess
   const bare = (path: string, body: object, headers?: object) =>
     browser.post(path, body, { headers: { 'x-csrf-token': '', ...headers }, ip: app.address() })
   const again = await bare('/api/auth/login', login(alice.email))
-  expect(again).toMatchObject({ status: 200, cookies: [{ name: 'svc_session' }, { name: 'svc_csrf' }] })
+  expect(again).toMatchObject({ status: 200, cookies: [{ name: 'svc_session' }, { name: 'svc_csrf' }, { name: 'svc_device' }] })
   expect(again.cookies[0]?.value).not.toBe(browser.cookies.svc_session)
   const account = { email: 'new@example.com', displayName: 'New', password: 'a long enough one' }
   expect(await bare('/api/auth/signup', account)).toMatchObject({ status: 202 })

@@ -9,8 +9,8 @@ import { Invite } from '../invites/entity.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { generatePassword } from '../users/generate-password.ts'
+import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
-import { hashPassword } from '../users/password.ts'
 
 /** What the operator's commands need of the server. */
 export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'BLOB_PATH'> }
@@ -23,7 +23,7 @@ export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' 
 export async function resetPassword({ em, config }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
   const password = generatePassword()
-  const passwordHash = await hashPassword(password, config.BCRYPT_COST)
+  const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
   await em.transactional(async (inner) => {
     // A write comes first: it waits for its turn beside a running server, where a write after a read would fail.
     if (!(await inner.nativeUpdate(User, { id: user.id }, { passwordHash, mustChangePassword: true }))) throw unknown(email)

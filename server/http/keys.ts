@@ -1,10 +1,14 @@
 import { createHash, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Keys for one purpose each, derived from JWT_SECRET (HKDF, RFC 5869), so that a new secret ends every session. */
-export type Keys = { session: Buffer; csrf: Buffer }
+export type Keys = { session: Buffer; csrf: Buffer; device: Buffer }
 
 /** Derives the keys. */
-export const deriveKeys = (secret: string): Keys => ({ session: derive(secret, 'session'), csrf: derive(secret, 'csrf') })
+export const deriveKeys = (secret: string): Keys => ({
+  session: derive(secret, 'session'),
+  csrf: derive(secret, 'csrf'),
+  device: derive(secret, 'device'),
+})
 
 /** SHA-256 in hex. */
 export const sha256 = (text: string): string => hash('sha256', text)

@@ -1,15 +1,16 @@
-import { isIPv6 } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import type { Pool } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { rateLimited } from '../errors.ts'
 
 const minutes = (count: number) => count * 60
 
-/** Every limit: how many `points` in how many seconds (interface §8, decisions §7). */
-export const limits = {
+/** Every limit: how many `points` in how many seconds. SIGN_IN_LIMIT replaces the first four's points. */
+const limits = {
   login: { points: 10, duration: minutes(15) },
   signup: { points: 10, duration: minutes(15) },
-  invite: { points: 10, duration: minutes(15) },
+  inviteInspect: { points: 10, duration: minutes(15) },
+  inviteAccept: { points: 10, duration: minutes(15) },
   setupVerify: { points: 5, duration: minutes(15) },
   setupComplete: { points: 5, duration: minutes(15) },
   loginFailures: { points: 50, duration: minutes(60) },
@@ -22,42 +23,64 @@ export const limits = {
 } as const
 export type LimitName = keyof typeof limits
 
+const signInLimits = ['login', 'signup', 'inviteInspect', 'inviteAccept'] as const satisfies LimitName[]
+
 export type Limits = {
   /** Counts one use; throws RateLimitExceeded when the bucket is full. */
   use(name: LimitName, key: string): Promise<void>
-  /** Throws when the bucket is full, without counting. */
-  check(name: LimitName, key: string): Promise<void>
   /** Takes one use back: for work that turned out not to count. */
   giveBack(name: LimitName, key: string): Promise<void>
 }
 
 /** Opens the buckets: in memory, or in the database when several instances share one PostgreSQL. */
-export function openLimits(pool?: Pool): Limits {
-  const limiters = Object.fromEntries(Object.entries(limits).map(([name, limit]) => [name, limiter(name, limit, pool)])) as Record<
+export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number }, pool?: Pool): Limits {
+  const perAddress = Object.fromEntries(signInLimits.map((name) => [name, { ...limits[name], points }]))
+  const all = Object.entries({ ...limits, ...perAddress })
+  const limiters = Object.fromEntries(all.map(([name, limit]) => [name, limiter(name, limit, pool)])) as Record<
     LimitName,
     RateLimiterAbstract
   >
   return {
     use: (name, key) => limiters[name].consume(key).then(() => {}, refuse),
-    async check(name, key) {
-      const state = await limiters[name].get(key)
-      if (state && state.remainingPoints <= 0) refuse(state)
-    },
     giveBack: async (name, key) => void (await limiters[name].reward(key)),
   }
 }
 
+/**
+ * Counts a try that only matters when it fails: it takes its place before it is judged, so that a hundred at once are no more than the limit
+ * allows, and gives it back unless it failed.
+ * @throws ApiError RateLimitExceeded when the bucket is full; what `judge` throws, which does not count.
+ */
+export async function countFailures<Verdict>(
+  { use, giveBack }: Limits,
+  name: LimitName,
+  key: string,
+  judge: () => Promise<Verdict>,
+  failed: (verdict: Verdict) => boolean,
+): Promise<Verdict> {
+  let counts = false
+  try {
+    await use(name, key)
+    const verdict = await judge()
+    counts = failed(verdict)
+    return verdict
+  } finally {
+    if (!counts) await giveBack(name, key)
+  }
+}
+
 /** What an address is counted under: itself, or its /64 for IPv6, which one person has whole. */
-export function addressKey(ip: string): string {
-  if (!isIPv6(ip)) return ip
-  if (ip.startsWith('::ffff:') && ip.includes('.')) return ip.slice(7)
-  const [head = '', tail] = ip.split('::')
-  const groups = head.split(':').filter(Boolean)
-  const missing = 8 - groups.length - (tail?.split(':').filter(Boolean).length ?? 0)
-  return [...groups, ...Array<string>(tail === undefined ? 0 : missing).fill('0'), ...(tail?.split(':').filter(Boolean) ?? [])]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16))
-    .join(':')
+export const addressKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 8 })
+
+/** The neighbourhood of an address, within which a provider moves a customer: its /24, or its /48 for IPv6. */
+export const addressRange = (ip: string): string => network(ip, { ipv4: 3, ipv6: 6 })
+
+/** The first bytes of an address. An IPv4 address that is written as IPv6 is an IPv4 address. */
+function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
+  if (!ipaddr.isValid(ip)) return ip
+  const address = ipaddr.process(ip)
+  const first = address.toByteArray().slice(0, bytes[address.kind()])
+  return address.kind() === 'ipv4' ? first.join('.') : Buffer.from(first).toString('hex')
 }
 
 function limiter(keyPrefix: string, limit: { points: number; duration: number }, pool?: Pool): RateLimiterAbstract {

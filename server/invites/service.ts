@@ -7,7 +7,8 @@ import { randomText, sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'
 import { User } from '../users/entity.ts'
 import { editable } from '../users/editable.ts'
-import { acceptPassword, hashPassword } from '../users/password.ts'
+import { hashPassword } from '../users/hashing.ts'
+import { acceptPassword } from '../users/password.ts'
 import { Invite } from './entity.ts'
 
 const hourMs = 3_600_000
@@ -34,8 +35,10 @@ export async function reinvite(
   hours: number,
 ): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
   return em.transactional(async (inner) => {
+    // Locks the person, if there is one to invite: an acceptance, a disabling or another invitation waits.
+    const waiting = await inner.nativeUpdate(User, { id, isActive: true, passwordHash: null }, { isActive: true })
     const user = await editable(inner, id)
-    if (user.passwordHash || !user.isActive)
+    if (!waiting)
       throw conflict(
         `${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`,
       )
@@ -50,7 +53,7 @@ export async function reinvite(
  * @throws ApiError NotFound, the same for unknown, expired and accepted ones; RateLimitExceeded.
  */
 export async function inspectInvite(context: Context, token: string): Promise<{ email: string; displayName: string; expiresAt: Date }> {
-  await context.limits.use('invite', addressKey(context.ip))
+  await context.limits.use('inviteInspect', addressKey(context.ip))
   const { user, expiresAt } = await liveInvite(context, token)
   return { email: user.email, displayName: user.displayName, expiresAt }
 }
@@ -61,15 +64,15 @@ export async function inspectInvite(context: Context, token: string): Promise<{ 
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
   const { em, config, ip } = context
-  await context.limits.use('invite', addressKey(ip))
+  await context.limits.use('inviteAccept', addressKey(ip))
   const invite = await liveInvite(context, token)
   const { user } = invite
-  const passwordHash = await hashPassword(await acceptPassword(given, user, config.PASSWORD_MIN_LENGTH), config.BCRYPT_COST)
+  const passwordHash = await hashPassword(context, await acceptPassword(given, user, config.PASSWORD_MIN_LENGTH))
   await em.transactional(async (inner) => {
-    // Whoever removes the row has accepted; of two at once, one removes nothing.
-    const taken = await inner.nativeDelete(Invite, { id: invite.id })
-    const made = taken && (await inner.nativeUpdate(User, { id: user.id, isActive: true, passwordHash: null }, { passwordHash }))
-    if (!made) throw deadInvite()
+    // The person first, as everybody locks who changes an account; then whoever removes the invitation has accepted it.
+    const made = await inner.nativeUpdate(User, { id: user.id, isActive: true, passwordHash: null }, { passwordHash })
+    const taken = made && (await inner.nativeDelete(Invite, { id: invite.id, expiresAt: { $gt: context.now() } }))
+    if (!taken) throw deadInvite()
     audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary: `${user.displayName} accepted the invitation`, ip })
   })
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })

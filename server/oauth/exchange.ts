@@ -7,6 +7,7 @@ import { equalSecrets, sha256 } from '../http/keys.ts'
 import type { Scope } from '../tokens/entity.ts'
 import { alongWith, revokeTree } from '../tokens/revoke.ts'
 import { clampScopes, issueToken } from '../tokens/service.ts'
+import { User } from '../users/entity.ts'
 import { allowedScopes } from '../users/policy.ts'
 import { OauthRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
@@ -41,13 +42,14 @@ type Circumstances = { now: Date; ip: string; maxDays: number | undefined }
 
 async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: Circumstances): Promise<Grant | null> {
   const codeHash = sha256(given.code)
+  const mayAct = await lockGrantor(em, codeHash)
   // One statement decides: of two exchanges at once, one changes the row and the other waits for it and then finds it changed.
   const first = await em.nativeUpdate(OauthRequest, { codeHash, exchangedAt: null }, { exchangedAt: now })
   const request = await em.findOne(OauthRequest, { codeHash }, { populate: ['user', 'token'] })
   if (!request) return null
   if (!first) return revokeReplayed(em, request, now, ip)
   const scopes = clampScopes(request.scopes.split(',') as Scope[], allowedScopes(request.user.role))
-  if (!fits(request, given, now) || scopes.length === 0) return null
+  if (!mayAct || !fits(request, given, now) || scopes.length === 0) return null
   const { token, secret } = issueToken(em, {
     owner: request.user,
     name: `CLI, ${now.toISOString().slice(0, 10)}`,
@@ -60,9 +62,19 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
   return { secret, scopes, email: request.user.email }
 }
 
-/** A code falls with the session that approved it, and with its user's right to sign in and act. */
-function fits({ codeExpiresAt, redirectUri, codeChallenge, session, user }: SpentRequest, given: Exchange, now: Date): boolean {
-  const alive = codeExpiresAt != null && codeExpiresAt > now && session != null && user.isActive && !user.mustChangePassword
+/**
+ * Locks who approved a code, before the authorization itself, which is also the order in which a disabled account loses its sessions.
+ * @returns whether they may sign in and act.
+ */
+async function lockGrantor(em: EntityManager, codeHash: string): Promise<boolean> {
+  const request = await em.findOne(OauthRequest, { codeHash }, { fields: ['user'], disableIdentityMap: true })
+  if (!request) return false
+  return (await em.nativeUpdate(User, { id: request.user.id, isActive: true, mustChangePassword: false }, { isActive: true })) > 0
+}
+
+/** A code falls with the session that approved it. */
+function fits({ codeExpiresAt, redirectUri, codeChallenge, session }: SpentRequest, given: Exchange, now: Date): boolean {
+  const alive = codeExpiresAt != null && codeExpiresAt > now && session != null
   return (
     alive &&
     given.redirectUri === redirectUri &&

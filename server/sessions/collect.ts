@@ -2,11 +2,12 @@ import { OauthRequest } from '../oauth/entity.ts'
 import type { Services } from '../services.ts'
 import { sessionIdleMs } from './authenticate.ts'
 import { Session } from './entity.ts'
+import { collectOrigins } from './origin.ts'
 
 const dayMs = 86_400_000
 
 /**
- * Removes sessions that have ended, and authorizations a day after they could be answered. One that became a token stays for as long as
+ * Removes sessions that have ended, the places that nobody has signed in from for a year, and authorizations a day after they could be answered. One that became a token stays for as long as
  * that token may live, so that its code is still known when somebody tries it again.
  */
 export async function collectExpired({
@@ -20,5 +21,6 @@ export async function collectExpired({
   const authorizations = await em.nativeDelete(OauthRequest, {
     $or: [{ token: null, expiresAt: { $lt: ago(dayMs) } }, { expiresAt: { $lt: ago(91 * dayMs) } }],
   })
+  await collectOrigins(em, moment)
   return { sessions, authorizations }
 }

@@ -5,7 +5,8 @@ import { type PublicUser, UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { accountScope, mayChangeOwnAccount } from '../users/policy.ts'
 import { Session } from './entity.ts'
-import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, sessionIsLive, signIn, signOut } from './service.ts'
+import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
+import { signIn } from './sign-in.ts'
 
 export const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {

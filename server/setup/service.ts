@@ -9,8 +9,9 @@ import { equalSecrets, randomText, sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'
 import type { Services } from '../services.ts'
 import { User } from '../users/entity.ts'
+import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
-import { acceptPassword, hashPassword } from '../users/password.ts'
+import { acceptPassword } from '../users/password.ts'
 import { SetupCode } from './entity.ts'
 import { isSetUp } from './gate.ts'
 
@@ -71,7 +72,7 @@ export async function completeSetup(context: Context, input: OwnerAccount & { se
   if (!code) await refuseAfterSetup(context)
   requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
   const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
-  const passwordHash = await hashPassword(password, config.BCRYPT_COST)
+  const passwordHash = await hashPassword(context, password)
   const owner = em.create(User, {
     email: input.email,
     emailKey: emailKey(input.email),

@@ -10,8 +10,9 @@ import { revokeSessions } from '../sessions/service.ts'
 import { changeUnlessOwner, editable } from './editable.ts'
 import { type Role, User } from './entity.ts'
 import { generatePassword } from './generate-password.ts'
+import { hashPassword } from './hashing.ts'
 import { emailKey } from './input.ts'
-import { acceptPassword, hashPassword } from './password.ts'
+import { acceptPassword } from './password.ts'
 
 export type AssignableRole = Exclude<Role, 'owner'>
 export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
@@ -27,10 +28,11 @@ export type CreatedUser = {
  * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows (interface §4.7).
  * @throws ApiError Conflict when the e-mail address has an account.
  */
-export async function createUser({ request, em, viewer, config, ip, now }: SignedInContext, input: NewUser): Promise<CreatedUser> {
+export async function createUser(context: SignedInContext, input: NewUser): Promise<CreatedUser> {
+  const { request, em, viewer, config, ip, now } = context
   const { email, displayName, role, mode, expiresInHours } = input
   const generatedPassword = mode === 'password' ? generatePassword() : null
-  const passwordHash = generatedPassword && (await hashPassword(generatedPassword, config.BCRYPT_COST))
+  const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
   const serverUrl = publicUrl(request, config.SERVER_URL)
   try {
     return await em.transactional(async (inner) => {
@@ -103,14 +105,15 @@ export async function updateUser({ em, viewer, ip }: SignedInContext, id: string
  * @throws ApiError NotFound, InsufficientPermissions for the owner, InvalidInput.
  */
 export async function resetPassword(
-  { em, viewer, config, ip }: SignedInContext,
+  context: SignedInContext,
   id: string,
   given?: string | null,
 ): Promise<{ user: User; generatedPassword: string | null }> {
+  const { em, viewer, config, ip } = context
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null
   const password = generatedPassword ?? (await acceptPassword(given ?? '', user, config.PASSWORD_MIN_LENGTH))
-  const passwordHash = await hashPassword(password, config.BCRYPT_COST)
+  const passwordHash = await hashPassword(context, password)
   await em.transactional(async (inner) => {
     await changeUnlessOwner(inner, id, { passwordHash, mustChangePassword: true })
     await cutOff(inner, id)

@@ -1,0 +1,78 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Context } from '../context.ts'
+import { newId } from '../db/base.ts'
+import { deviceCookie, isSecure, setDeviceCookie } from '../http/cookies.ts'
+import { equalSecrets, hmac, type Keys, randomText } from '../http/keys.ts'
+import { addressRange } from '../http/limits.ts'
+import { User } from '../users/entity.ts'
+import { originKinds, SignInOrigin } from './origin-entity.ts'
+
+/** Where a sign-in comes from, as one account sees it. */
+export type Origin = {
+  /** What the cookie says or shall say. */
+  device: string
+  hashes: Record<'device' | 'range', string>
+  /** Those of the two that signed in to the account before. */
+  known: SignInOrigin[]
+}
+
+/** For so long a device or a range is known after its last sign-in. */
+const rememberedMs = 365 * 86_400_000
+/** So many are known of one account; the one that was used longest ago gives way. */
+const remembered = { device: 10, range: 20 }
+
+/** Where this request comes from. Without an account the same is looked up, and nothing found. */
+export async function originOf({ em, request, config, keys, ip, now }: Context, userId: string = newId()): Promise<Origin> {
+  const device = ownDevice(keys, deviceCookie(request, isSecure(request, config.SERVER_URL))) ?? newDevice(keys)
+  const hashes = {
+    device: hmac(keys.device, `${userId} device ${device}`),
+    range: hmac(keys.device, `${userId} range ${addressRange(ip)}`),
+  }
+  const since = new Date(now().getTime() - rememberedMs)
+  const known = await em.find(SignInOrigin, { user: userId, hash: { $in: Object.values(hashes) }, lastUsedAt: { $gt: since } })
+  return { device, hashes, known }
+}
+
+/**
+ * Under what failures to sign in to an account are counted. Strangers have a bucket of their own, so that they cannot lock out who signed in
+ * before: a known device has one to itself, all known ranges share one.
+ */
+export function failuresKey(account: string, { hashes, known }: Origin): string {
+  if (known.some(({ kind }) => kind === 'device')) return `${account} ${hashes.device}`
+  return known.length > 0 ? `${account} known` : account
+}
+
+/** Remembers where somebody signed in from, inside the caller's transaction, which holds the person's row. */
+export async function rememberOrigin(em: EntityManager, userId: string, { hashes }: Origin, now: Date): Promise<void> {
+  const stored = await em.find(SignInOrigin, { user: userId }, { orderBy: { lastUsedAt: 'desc', id: 'desc' }, refresh: true })
+  for (const kind of originKinds) {
+    const ofKind = stored.filter((origin) => origin.kind === kind)
+    const known = ofKind.find(({ hash }) => hash === hashes[kind])
+    if (known) known.lastUsedAt = now
+    else {
+      em.create(SignInOrigin, { user: em.getReference(User, userId), kind, hash: hashes[kind], createdAt: now, lastUsedAt: now })
+      for (const oldest of ofKind.slice(remembered[kind] - 1)) em.remove(oldest)
+    }
+  }
+}
+
+/** Gives the browser its device cookie, for another year. */
+export function giveDevice({ reply, request, config }: Context, { device }: Origin): void {
+  setDeviceCookie(reply, isSecure(request, config.SERVER_URL), device, rememberedMs / 1000)
+}
+
+/** Forgets where nobody has signed in from for a year. */
+export const collectOrigins = (em: EntityManager, now: Date): Promise<number> =>
+  em.nativeDelete(SignInOrigin, { lastUsedAt: { $lte: new Date(now.getTime() - rememberedMs) } })
+
+/** 256 random bits with their HMAC, so that a device is only ever named by this server. */
+function newDevice(keys: Keys): string {
+  const name = randomText(32)
+  return `${name}.${hmac(keys.device, name)}`
+}
+
+/** The cookie's value, when this server made it. */
+function ownDevice(keys: Keys, cookie: string | undefined): string | null {
+  const [name = '', tag = ''] = cookie?.split('.') ?? []
+  return cookie !== undefined && cookie === `${name}.${tag}` && equalSecrets(tag, hmac(keys.device, name)) ? cookie : null
+}

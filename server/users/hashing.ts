@@ -1,0 +1,78 @@
+import { channel } from 'node:diagnostics_channel'
+import bcrypt from 'bcrypt'
+import type { Context } from '../context.ts'
+import type { Database } from '../db/orm.ts'
+import { addressKey } from '../http/limits.ts'
+import { takeFairTurns } from '../jobs/fair-turns.ts'
+
+/** For whom a password is hashed: the address tells whose turn it is. */
+export type Hasher = Pick<Context, 'ip'> & { config: Pick<Context['config'], 'BCRYPT_COST'> }
+
+// Two at a time: more would take every thread of the pool from files and DNS, and every core from other requests.
+// With eight waiting, the ten sign-ins that an address has in a quarter of an hour may come at once.
+const inTurn = takeFairTurns({ atOnce: 2, waiting: 32, waitingPerKey: 8 })
+
+/**
+ * Hashes a password that was accepted.
+ * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
+ */
+export const hashPassword = ({ ip, config }: Hasher, password: string): Promise<string> =>
+  inTurn(addressKey(ip), () => hash(password, config.BCRYPT_COST))
+
+/**
+ * Whether the password is the hashed one. Every "no" costs the same work, without a hash and whatever the cost of the stored one, so that
+ * nobody can tell from the time who has an account.
+ * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
+ */
+export async function verifyPassword(
+  { ip, config, database }: Hasher & Pick<Context, 'database'>,
+  given: string,
+  stored: string | null,
+): Promise<boolean> {
+  const ceiling = Math.max(config.BCRYPT_COST, await highestCost(database))
+  return inTurn(addressKey(ip), () => compareAlike(given.normalize('NFC'), stored, ceiling))
+}
+
+/** Whether a stored hash was made with another cost than is configured now. */
+export const needsRehash = (stored: string, cost: number): boolean => bcrypt.getRounds(stored) !== cost
+
+/** Each step of cost doubles the work: after a compare at cost 10, decoys at 10 and 11 make it as much as one at 12. */
+async function compareAlike(password: string, stored: string | null, ceiling: number): Promise<boolean> {
+  const fits = await compare(password, stored ?? decoy(ceiling))
+  // bcrypt reads no more than 72 bytes: a longer password would fit by its beginning.
+  if (fits && stored !== null && Buffer.byteLength(password) <= 72) return true
+  for (let cost = stored === null ? ceiling : bcrypt.getRounds(stored); cost < ceiling; cost++) await compare(password, decoy(cost))
+  return false
+}
+
+/** A well-formed hash of this cost that was made of nothing. */
+const decoy = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${'nobody'.repeat(9).slice(0, 53)}`
+
+/** Hears of every hash that is computed, with its cost. */
+const hashed = channel('snug:password-hash')
+
+function hash(password: string, cost: number): Promise<string> {
+  hashed.publish({ cost })
+  return bcrypt.hash(password, cost)
+}
+
+function compare(password: string, stored: string): Promise<boolean> {
+  hashed.publish({ cost: bcrypt.getRounds(stored) })
+  return bcrypt.compare(password, stored)
+}
+
+const lookAgainMs = 10 * 60_000
+type Highest = { cost: number; readAt: number }
+const highest = new WeakMap<Database, Highest>()
+
+/** The highest cost among the stored hashes. It changes only with the configuration, so it is read every ten minutes. */
+async function highestCost(database: Database): Promise<number> {
+  const known = highest.get(database)
+  if (known && performance.now() - known.readAt < lookAgainMs) return known.cost
+  const row = await database.reads.get<{ cost: string | null }>(
+    'select max(substr(password_hash, 5, 2)) as cost from users where password_hash is not null',
+  )
+  const found = { cost: Number(row?.cost ?? 0), readAt: performance.now() }
+  highest.set(database, found)
+  return found.cost
+}
