@@ -147,16 +147,11 @@ it.each(['4', '6'])(
 )
 
 it('lets an honest sign-in through a flood from another address', async () => {
-  await using app = await testApp({ env: { BCRYPT_COST: '8', SIGN_IN_LIMIT: '1000' } })
+  await using app = await testApp({ env: { BCRYPT_COST: '9', SIGN_IN_LIMIT: '1000' } })
   const alice = await app.member()
-  await enter(app, alice.email)
-  const order: string[] = []
-  const flood = Array.from({ length: 100 }, () =>
-    fail(app, 'nobody@example.com', { ip: '192.0.2.1' }).then(({ status }) => order.push(`flood ${status}`)),
-  )
-  await new Promise((resolve) => setTimeout(resolve, 5))
-  await enter(app, alice.email).then(({ status }) => order.push(`alice ${status}`))
-  await Promise.all(flood)
-  expect(order.filter((line) => line === 'flood 401').length).toBe(10)
-  expect(order.filter((line) => line !== 'flood 429').indexOf('alice 200')).toBeLessThan(5)
+  const flood = Array.from({ length: 100 }, () => fail(app, 'nobody@example.com', { ip: '192.0.2.1' }))
+  expect(await enter(app, alice.email)).toMatchObject({ status: 200 })
+  const refused = (await Promise.all(flood)).filter(({ status }) => status === 429)
+  expect(refused.length).toBeGreaterThan(0)
+  for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
 })

@@ -63,11 +63,11 @@ export async function inspectInvite(context: Context, token: string): Promise<{ 
  * @throws ApiError NotFound as for inspecting, InvalidInput for the password, RateLimitExceeded.
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
-  const { em, config, ip } = context
+  const { em, ip } = context
   await context.limits.use('inviteAccept', addressKey(ip))
   const invite = await liveInvite(context, token)
   const { user } = invite
-  const passwordHash = await hashPassword(context, await acceptPassword(given, user, config.PASSWORD_MIN_LENGTH))
+  const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))
   await em.transactional(async (inner) => {
     // The person first, as everybody locks who changes an account; then whoever removes the invitation has accepted it.
     const made = await inner.nativeUpdate(User, { id: user.id, isActive: true, passwordHash: null }, { passwordHash })

@@ -70,28 +70,34 @@ export async function completeSetup(context: Context, input: OwnerAccount & { se
   const code = await newestCode(em)
   // Codes vanish with the setup's end: another completion may just have won.
   if (!code) await refuseAfterSetup(context)
-  requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
-  const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
+  const proven = requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
+  const password = await acceptPassword(context, input.password, input)
   const passwordHash = await hashPassword(context, password)
-  const owner = em.create(User, {
-    email: input.email,
-    emailKey: emailKey(input.email),
-    displayName: input.displayName,
-    role: 'owner',
-    passwordHash,
-    createdAt: now(),
-  })
-  audit(em, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${input.displayName} set the server up`, ip })
-  em.remove(await em.find(SetupCode, {}))
+  const owner = await makeOwner(context, proven, { ...input, passwordHash })
+  clearSetupCookie(reply, secure)
+  return owner
+}
+
+type NewOwner = Pick<OwnerAccount, 'email' | 'displayName'> & { passwordHash: string }
+
+/** Makes the owner and ends the setup, while the code is still the one that was proven: another client may have entered it meanwhile. */
+async function makeOwner(context: Context, proven: SetupCode, { email, displayName, passwordHash }: NewOwner): Promise<User> {
+  const { em, ip, now } = context
   try {
-    await em.flush()
+    return await em.transactional(async (inner) => {
+      const taken = await inner.nativeDelete(SetupCode, { id: proven.id, tokenHash: proven.tokenHash })
+      if (!taken) throw (await isSetUp(context)) ? alreadySetUp() : otherClient()
+      const account = { email, emailKey: emailKey(email), displayName, role: 'owner', passwordHash, createdAt: now() } as const
+      const owner = inner.create(User, account)
+      audit(inner, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${displayName} set the server up`, ip })
+      await inner.nativeDelete(SetupCode, {})
+      return owner
+    })
   } catch (error) {
     // The database holds at most one owner, so of two completions at once one lands here.
     if (error instanceof UniqueConstraintViolationException) throw alreadySetUp()
     throw error
   }
-  clearSetupCookie(reply, secure)
-  return owner
 }
 
 const newestCode = (em: EntityManager) =>
@@ -121,12 +127,13 @@ async function refuseWrongCode(context: Context, current: SetupCode): Promise<ne
 
 type Claim = { ip: string; token: string | undefined; now: Date }
 
-function requireVerified(current: SetupCode | undefined, { ip, token, now }: Claim): void {
+function requireVerified(current: SetupCode | undefined, { ip, token, now }: Claim): SetupCode {
   if (!current?.verifiedAt || !current.verifiedIp || !current.tokenHash) throw insufficientPermissions('Enter the setup code first.')
   if (current.verifiedIp !== ip) throw otherAddress()
   if (current.verifiedAt.getTime() + completionMs <= now.getTime())
     throw insufficientPermissions('The code was verified more than 30 minutes ago. Enter it again.')
   if (!token || !equalSecrets(sha256(token), current.tokenHash)) throw otherClient()
+  return current
 }
 
 /** Upper case, without the dashes and spaces that people add. */

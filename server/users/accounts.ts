@@ -20,7 +20,7 @@ export async function signUp(context: Context, input: { email: string; displayNa
   const { em, ip, limits, config, now } = context
   if (!config.SIGNUP_ENABLED) throw insufficientPermissions('This server does not let people sign up. Ask an administrator for an account.')
   await limits.use('signup', addressKey(ip))
-  const password = await acceptPassword(input.password, input, config.PASSWORD_MIN_LENGTH)
+  const password = await acceptPassword(context, input.password, input)
   const passwordHash = await hashPassword(context, password)
   const { email, displayName } = input
   const account = { email, emailKey: emailKey(email), displayName, role: 'member', passwordHash, createdAt: now() } as const
@@ -51,7 +51,7 @@ export async function changePassword(context: SignedInContext, input: { currentP
   const { viewer, config } = context
   const { currentPassword } = input
   let verified = await provePassword(context, currentPassword)
-  const password = await acceptPassword(input.newPassword, viewer, config.PASSWORD_MIN_LENGTH, 'newPassword')
+  const password = await acceptPassword(context, input.newPassword, viewer, 'newPassword')
   if (password === currentPassword.normalize('NFC')) throw invalidInput('newPassword: must differ from the current one.', 'newPassword')
   const passwordHash = await hashPassword(context, password)
   // A hash that was replaced meanwhile is looked at anew: a sign-in makes one of the same password when BCRYPT_COST has changed.

@@ -109,10 +109,10 @@ export async function resetPassword(
   id: string,
   given?: string | null,
 ): Promise<{ user: User; generatedPassword: string | null }> {
-  const { em, viewer, config, ip } = context
+  const { em, viewer, ip } = context
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null
-  const password = generatedPassword ?? (await acceptPassword(given ?? '', user, config.PASSWORD_MIN_LENGTH))
+  const password = generatedPassword ?? (await acceptPassword(context, given ?? '', user))
   const passwordHash = await hashPassword(context, password)
   await em.transactional(async (inner) => {
     await changeUnlessOwner(inner, id, { passwordHash, mustChangePassword: true })

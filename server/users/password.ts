@@ -1,29 +1,39 @@
+import type { Context } from '../context.ts'
 import { invalidInput } from '../errors.ts'
+import { estimateStrength } from './strength.ts'
+
+type Person = { email: string; displayName: string }
 
 /**
- * The password as it is hashed, when it keeps the rules: NFC-normalised, `minLength` characters or more, at most 72 bytes
- * (bcrypt reads no further), not among the most common ones, not the person's own e-mail address or name.
- * @throws ApiError InvalidInput with `field`.
+ * The password as it is hashed, when it keeps the rules: NFC-normalised, PASSWORD_MIN_LENGTH characters or more, at most 72 bytes (bcrypt
+ * reads no further), not the person's own e-mail address or name, not among the most common ones, and not guessable in minutes by zxcvbn's
+ * estimate, which knows the person and the server.
+ * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many are being checked.
  */
 export async function acceptPassword(
+  { config, ip }: Pick<Context, 'config' | 'ip'>,
   given: string,
-  person: { email: string; displayName: string },
-  minLength: number,
+  person: Person,
   field = 'password',
 ): Promise<string> {
   const password = given.normalize('NFC')
+  const minLength = config.PASSWORD_MIN_LENGTH
   if (Array.from(password).length < minLength) throw invalidInput(`${field}: must be at least ${minLength} characters long.`, field)
   if (Buffer.byteLength(password) > 72) throw invalidInput(`${field}: must be at most 72 bytes long.`, field)
-  const folded = password.toLowerCase()
-  if ((await commonPasswords()).has(folded)) throw invalidInput(`${field}: is one of the most common passwords. Choose another.`, field)
-  const own = [person.email, person.email.split('@', 1)[0], person.displayName].map((name) => name?.normalize('NFC').toLowerCase())
-  if (own.includes(folded)) throw invalidInput(`${field}: must not be your e-mail address or name.`, field)
+  const own = [person.email, person.email.split('@', 1)[0] ?? '', person.displayName].map((name) => name.normalize('NFC'))
+  if (own.some((name) => name.toLowerCase() === password.toLowerCase()))
+    throw invalidInput(`${field}: must not be your e-mail address or name.`, field)
+  const { common, score, advice } = await estimateStrength(ip, {
+    password,
+    known: [...own.flatMap(withParts), ...namesOf(config.SERVER_URL)],
+  })
+  if (common) throw invalidInput(`${field}: is one of the most common passwords. Choose another.`, field)
+  if (score < 2) throw invalidInput(`${field}: is too easy to guess. ${advice}`.trim(), field)
   return password
 }
 
-/** The 3,000 most common passwords, loaded when the first password is chosen. */
-async function commonPasswords(): Promise<ReadonlySet<string>> {
-  const { dictionary } = await import('@zxcvbn-ts/language-common')
-  return (common ??= new Set(dictionary['passwords-common'].slice(0, 3000).map(String)))
-}
-let common: Set<string> | undefined
+/** A name and its words: longer ones than these are of no use to anybody who guesses. */
+const withParts = (name: string): string[] => [name, ...name.split(/[^\p{L}\p{N}]+/u)].map((word) => word.slice(0, 72)).filter(Boolean)
+
+/** What this server is called. */
+const namesOf = (serverUrl: string): string[] => ['snug', ...withParts(new URL(serverUrl).hostname)]
