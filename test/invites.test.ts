@@ -114,8 +114,8 @@ it('allows ten looks and ten acceptances in a quarter of an hour, on both doors 
   expect(await app.anonymous.get('/api/invites/x')).toMatchObject({ status: 429 })
   const accept = () => app.anonymous.post('/api/invites/x/accept', { password: 'a fine password' })
   for (let round = 0; round < 5; round++) expect(await accept()).toMatchObject({ status: 404 })
-  const field = (n: number) => `a${n}: acceptInvite(input: { token: "x", password: "a fine password" }) { user { id } }`
-  await app.anonymous.graphql(`mutation { ${[1, 2, 3, 4, 5].map(field).join(' ')} }`)
+  const mutation = 'mutation { acceptInvite(input: { token: "x", password: "a fine password" }) { user { id } } }'
+  for (let round = 0; round < 5; round++) await app.anonymous.graphql(mutation)
   expect(await accept()).toMatchObject({ status: 429 })
 })
 

@@ -32,6 +32,26 @@ it('takes one answer of two that a user gives at once', async () => {
   }
 }, 120_000)
 
+it('gives no token for a code whose user is being disabled, and neither waits for the other for ever', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const tokens = () => app.services.database.reads.all("select id from access_tokens where name like 'CLI%'")
+  const set = (isActive: boolean) => admin.put(`/api/admin/users/${alice.id}`, { isActive })
+  for (let round = 0; round < rounds / 4; round++) {
+    const browser = await app.someone(alice.user).session()
+    const given = await codeFor(browser, {}, app.address())
+    const before = (await tokens()).length
+    const exchange = () => app.anonymous.post('/oauth/token', given, { ip: app.address() })
+    const [disabled, answer] = await Promise.all([set(false), exchange()])
+    expect([200, 400]).toContain(answer?.status)
+    expect(disabled?.status).toBe(200)
+    expect((await tokens()).length - before).toBe(answer?.status === 200 ? 1 : 0)
+    expect(await exchange()).toMatchObject({ status: 400 })
+    await set(true)
+    expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
+  }
+}, 120_000)
+
 /** Two servers on one PostgreSQL; an SQLite file has one server only. */
 async function twoInstances(app: TestApp) {
   const other = process.env.TEST_DB === 'postgres' ? await testApp({ beside: app }) : null

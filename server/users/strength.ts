@@ -1,9 +1,12 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { z } from 'zod'
 import { serviceUnavailable } from '../errors.ts'
 import { addressKey } from '../http/limits.ts'
 import { takeFairTurns } from '../jobs/fair-turns.ts'
 import type { Estimate, Question } from './strength-worker.ts'
+
+const answers = z.tuple([z.object({ common: z.boolean(), score: z.number(), advice: z.string() })])
 
 /** The thread and its dictionaries, 90 MB, are kept for so long after the last password. */
 const idleMs = 60_000
@@ -32,9 +35,7 @@ async function ask(question: Question): Promise<Estimate> {
     const answer = once(thread, 'message', { signal: AbortSignal.timeout(deadlineMs) })
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
     thread.postMessage(question)
-    const [estimate]: Estimate[] = await answer
-    if (estimate) return estimate
-    throw new Error('The thread gave no estimate.')
+    return answers.parse(await answer)[0]
   } catch (cause) {
     end(thread)
     throw Object.assign(serviceUnavailable('The password could not be checked. Try again in a minute.', 60), { cause })
