@@ -1,8 +1,11 @@
+import { writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { AccessToken } from '../../server/tokens/entity.ts'
+import { collectGarbage } from '../../server/uploads/collect.ts'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, signIn } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
+import { pathOf, plantOrphans } from '../support/stored.ts'
 
 const day = 86_400_000
 
@@ -61,4 +64,25 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   await page.getByRole('button', { name: 'Retry' }).click()
   await page.getByText('The database does not say how large it is.').waitFor()
   expect(await page.getByRole('region', { name: 'Storage' }).getByText('Not reported').count()).toBe(1)
+})
+
+it('names archives that cannot be downloaded, and a collection that waits for a word', async () => {
+  await using app = await consoleApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
+  const { body } = await alice.get('/api/packages/acme')
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin')
+  await page.getByText('Everything works').waitFor()
+  expect(await page.getByText('cannot be downloaded').count()).toBe(0)
+  await writeFile(pathOf(app, body.versions[0].archive_sha256), 'something else')
+  expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 503 })
+  plantOrphans(app, 21)
+  await collectGarbage(app.services)
+  await page.reload()
+  await page.getByText('1 archive cannot be downloaded').waitFor()
+  await page.getByRole('link', { name: 'acme 1.0.0' }).waitFor()
+  await page.getByText('No version names 21 of 22 stored archives').waitFor()
+  await expectSound(page, 'overview-notices')
 })

@@ -1,5 +1,11 @@
 import { computed } from 'vue'
-import { ExpiringTokensDocument, HealthDocument, type StatisticsQuery, StatisticsDocument } from '../generated/graphql.ts'
+import {
+  ExpiringTokensDocument,
+  HealthDocument,
+  type StatisticsQuery,
+  StatisticsDocument,
+  StoreNoticesDocument,
+} from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
 import { inDays } from './tokens.ts'
 
@@ -15,6 +21,12 @@ export function useHealth() {
 export function useStatistics() {
   const { data, ...state } = useQuery(StatisticsDocument, {})
   return { ...state, statistics: computed(() => data.value?.serverStatistics), version: computed(() => data.value?.server.version) }
+}
+
+/** What administrators should do about the stored archives. */
+export function useStoreNotices() {
+  const { data } = useQuery(StoreNoticesDocument, {})
+  return { faults: computed(() => data.value?.archiveFaults ?? []), heldBack: computed(() => data.value?.heldBackCollection) }
 }
 
 /** Tokens that administer and end within two weeks. */
