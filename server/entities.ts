@@ -1,3 +1,4 @@
+import { ServerAddress } from './addresses/entity.ts'
 import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
 import { AuditEntry } from './audit/entity.ts'
 import { ArchiveFault } from './integrity/fault-entity.ts'
@@ -52,4 +53,5 @@ export const entities = [
   LegalDocument,
   Advisory,
   AdvisoryPackage,
+  ServerAddress,
 ]

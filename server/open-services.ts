@@ -1,3 +1,4 @@
+import { rememberAddress } from './addresses/service.ts'
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
 import type { Config } from './config.ts'
 import { openDatabase } from './db/orm.ts'
@@ -22,10 +23,13 @@ export async function openServices(
   const blobs = await openFilesystemBlobs(config.BLOB_PATH)
   await refuseNewFileBesideArchives(config, blobs)
   const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))
-  await joinStore(database.fork(), blobs, config).catch(async (error: unknown) => {
+  try {
+    await joinStore(database.fork(), blobs, config)
+    await rememberAddress({ config, database, now })
+  } catch (error) {
     await database.close()
     throw error
-  })
+  }
   return {
     config,
     database,

@@ -26,8 +26,10 @@ export type TestOptions = {
   setUp?: boolean
   /** The first moment of the clock; `app.clock` moves it. */
   now?: Date
-  /** Use the database of another app, as a second instance does. */
+  /** Use the database of another app, as a second instance does, or the same after a restart. */
   beside?: TestApp
+  /** What is set otherwise than at the app beside. */
+  config?: Partial<Config>
 }
 
 /** A server of its own: an empty database, a folder for its bytes, a clock that can be moved, and everything it logged. */
@@ -144,7 +146,7 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
   const database = options.beside ? null : await emptyDatabase(folder)
   const config = options.beside
-    ? { ...options.beside.config }
+    ? { ...options.beside.config, ...options.config }
     : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...options.env })
   const lines: string[] = []
   const queries: string[] = []

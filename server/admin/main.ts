@@ -1,5 +1,6 @@
 import { type Config, ConfigError, readConfig } from '../config.ts'
 import { openBeside, openDatabase } from '../db/orm.ts'
+import { forgetServerAddress, listServerAddresses, rememberServerAddress } from './addresses.ts'
 import { checkArchives } from './check-archives.ts'
 import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
@@ -10,6 +11,9 @@ const usage = `Usage: npm run admin -- <command>
   make-owner <e-mail address>      Makes the person the owner; the owner so far becomes an administrator.
   import-advisories <file>         Keeps the security advisories of a file: one in OSV form, or a list of them.
   check-integrity                  Reads all stored archives and reports what is missing, damaged or nobody's.
+  list-addresses                   Prints the addresses that count as this server in dependencies and publish_to.
+  remember-address <URL>           Adds an address that the server had before.
+  forget-address <URL>             Removes one: what names it is on another server from then on.
   collect [--dry-run|--confirm]    Removes archives that no version names: lists them only, or removes them however many they are.
   restore-archive <archive>        Puts a removed archive back: its SHA-256, or package and version. Possible for 7 days.
   adopt-store                      Ties the archive store to the database, when the server says that they do not belong together.
@@ -29,6 +33,9 @@ const commands: Record<string, Command> = {
   'make-owner': { takes: [1, 1], run: makeOwner },
   'import-advisories': { takes: [1, 1], run: importAdvisoryFile },
   'check-integrity': { takes: [0, 0], run: checkArchives },
+  'list-addresses': { takes: [0, 0], run: listServerAddresses },
+  'remember-address': { takes: [1, 1], run: rememberServerAddress },
+  'forget-address': { takes: [1, 1], run: forgetServerAddress },
   collect: { takes: [0, 1], run: collect },
   'restore-archive': { takes: [1, 2], run: restoreArchive },
   'adopt-store': { takes: [0, 0], run: adopt, migrates: true },

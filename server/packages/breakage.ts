@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { isHostedHere } from '../addresses/hosted-here.ts'
 import { normalHostedUrl } from '../uploads/hosted-url.ts'
 import { allows, parseConstraint } from './constraint.ts'
 
@@ -46,7 +47,7 @@ type Edge = { dependent: string; dependency: string }
 
 const mostShown = 20
 const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and p.visibility = 'public'`
-const hostedHere = `d.kind = 'direct' and d.hosted_url = ?`
+const hostedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 
 /** Who depends on whom, from these packages upwards. */
 async function publicEdges(em: EntityManager, serverUrl: string, names: readonly string[]): Promise<Edge[]> {

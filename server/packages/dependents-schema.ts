@@ -1,6 +1,7 @@
+import { isThisServer } from '../addresses/service.ts'
 import { builder } from '../builder.ts'
 import { anyText, notNegative, pageByKey } from '../connections.ts'
-import { normalHostedUrl } from '../uploads/hosted-url.ts'
+import type { Context } from '../context.ts'
 import { countDependents, type Dependent, listDependents } from './dependents.ts'
 import { loadServing } from './serving.ts'
 import { DependencyKind, DependencyRef } from './pubspec-schema.ts'
@@ -48,20 +49,19 @@ builder.objectField(PackageRef, 'dependents', (t) =>
   ),
 )
 
-const isHere = ({ hostedUrl }: Dependency, serverUrl: string) =>
-  hostedUrl !== null && normalHostedUrl(hostedUrl) === normalHostedUrl(serverUrl)
+const isHere = ({ hostedUrl }: Dependency, context: Context) => isThisServer(context, hostedUrl)
 
 builder.objectFields(DependencyRef, (t) => ({
   isHostedHere: t.boolean({
     description: 'Whether the client looks for it on this server.',
-    resolve: (dependency, _args, { config }) => isHere(dependency, config.SERVER_URL),
+    resolve: (dependency, _args, context) => isHere(dependency, context),
   }),
   package: t.field({
     type: PackageRef,
     nullable: true,
     description: 'The package, when it is looked for here, and is there for you.',
     resolve: async (dependency, _args, context) => {
-      const pkg = isHere(dependency, context.config.SERVER_URL) ? await loadPackageByName(context, dependency.name) : null
+      const pkg = (await isHere(dependency, context)) ? await loadPackageByName(context, dependency.name) : null
       return context.viewer || pkg?.visibility === 'public' ? pkg : null
     },
   }),
@@ -70,9 +70,7 @@ builder.objectFields(DependencyRef, (t) => ({
     nullable: true,
     description:
       'The highest version here that satisfies the constraint and is not retracted, when it is looked for here. For people who signed in.',
-    resolve: (dependency, _args, context) =>
-      context.viewer && isHere(dependency, context.config.SERVER_URL)
-        ? loadServing(context, `${dependency.name} ${dependency.constraint}`)
-        : null,
+    resolve: async (dependency, _args, context) =>
+      context.viewer && (await isHere(dependency, context)) ? loadServing(context, `${dependency.name} ${dependency.constraint}`) : null,
   }),
 }))

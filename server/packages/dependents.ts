@@ -1,3 +1,4 @@
+import { isHostedHere } from '../addresses/hosted-here.ts'
 import type { Reads } from '../db/reads.ts'
 import { normalHostedUrl } from '../uploads/hosted-url.ts'
 
@@ -30,6 +31,6 @@ export async function countDependents(reads: Reads, serverUrl: string, name: str
 const fromDependents = `from package_dependencies d
   join package_versions v on v.id = d.version_id
   join packages p on p.id = v.package_id and p.latest_version = v.version
-  where d.name = ? and d.hosted_url = ? and (d.kind = 'direct' or not exists (
+  where d.name = ? and ${isHostedHere('d.hosted_url')} and (d.kind = 'direct' or not exists (
     select 1 from package_dependencies o
-    where o.version_id = d.version_id and o.kind = 'direct' and o.name = d.name and o.hosted_url = d.hosted_url))`
+    where o.version_id = d.version_id and o.kind = 'direct' and o.name = d.name and (o.hosted_url = d.hosted_url or o.hosted_url in (select address from server_addresses))))`

@@ -17,6 +17,9 @@ export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.
 /** The last package that has been indexed anew in this form; null when all have. A restart goes on from here. */
 export const renewedTo: Setting<string | null> = { key: 'search.renewedTo', schema: z.string().nullable(), initial: null }
 
+/** Has every package indexed anew when the server starts next, or while it starts. */
+export const renewIndex = (em: EntityManager): Promise<void> => writeSetting(em, renewedTo, beforeAll)
+
 /**
  * Indexes the packages that the index does not know, and all of them after its form has changed. Searches and everything else work meanwhile: it
  * takes turns with requests after every package, and writes in transactions of a few milliseconds.
@@ -64,7 +67,7 @@ const everyOne: Course = { where: 'true', keep: (em, id) => writeSetting(em, ren
 async function noticeOtherForm(database: Services['database']): Promise<void> {
   if ((await readSetting(database.reads, storedForm)) === form) return
   await database.fork().transactional(async (em) => {
-    await writeSetting(em, renewedTo, beforeAll)
+    await renewIndex(em)
     await writeSetting(em, storedForm, form)
   })
 }

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { isHostedHere } from '../addresses/hosted-here.ts'
 import type { Config } from '../config.ts'
 import { toDate } from '../db/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
@@ -62,7 +63,7 @@ export async function refreshWithDependents(em: EntityManager, here: Here, names
   const rows = await em.execute<{ id: string }[]>(
     `select id from packages where name in (${marks}) union
      select v.package_id from package_dependencies d join package_versions v on v.id = d.version_id
-     where d.name in (${marks}) and d.kind = 'direct' and d.hosted_url = ? order by 1`,
+     where d.name in (${marks}) and d.kind = 'direct' and ${isHostedHere('d.hosted_url')} order by 1`,
     [...names, ...names, hostedHere(here)],
   )
   for (const { id } of rows) await refreshIndex(em, here, id)

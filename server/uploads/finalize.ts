@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { formerAddresses } from '../addresses/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { ApiError, conflict, invalidInput } from '../errors.ts'
 import { admit, publish } from '../packages/publish.ts'
@@ -20,7 +21,8 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   try {
     return { message: await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c }), sha256 }
   } catch (error) {
-    if (error instanceof ApiError) await forget(context, { id, stagedAs })
+    // What is refused is gone; what the server could not do just now can be finished later.
+    if (error instanceof ApiError && error.status < 500) await forget(context, { id, stagedAs })
     throw error
   }
 }
@@ -28,8 +30,9 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
 type ReceivedUpload = { id: string; stagedAs: string; sha256: string; bytes: number; crc32c: string }
 
 async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
-  const { blobs, config } = context
-  const rules = { serverUrl: config.SERVER_URL, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
+  const { blobs, config, em } = context
+  const formerUrls = await formerAddresses(em, config)
+  const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
   // Only when the first package comes: the readers of archives and manifests take memory, too.
   const { inspectPackage } = await import('./validate.ts')
   const inspected = await inspectPackage(await openBytes(context, stagedAs, archive.sha256), rules)

@@ -1,5 +1,5 @@
-/** Where packages may come from: this server's URL, and what `ALLOWED_HOSTED_URLS` adds. */
-export type HostedRules = { serverUrl: string; allowedHostedUrls: readonly string[] }
+/** Where packages may come from: this server's URL, those that it had before (in normal form), and what `ALLOWED_HOSTED_URLS` adds. */
+export type HostedRules = { serverUrl: string; formerUrls?: readonly string[]; allowedHostedUrls: readonly string[] }
 
 const pubDev = 'https://pub.dev'
 
@@ -15,13 +15,15 @@ export function normalHostedUrl(text: string): string | null {
 }
 
 /** Whether a normal hosted URL is pub.dev, this server, or an allowed URL or below one. */
-export function isAllowedHost(url: string, { serverUrl, allowedHostedUrls }: HostedRules): boolean {
-  const allowed = allowedHostedUrls.map(normalHostedUrl)
-  return (
-    url === pubDev ||
-    url === normalHostedUrl(serverUrl) ||
-    allowed.some((each) => each !== null && (url === each || url.startsWith(`${each}/`)))
-  )
+export function isAllowedHost(url: string, rules: HostedRules): boolean {
+  const allowed = rules.allowedHostedUrls.map(normalHostedUrl)
+  return url === pubDev || isOwnUrl(url, rules) || allowed.some((each) => each !== null && (url === each || url.startsWith(`${each}/`)))
+}
+
+/** Whether a URL is this server's, now or before. */
+export function isOwnUrl(text: string, { serverUrl, formerUrls = [] }: HostedRules): boolean {
+  const url = normalHostedUrl(text)
+  return url !== null && (url === normalHostedUrl(serverUrl) || formerUrls.includes(url))
 }
 
 /** An absolute http(s) URL with a host, else null. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import { readDependencies, type Dependency } from './dependencies.ts'
-import { normalHostedUrl, type HostedRules } from './hosted-url.ts'
+import { isOwnUrl, type HostedRules } from './hosted-url.ts'
 import { pubspecSchema } from './pubspec-shape.ts'
 import { quoted, refuse } from './refuse.ts'
 import { readYaml, type Json, type JsonObject } from './yaml.ts'
@@ -78,11 +78,11 @@ function firstFault(error: z.ZodError): string {
   return `pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`
 }
 
-function checkPublishTo(publishTo: string | null | undefined, { serverUrl }: HostedRules) {
+function checkPublishTo(publishTo: string | null | undefined, rules: HostedRules) {
+  const { serverUrl } = rules
   if (publishTo === null || publishTo === undefined) return
   if (publishTo === 'none') refuse(`pubspec.yaml: publish_to is none, which forbids publishing. Remove it or set it to ${serverUrl}.`)
-  if (normalHostedUrl(publishTo) !== normalHostedUrl(serverUrl))
-    refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
+  if (!isOwnUrl(publishTo, rules)) refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
 }
 
 function flutterUse({ flutter, environment }: Fields, dependencies: Dependency[]): Pubspec['flutter'] {

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { isHostedHere } from '../addresses/hosted-here.ts'
 import type { Chain } from '../packages/breakage.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { normalHostedUrl } from '../uploads/hosted-url.ts'
@@ -38,7 +39,7 @@ type Edge = { dependent: string; dependency: string; visibility: Visibility }
 
 const dependenciesOfNeeded = `join packages p on p.name = n.name
   join package_versions v on v.package_id = p.id
-  join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and d.hosted_url = ?
+  join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHostedHere('d.hosted_url')}
   join packages q on q.name = d.name`
 
 /** Breadth first, so that each chain is a shortest one. */

@@ -1,3 +1,4 @@
+import { isHostedHere } from '../addresses/hosted-here.ts'
 import type { Config } from '../config.ts'
 import { batched } from '../db/batched.ts'
 import type { Reads } from '../db/reads.ts'
@@ -5,7 +6,7 @@ import { normalHostedUrl } from '../uploads/hosted-url.ts'
 
 // A dependency that anybody would look for on this server and not find: private, or not there; the two look alike.
 const dependencies = 'package_dependencies d left join packages q on q.name = d.name'
-const unreadable = "d.hosted_url = ? and (q.id is null or q.visibility <> 'public')"
+const unreadable = `${isHostedHere('d.hosted_url')} and (q.id is null or q.visibility <> 'public')`
 
 /** SQL: whether anybody may read the version `v` of the package `p`. What needs a private package is left out. Takes `hostedHere`. */
 export const readableByAnybody = `p.visibility = 'public' and not exists (select 1 from ${dependencies} where d.version_id = v.id and d.kind = 'direct' and ${unreadable})`
