@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { readdir } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { describe, expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it, vi } from 'vitest'
 import { type Actor, statuses } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { packageArchive } from './support/archive.ts'
@@ -126,6 +127,27 @@ describe('the archive of an upload', () => {
     expect(await finish(alice, uploadId)).toMatchObject({ status: 200 })
   })
 
+  it('is given up when nothing of it comes for half a minute', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    using connections = await halfBodies(app)
+    vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
+    try {
+      const silent = await connections.send(alice, await announce(alice))
+      await until(app, 1)
+      const answer: string[] = []
+      silent.on('data', (chunk) => void answer.push(String(chunk)))
+      for (let beats = 0; answer.length === 0 && beats < 2000; beats++) {
+        vi.advanceTimersByTime(250)
+        await sleep(5)
+      }
+      expect(answer.join('')).toContain('408 Request Timeout')
+      expect(await countFiles(app)).toBe(0)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
   it('is read and left aside when the upload is finished, as a form and as the whole body', async () => {
     await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '1000000' } })
     const alice = await app.member()
@@ -195,7 +217,7 @@ const until = (app: TestApp, files: number) => expect.poll(() => countFiles(app)
 
 async function countFiles(app: TestApp): Promise<number> {
   const entries = await readdir(app.config.BLOB_PATH, { recursive: true, withFileTypes: true })
-  return entries.filter((entry) => entry.isFile()).length
+  return entries.filter((entry) => entry.isFile() && /\/(?:staging|sha256)(?:\/|$)/.test(entry.parentPath)).length
 }
 
 /** Starts to listen; what it gives sends the first half of a body and stays connected until the test ends, or before. */

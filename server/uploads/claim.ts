@@ -11,6 +11,9 @@ import { reserveSpace } from './staging-space.ts'
 /** A connection's right to send the archive of an upload. One has it at a time, on all instances; `as` is also where its bytes are staged. */
 export type Claim = { uploadId: string; as: string }
 
+/** How long a claim holds without a sign of its connection; it outlives its instance by this at most. */
+export const claimMs = 30_000
+
 /** How often a connection that sends says so. */
 export const beatMs = 250
 
@@ -59,8 +62,6 @@ export async function releaseClaim({ em }: SignedInContext, { uploadId, as }: Cl
 export const otherConnection = () =>
   conflict('Another connection is sending the archive of this upload. Wait for it to end, or publish again to get an upload of its own.')
 
-/** A claim outlives its instance by this at most. */
-const claimMs = 30_000
 const patienceMs = 1000
 const pollMs = 100
 

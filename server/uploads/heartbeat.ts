@@ -1,5 +1,6 @@
 import type { SignedInContext } from '../context.ts'
-import { beatMs, type Claim, hasClaim, keepClaim, otherConnection } from './claim.ts'
+import { tooSlow } from '../errors.ts'
+import { beatMs, claimMs, type Claim, hasClaim, keepClaim, otherConnection } from './claim.ts'
 
 /** Keeps a claim while its connection sends, and notices when another connection has taken it. */
 export type Heartbeat = {
@@ -7,7 +8,7 @@ export type Heartbeat = {
   feel(): void
   /** All has come: from now on the server is at work, and the claim is kept without more. */
   complete(): void
-  /** Rejects when the claim is lost, or the database with it. */
+  /** Rejects when the claim is lost, when nothing has come for so long that it does not hold any more, or when the database is away. */
   lost: Promise<never>
   stop(): void
 }
@@ -21,6 +22,7 @@ export function startHeartbeat(context: SignedInContext, claim: Claim): Heartbea
     const wasAlive = isAlive || isComplete
     isAlive = false
     silentBeats = wasAlive ? 0 : silentBeats + 1
+    if (silentBeats * beatMs > claimMs) throw tooSlow()
     if (silentBeats % beatsPerLook > 0) return
     if (!(await (wasAlive ? keepClaim(context, claim) : hasClaim(context, claim)))) throw otherConnection()
   }
