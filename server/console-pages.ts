@@ -7,6 +7,7 @@ export const consolePages: readonly string[] = [
   '/invite/:token',
   '/welcome',
   '/oauth/consent',
+  '/graphql',
   '/privacy',
   '/terms',
   ...below('/packages', ['', '/:name']),

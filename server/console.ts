@@ -51,7 +51,7 @@ export function consoleSender(services: Services): RouteHandlerMethod {
     : notBuilt
   return async (request, reply) => {
     const path = request.url.slice(base.length - 1).split('?', 1)[0] || '/'
-    if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && path !== '/oauth/consent') throw notFound('There is nothing at this address.')
+    if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && !isConsolePage(path)) throw notFound('There is nothing at this address.')
     const isPage = isConsolePage(path)
     // A person gets the console's own words about it; what reads no HTML gets an error that it understands.
     if (!isPage && !prefers(request, 'text/html')) throw notFound('There is nothing at this address.')

@@ -1,8 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { consoleSender } from './console.ts'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, statusOf } from './errors.ts'
+import { prefers } from './http/conditional.ts'
 import { graphqlEnvelope, sendFailure, withoutDatabase } from './http/failures.ts'
 import { randomText } from './http/keys.ts'
 import { addressKey } from './http/limits.ts'
@@ -17,9 +19,10 @@ const limits = { depth: 12, cost: 5000, aliases: 30, bytes: 64 * 1024 }
 
 type Door = { caller: Context }
 
-/** Serves `/graphql`: queries by POST, or by GET when they change nothing; GraphiQL for browsers, all of it from here. */
+/** Serves `/graphql`: queries by POST, or by GET when they change nothing; to browsers the explorer, a page of the console. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
   let yoga: ReturnType<typeof openYoga> | undefined
+  const sendConsole = consoleSender(services)
   await app.register(async (scope) => {
     // Yoga parses the text itself; the server refuses what is too long or not JSON.
     scope.removeAllContentTypeParsers()
@@ -29,14 +32,14 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     scope.route({
       method: ['GET', 'POST'],
       url: '/graphql',
-      handler: async (request, reply) => {
+      async handler(request, reply) {
+        if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
         const caller = await createContext(services, request, reply)
         await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip))
         // Loaded with the first query: package clients never send one, and it takes twenty megabytes.
         const { fetch } = await (yoga ??= openYoga(services, schema))
         const response = await fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })
         for (const [name, value] of response.headers) reply.header(name, value)
-        if (response.headers.get('content-type')?.startsWith('text/html')) reply.header('content-security-policy', graphiqlPolicy)
         return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
       },
     })
@@ -60,14 +63,16 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     cors: false,
     landingPage: false,
     logging: false,
-    graphiql: { title: 'Snug GraphQL', defaultQuery: welcome },
-    // The explorer is one text of many megabytes; most servers never show it.
-    renderGraphiQL: async (options) => (await import('@graphql-yoga/render-graphiql')).renderGraphiQL(options),
+    graphiql: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
     plugins: [...(armor.protect().plugins as Plugin[]), boundQuery, guardExecution, answerErrors],
   })
 }
+
+/** Whether a person opens the address in a browser, without a query. */
+const wantsExplorer = (request: FastifyRequest): boolean =>
+  (request.method === 'GET' || request.method === 'HEAD') && !('query' in (request.query as object)) && prefers(request, 'text/html')
 
 /** The request as the fetch standard has it; a body was read already, as text. */
 function toFetch({ method, headers, body }: FastifyRequest): RequestInit {
@@ -78,18 +83,6 @@ function toFetch({ method, headers, body }: FastifyRequest): RequestInit {
     ...(typeof body === 'string' && { body }),
   }
 }
-
-// GraphiQL's own page carries one inline script and styles; it may talk to this server and to nobody else.
-const graphiqlPolicy =
-  "default-src 'none'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-
-const welcome = `# Send a token in the Headers pane: { "Authorization": "Bearer svc_pat_…" },
-# or sign in to the console first.
-{
-  viewer { displayName role }
-  server { version url }
-}
-`
 
 /** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
 const boundQuery: Plugin<Door & Context> = {

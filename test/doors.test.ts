@@ -197,14 +197,24 @@ it('stops the start when a route does not fit the schema', async () => {
   )
 })
 
-it('shows GraphiQL and the REST reference from its own files only', async () => {
+it('shows the GraphQL explorer and the REST reference from its own files only', async () => {
   await using app = await testApp()
-  const graphiql = await app.anonymous.get('/graphql', { headers: { accept: 'text/html' } })
-  expect(graphiql).toMatchObject({ status: 200, headers: { 'content-type': expect.stringContaining('text/html') } })
-  expect(graphiql.body).not.toMatch(/(src|href)="(https?:)?\/\//)
+  const html = { headers: { accept: 'text/html,*/*;q=0.8' } }
+  const explorer = await app.anonymous.get('/graphql', html)
+  expect(explorer).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' } })
+  expect(explorer.headers['content-security-policy']).toContain("script-src 'self';")
+  expect(explorer.raw.length).toBeLessThan(10_000)
+  expect(await app.anonymous.head('/graphql', html)).toMatchObject({ status: 200, body: '' })
+  // With a query it is GraphQL, whatever the client would rather see.
+  expect(await app.anonymous.get('/graphql?query={server{version}}', html)).toMatchObject({ status: 200, body: { data: {} } })
   const page = await app.anonymous.get('/api/docs')
-  for (const [, path = ''] of page.body.matchAll(/(?:src|href)="([^"]+)"/g))
-    expect(await app.anonymous.get(path)).toMatchObject({ status: 200 })
+  for (const { body } of [explorer, page])
+    for (const [, path = ''] of body.matchAll(/(?:src|href)="([^"]+)"/g)) {
+      const { origin, pathname } = new URL(path, 'http://here')
+      expect(origin).toBe('http://here')
+      if (pathname !== '/') expect(await app.anonymous.get(pathname)).toMatchObject({ status: 200 })
+    }
+  expect((await app.anonymous.get('/api/docs/schema.graphql')).body).toBe(printedSchema())
 })
 
 it('describes every route in a valid OpenAPI document', async () => {

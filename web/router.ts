@@ -35,6 +35,7 @@ export const router = createRouter({
     { path: '/invite/:token', name: 'invite', component: () => import('./pages/invite-page.vue'), meta: { open: true } },
     { path: '/welcome', name: 'welcome', component: () => import('./pages/welcome-page.vue') },
     { path: '/oauth/consent', name: 'consent', component: () => import('./pages/consent-page.vue') },
+    { path: '/graphql', name: 'explorer', component: () => import('./pages/explorer-page.vue'), meta: { open: true } },
     { path: '/privacy', name: 'privacy', component: legalPage, props: { kind: 'PRIVACY' }, meta: { open: true, always: true } },
     { path: '/terms', name: 'terms', component: legalPage, props: { kind: 'TERMS' }, meta: { open: true, always: true } },
     { path: '/packages', name: 'packages', component: () => import('./pages/packages-page.vue'), meta: { browsing: true } },

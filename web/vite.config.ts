@@ -39,7 +39,11 @@ export default defineConfig({
     proxy: Object.fromEntries(
       ['^/(api|graphql|documentation)(/|\\?|$)', '^/oauth/(?!consent)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
         path,
-        { target: api },
+        // The explorer is a page of the console.
+        {
+          target: api,
+          bypass: ({ url, headers }) => (url === '/graphql' && headers.accept?.includes('text/html') ? '/index.html' : undefined),
+        },
       ]),
     ),
   },

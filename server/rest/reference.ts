@@ -1,6 +1,6 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
-import type { GraphQLSchema } from 'graphql'
+import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
 import { dirname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { publicUrl } from '../http/public-url.ts'
@@ -15,7 +15,7 @@ const policy =
 /** What of the viewer is served. */
 const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
 
-/** Serves the REST reference at `/api/docs`: a viewer whose every file comes from here, and the OpenAPI document it shows. */
+/** Serves the REST reference at `/api/docs`: a viewer whose every file comes from here, the OpenAPI document it shows, and GraphQL's schema. */
 export async function mountReference(
   app: FastifyInstance,
   { config }: Services,
@@ -23,6 +23,7 @@ export async function mountReference(
   routes: readonly (Route | BinaryRoute)[],
 ): Promise<void> {
   const texts = new Map<string, string>()
+  let printed: string | undefined
   app.get('/api/docs/openapi.json', async (request, reply) => {
     const here = publicUrl(request, config.SERVER_URL)
     const text = texts.get(here) ?? JSON.stringify(describeRoutes(schema, routes, here))
@@ -32,8 +33,11 @@ export async function mountReference(
   app.get('/api/docs', async (_request, reply) =>
     reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page(config.SERVER_URL)),
   )
+  app.get('/api/docs/schema.graphql', async (_request, reply) =>
+    reply.type('text/plain; charset=utf-8').send((printed ??= `${printSchema(lexicographicSortSchema(schema))}\n`)),
+  )
   app.get('/api/docs/start.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(start))
-  for (const path of ['', '/openapi.json', '/start.js', ...files.map((file) => `/assets/${file}`)])
+  for (const path of ['', '/openapi.json', '/schema.graphql', '/start.js', ...files.map((file) => `/assets/${file}`)])
     refuseOtherMethods(app, `/api/docs${path}`, ['GET'])
   const root = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')))
   await app.register(fastifyStatic, {

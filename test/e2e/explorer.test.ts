@@ -1,0 +1,43 @@
+import { expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { consoleApp, signIn } from '../support/console.ts'
+
+it('runs queries and changes with the session, or with a token', async () => {
+  await using app = await consoleApp({ path: '/registry' })
+  const [alice, bob] = [await app.member({ displayName: 'Alice' }), await app.member({ displayName: 'Bob' })]
+  const page = await openPage(app.url)
+  await signIn(page, app.url, alice.email)
+  const response = await page.goto(`${app.url}/graphql`)
+  expect(response?.headers()['content-security-policy']).not.toMatch(/unsafe-eval|script-src[^;]*unsafe-inline/)
+  const answer = page.getByRole('region', { name: 'Answer as JSON' })
+  const run = () => page.getByRole('button', { name: 'Run' }).click()
+  await run()
+  await answer.getByText('"displayName": "Alice"').waitFor()
+
+  await page.getByLabel('Headers').fill(JSON.stringify({ Authorization: `Bearer ${bob.secret}` }))
+  await run()
+  await answer.getByText('"displayName": "Bob"').waitFor()
+  await page.getByLabel('Headers').fill('')
+
+  await page
+    .getByLabel('Query')
+    .fill(
+      'query Me { viewer { email } } mutation Rename($name: String!) { updateProfile(input: { displayName: $name }) { user { displayName } } }',
+    )
+  await page.getByLabel('Variables').fill('{"name": ')
+  await run()
+  await page.getByRole('alert').getByText('Variables must be a JSON object').waitFor()
+  await page.getByLabel('Variables').fill('{"name": "Alice Anders"}')
+  await page.getByRole('combobox', { name: 'Operation' }).click()
+  await page.getByRole('option', { name: 'Rename', exact: true }).click()
+  await page.getByLabel('Query').press('Control+Enter')
+  await answer.getByText('"displayName": "Alice Anders"').waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'explorer-light')
+  await page.emulateMedia({ colorScheme: 'dark' })
+  await page.reload()
+  expect(await page.getByLabel('Query').inputValue()).toContain('mutation Rename')
+  expect(await page.getByLabel('Headers').inputValue()).toBe('')
+  await expectAccessible(page)
+  await screenshot(page, 'explorer-dark')
+})
