@@ -34,7 +34,7 @@ export async function stopServer({ services, app, worker, timers }: Running): Pr
     if (!(await Promise.race([ended, expired]))) log.warning(`stopping: ${what} did not end in time and is left as it is`)
   }
   const abandoned = await Promise.all([app.drain(Math.max(left() - reserveMs, left() / 2)), inTime('jobs', worker.stop())])
-  if (abandoned[0]) log.warning(`stopping: ${abandoned[0]} requests did not end in time and were cut off`)
+  if (abandoned[0]) log.warning(`stopping: requests that did not end in time and were cut off: ${abandoned[0]}`)
   await inTime('the server', app.close())
   await inTime('the database', services.database.close())
 }
