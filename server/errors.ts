@@ -24,6 +24,8 @@ type Details = {
   field?: string
   /** Seconds until another try makes sense. */
   retryAfter?: number
+  /** What the caller has to prove first. */
+  proof?: 'password'
 }
 
 /** An error that its receiver may read: a stable code, a message that says what to do, an HTTP status. */
@@ -33,10 +35,10 @@ export class ApiError extends GraphQLError {
   readonly retryAfter: number | undefined
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
-    const { status = statusOf[code], field, retryAfter } = details
+    const { status = statusOf[code], field, retryAfter, proof } = details
     // Yoga takes the status and headers of its answer from here.
     const http = { status, ...(retryAfter && { headers: { 'retry-after': String(retryAfter) } }) }
-    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), http } })
+    super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), ...(proof && { proof }), http } })
     this.name = 'ApiError'
     this.code = code
     this.status = status
@@ -49,6 +51,14 @@ export const missingAuthentication = (message = 'Sign in, or send a valid access
 
 /** 403: known, but not allowed. */
 export const insufficientPermissions = (message: string) => new ApiError('InsufficientPermissions', message)
+
+/** 403 with `extensions.proof`: the session must confirm its password first. */
+export const passwordProofRequired = () =>
+  new ApiError(
+    'InsufficientPermissions',
+    'Confirm your password first: send it to POST /api/auth/confirm-password, then try again within 10 minutes.',
+    { proof: 'password' },
+  )
 
 /** 403: a state-changing request rides on a cookie without proof that our own page sent it. */
 export const csrfMismatch = (

@@ -12,8 +12,11 @@ export interface Failure {
   field?: string
   /** Seconds until another try makes sense. */
   retryAfter?: number
+  /** What must be proved before the same is tried again. */
+  proof?: string
 }
 
+let askForPassword = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
 
 export const client = new Client({
@@ -26,6 +29,9 @@ export const client = new Client({
 
 /** Calls back when the server no longer knows who is asking. */
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
+
+/** Asks with this for the password, when the server wants it proved before a change. It tells whether that was done. */
+export const provePasswordWith = (ask: () => Promise<boolean>) => void (askForPassword = ask)
 
 /** A query that follows its variables. A page shows `data`, `loading` and `failure`; it keeps none of them. */
 export function useQuery<Result, Variables extends AnyVariables>(
@@ -41,14 +47,19 @@ export function useQuery<Result, Variables extends AnyVariables>(
   }
 }
 
-/** A change that the user starts: `run` gives its result, or undefined and sets `failure`. */
+/**
+ * A change that the user starts: `run` gives its result, or undefined and sets `failure`. When the server wants the password proved first, the
+ * user is asked for it, and the change goes on.
+ */
 export function useMutation<Result, Variables extends AnyVariables>(document: TypedDocumentString<Result, Variables>) {
   const running = ref(false)
   const failure = shallowRef<Failure>()
   async function run(variables: Variables): Promise<Result | undefined> {
     running.value = true
     failure.value = undefined
-    const { data, error } = await client.mutation<Result, Variables>(document.toString(), variables).toPromise()
+    const change = () => client.mutation<Result, Variables>(document.toString(), variables).toPromise()
+    let { data, error } = await change()
+    if (error && failureOf(error).proof === 'password' && (await askForPassword())) ({ data, error } = await change())
     running.value = false
     if (error) failure.value = failureOf(error)
     return error ? undefined : data
@@ -65,12 +76,13 @@ export const unreachable: Failure = {
 export function failureOf(error: CombinedError): Failure {
   const [first] = error.graphQLErrors
   if (!first) return unreachable
-  const { code, field, retryAfter } = first.extensions
+  const { code, field, retryAfter, proof } = first.extensions
   return {
     code: typeof code === 'string' ? code : 'InternalError',
     message: first.message,
     ...(typeof field === 'string' && { field }),
     ...(typeof retryAfter === 'number' && { retryAfter }),
+    ...(typeof proof === 'string' && { proof }),
   }
 }
 

@@ -10,6 +10,7 @@ const securityKinds = [
   'user.login',
   'user.login_failed',
   'user.password_changed',
+  'user.password_confirmed',
   'user.password_reset',
   'user.invite_created',
   'user.invite_accepted',

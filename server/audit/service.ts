@@ -3,7 +3,7 @@ import { AuditEntry } from './entity.ts'
 
 /** Every kind of event that is recorded (interface §6, decisions §8). */
 export type AuditKind =
-  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
+  | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
   | `token.${'created' | 'revoked' | 'reuse_detected'}`
   | 'session.revoked'
   | 'oauth.approved'

@@ -7,6 +7,7 @@ import { Session } from '../sessions/entity.ts'
 import type { Scope } from '../tokens/entity.ts'
 import { clampScopes } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
 import { allowedScopes } from '../users/policy.ts'
 import { OauthRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
@@ -60,11 +61,12 @@ export async function findPending(context: SignedInContext, requestId: string): 
 /**
  * Allows the wish: makes a code that works once, within 60 seconds.
  * @returns where to send the browser.
- * @throws ApiError NotFound, as for `findPending`.
+ * @throws ApiError NotFound, as for `findPending`; InsufficientPermissions for the scope admin, when the session did not prove its password lately.
  */
 export async function approveAuthorization(context: SignedInContext, requestId: string): Promise<string> {
   const { em, viewer, ip, now } = context
   const request = await load(context, requestId)
+  if (describe(request, context).scopes.includes('admin')) requireRecentProof(context)
   const code = randomText(32)
   const approved = await em.transactional(async (inner) => {
     const codeExpiresAt = new Date(now().getTime() + codeMs)

@@ -22,12 +22,12 @@ type UserRow = {
 }
 type Moment = number | Date
 type TokenRow = UserRow & { id: string; scopes: string; expires_at: Moment | null; last_used_at: Moment | null; created_at: Moment }
-type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Moment }
+type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Moment; proved_at: Moment }
 
 const userColumns =
   'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at, u.avatar_tag'
 const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
-const sessionSql = `select s.id, s.expires_at, s.last_used_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
+const sessionSql = `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
 
 /** Seven days without use end a session (decisions §4). */
 export const sessionIdleMs = 7 * 86_400_000
@@ -75,7 +75,7 @@ function bySession(row: SessionRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null
   const lastUsedAt = toDate(row.last_used_at)
   if (toDate(row.expires_at) <= now || lastUsedAt.getTime() + sessionIdleMs <= now.getTime()) return null
-  return { viewer: viewerOf(row), credential: { kind: 'session', id: row.id }, lastUsedAt }
+  return { viewer: viewerOf(row), credential: { kind: 'session', id: row.id, provedAt: toDate(row.proved_at) }, lastUsedAt }
 }
 
 function viewerOf(row: UserRow): Viewer {

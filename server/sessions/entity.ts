@@ -11,6 +11,8 @@ export const Session = defineEntity({
     user: () => p.manyToOne(User).deleteRule('cascade').index(),
     hash: p.string().length(64).unique(),
     lastUsedAt: p.datetime(3),
+    /** When its person last confirmed the password; null when that was at the sign-in that began it. */
+    provedAt: p.datetime(3).nullable(),
     /** The end of its 30 days; 7 days without use end it sooner. */
     expiresAt: p.datetime(3),
     clientIp: p.string().length(45),

@@ -6,6 +6,10 @@ export const sessionRoutes = [
     summary: 'Signs in with e-mail and password; sets the session cookies.',
     answer: { from: ({ login }) => restUser((login as Data).user) },
   }),
+  route('POST /api/auth/confirm-password', 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }', {
+    summary: 'Proves your password once more, for ten minutes in which this session may do what asks for that.',
+    answer: ok,
+  }),
   route(
     'GET /api/auth/sessions',
     'query ($after: String) { me { sessions(first: 100, after: $after) { nodes { id: uuid createdAt lastUsedAt expiresAt clientIp userAgent current } pageInfo { hasNextPage endCursor } } } }',

@@ -5,6 +5,7 @@ import { type PublicUser, UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { accountScope, mayChangeOwnAccount } from '../users/policy.ts'
 import { Session } from './entity.ts'
+import { confirmPassword } from './proof.ts'
 import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
 import { signIn } from './sign-in.ts'
 
@@ -98,6 +99,23 @@ builder.mutationField('logout', (t) =>
     description: 'Ends the session that this request rides on and clears its cookies. Always true.',
     resolve: async (_root, _args, context) => {
       await signOut(context)
+      return true
+    },
+  }),
+)
+
+const ConfirmPasswordInput = builder.inputType('ConfirmPasswordInput', {
+  description: 'Proof of who is at the keyboard.',
+  fields: (t) => ({ currentPassword: t.string({ required: true, description: 'Your password.', validate: password }) }),
+})
+
+builder.mutationField('confirmPassword', (t) =>
+  t.withAuth({ session: true }).boolean({
+    description:
+      'Proves your password once more, for ten minutes in which this session may do what asks for that (`extensions.proof` of the error is `password`). Always true.',
+    args: { input: t.arg({ type: ConfirmPasswordInput, required: true, description: 'The password.' }) },
+    resolve: async (_root, { input }, context) => {
+      await confirmPassword(context, input.currentPassword)
       return true
     },
   }),

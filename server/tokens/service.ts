@@ -6,6 +6,7 @@ import type { SignedInContext } from '../context.ts'
 import { invalidInput } from '../errors.ts'
 import { nobody } from '../refusal.ts'
 import { sha256 } from '../http/keys.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
 import { User } from '../users/entity.ts'
 import { allowedScopes, includedScopes } from '../users/policy.ts'
 import { AccessToken, type Scope, scopes } from './entity.ts'
@@ -19,7 +20,7 @@ const dayMs = 86_400_000
 /**
  * Makes a personal access token. Its scopes are clamped to the caller's role; a token that makes a token gives neither scopes nor a life longer
  * than its own, and takes what it made along when it is revoked. The secret is returned this once.
- * @throws ApiError InvalidInput when no scope is left, or for a life longer than the server allows; MissingAuthentication when the token that
+ * @throws ApiError InsufficientPermissions for the scope admin, when a session did not prove its password lately; InvalidInput when no scope is left, or for a life longer than the server allows; MissingAuthentication when the token that
  *   makes it was revoked at the same time.
  */
 export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
@@ -34,6 +35,7 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
       `scopes: your role (${viewer.role}) allows none of these. It may hold: ${allowedScopes(viewer.role).join(', ')}.`,
       'scopes',
     )
+  if (granted.includes('admin')) requireRecentProof(context)
   const createdAt = now()
   const wanted = endOf(createdAt, wantedDays(input.expiresInDays, config))
   const limit = credential.kind === 'token' ? credential.expiresAt : null

@@ -6,6 +6,7 @@ import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
 import { Invite } from '../invites/entity.ts'
 import { issueInvite } from '../invites/service.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { changeUnlessOwner, editable } from './editable.ts'
 import { type Role, User } from './entity.ts'
@@ -26,10 +27,12 @@ export type CreatedUser = {
 
 /**
  * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows (interface §4.7).
- * @throws ApiError Conflict when the e-mail address has an account.
+ * @throws ApiError Conflict when the e-mail address has an account; InsufficientPermissions for an administrator made by a session that did not
+ *   prove its password lately.
  */
 export async function createUser(context: SignedInContext, input: NewUser): Promise<CreatedUser> {
   const { request, em, viewer, config, ip, now } = context
+  if (input.role === 'admin') requireRecentProof(context)
   const { email, displayName, role, mode, expiresInHours } = input
   const generatedPassword = mode === 'password' ? generatePassword() : null
   const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
@@ -72,9 +75,11 @@ export type UserChanges = {
 /**
  * Changes somebody's role, name or whether they may sign in; what is left out stays. Disabling ends their sessions; tokens answer 401
  * until the account is active again.
- * @throws ApiError NotFound, InsufficientPermissions for the owner, and for one's own role and activity.
+ * @throws ApiError NotFound, InsufficientPermissions for the owner, for one's own role and activity, and for a session that makes somebody an
+ *   administrator without having proved its password lately.
  */
-export async function updateUser({ em, viewer, ip }: SignedInContext, id: string, changes: UserChanges): Promise<User> {
+export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
+  const { em, viewer, ip } = context
   const { role, displayName, isActive } = changes
   if (id === viewer.id && (role != null || isActive != null))
     throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
@@ -86,6 +91,7 @@ export async function updateUser({ em, viewer, ip }: SignedInContext, id: string
       isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled'),
     ].filter(Boolean)
     if (told.length === 0) return
+    if (role === 'admin' && user.role !== 'admin') requireRecentProof(context)
     const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await cutOff(inner, id)
@@ -102,7 +108,8 @@ export async function updateUser({ em, viewer, ip }: SignedInContext, id: string
 
 /**
  * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another (interface §4.7).
- * @throws ApiError NotFound, InsufficientPermissions for the owner, InvalidInput.
+ * @throws ApiError NotFound, InvalidInput, InsufficientPermissions for the owner, for oneself, and for a session that did not prove its password
+ *   lately.
  */
 export async function resetPassword(
   context: SignedInContext,
@@ -110,6 +117,9 @@ export async function resetPassword(
   given?: string | null,
 ): Promise<{ user: User; generatedPassword: string | null }> {
   const { em, viewer, ip } = context
+  if (id === viewer.id)
+    throw insufficientPermissions('Nobody resets their own password here. Change it in your account settings, with the current one.')
+  requireRecentProof(context)
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null
   const password = generatedPassword ?? (await acceptPassword(context, given ?? '', user))

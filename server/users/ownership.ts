@@ -2,6 +2,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
 import { limitLookups } from './lookups.ts'
@@ -10,9 +11,11 @@ export type Transfer = { owner: User; previousOwner: User }
 
 /**
  * Makes an active administrator the owner; the owner so far becomes an administrator, in one step (interface §3).
- * @throws ApiError NotFound for an unknown address, Conflict when the person is not an active administrator or the caller owns no more; RateLimitExceeded.
+ * @throws ApiError NotFound for an unknown address, Conflict when the person is not an active administrator or the caller owns no more; RateLimitExceeded; InsufficientPermissions for
+ *   a session that did not prove its password lately.
  */
-export function transferOwnership(context: SignedInContext, email: string): Promise<Transfer> {
+export async function transferOwnership(context: SignedInContext, email: string): Promise<Transfer> {
+  requireRecentProof(context)
   return limitLookups(context, () => transfer(context, email))
 }
 

@@ -2,6 +2,7 @@ import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { Package } from '../packages/entity.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
 import { readSetting, writeSetting } from '../settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from './service.ts'
 
@@ -18,13 +19,15 @@ export const countPublicPackages = ({ em }: Pick<Context, 'em'>): Promise<number
 
 /**
  * Sets the server's switch (interface §3, Public-packages switch). The next request sees it.
- * @throws ApiError InsufficientPermissions when the environment does not permit public packages.
+ * @throws ApiError InsufficientPermissions when the environment does not permit public packages, and for a session that did not prove its password
+ *   lately.
  */
 export async function setPublicPackages(
   context: SignedInContext,
   wanted: { enabled: boolean; requiresServerAdmin?: boolean | null | undefined },
 ): Promise<PublicPackagesStatus> {
   const { config, em, viewer, ip } = context
+  requireRecentProof(context)
   if (!config.PUBLIC_PACKAGES_ENABLED) {
     throw insufficientPermissions(
       'The environment of this server does not permit public packages. Set PUBLIC_PACKAGES_ENABLED=true and restart it.',

@@ -4,7 +4,7 @@ import { type Failure, useQuery } from '../graphql.ts'
 import { useQueryParam } from './query-param.ts'
 
 const kinds: Record<string, string[]> = {
-  user: 'created signup_refused updated deleted login login_failed password_changed password_reset invite_created invite_accepted'.split(
+  user: 'created signup_refused updated deleted login login_failed password_changed password_confirmed password_reset invite_created invite_accepted'.split(
     ' ',
   ),
   token: ['created', 'revoked', 'reuse_detected'],

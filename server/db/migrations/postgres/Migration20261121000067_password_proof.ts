@@ -1,0 +1,7 @@
+import { Migration } from '@mikro-orm/migrations'
+
+export class Migration20261121000067_password_proof extends Migration {
+  override up() {
+    this.addSql('alter table "sessions" add "proved_at" timestamptz(3) null;')
+  }
+}

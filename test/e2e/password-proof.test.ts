@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+
+it('asks for the password once it was long ago, and goes on by itself', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url, { tolerate: [/status of 40[03]/] })
+  await signIn(page, app.url, admin.email)
+  app.clock.now = new Date(Date.now() + 11 * 60_000)
+  await page.goto('/settings/tokens?new=1')
+  await page.getByLabel('Name', { exact: true }).fill('deploy')
+  await page.getByRole('radio', { name: 'Administer' }).click()
+  await page.getByRole('button', { name: 'Create token' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Confirm your password' })
+  await dialog.waitFor()
+  await expectSound(page, 'password-proof')
+  await dialog.getByRole('textbox', { name: 'Your password' }).fill('a wrong one')
+  await page.keyboard.press('Enter')
+  await dialog.getByText('The password is wrong.').waitFor()
+  await dialog.getByRole('textbox', { name: 'Your password' }).fill('correct horse')
+  await dialog.getByRole('button', { name: 'Confirm' }).click()
+  await page.getByText('svc_pat_').first().waitFor()
+  expect(await dialog.count()).toBe(0)
+})
+
+it('leaves everything as it is when the password is not given', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url, { tolerate: [/status of 403/] })
+  await signIn(page, app.url, admin.email)
+  app.clock.now = new Date(Date.now() + 11 * 60_000)
+  await page.goto('/settings/tokens?new=1')
+  await page.getByLabel('Name', { exact: true }).fill('deploy')
+  await page.getByRole('radio', { name: 'Administer' }).click()
+  await page.getByRole('button', { name: 'Create token' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Confirm your password' })
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.getByRole('alert').getByText('Confirm your password first', { exact: false }).waitFor()
+  expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(1)
+})
