@@ -23,7 +23,7 @@ it('asks for the password once it was long ago, and goes on by itself', async ()
   await dialog.getByRole('button', { name: 'Confirm' }).click()
   await page.getByText('svc_pat_').first().waitFor()
   expect(await dialog.count()).toBe(0)
-})
+}, 120_000)
 
 it('leaves everything as it is when the password is not given', async () => {
   await using app = await consoleApp()
@@ -39,4 +39,4 @@ it('leaves everything as it is when the password is not given', async () => {
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('alert').getByText('Confirm your password first', { exact: false }).waitFor()
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(1)
-})
+}, 120_000)
