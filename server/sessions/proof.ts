@@ -2,7 +2,6 @@ import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { passwordProofRequired } from '../errors.ts'
 import { nobody } from '../refusal.ts'
-import { User } from '../users/entity.ts'
 import { provePassword } from '../users/accounts.ts'
 import { Session } from './entity.ts'
 
@@ -25,11 +24,10 @@ export function requireRecentProof({ credential, now }: Pick<SignedInContext, 'c
  */
 export async function confirmPassword(context: SignedInContext, currentPassword: string): Promise<void> {
   const { em, viewer, credential, ip, now } = context
-  const verified = await provePassword(context, currentPassword)
+  await provePassword(context, currentPassword)
   await em.transactional(async (inner) => {
-    // A change of the password ends its sessions; what was verified before that proves nothing any more.
-    const unchanged = await inner.count(User, { id: viewer.id, isActive: true, passwordHash: verified })
-    const proved = unchanged && (await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() }))
+    // A change of the password, a reset and a disabling end the session, so what was proved before one of them counts for nothing.
+    const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
     if (!proved) throw nobody(context)
     audit(inner, {
       kind: 'user.password_confirmed',
