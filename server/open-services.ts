@@ -18,11 +18,11 @@ export async function openServices(
   log: Log,
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
-  const now = options.now ?? (() => new Date())
   makeFolder(config.DATA_DIR)
   const blobs = await openFilesystemBlobs(config.BLOB_PATH)
   await refuseNewFileBesideArchives(config, blobs)
   const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))
+  const now = options.now ?? database.now
   try {
     await joinStore(database.fork(), blobs, config)
     await rememberAddress({ config, database, now })
@@ -35,7 +35,7 @@ export async function openServices(
     database,
     blobs,
     keys: deriveKeys(config.JWT_SECRET),
-    limits: openLimits(config, database.reads.pool),
+    limits: openLimits(config, now, database.reads.pool),
     log,
     stopping: new AbortController(),
     startedAt: now(),

@@ -1,6 +1,8 @@
 import SqliteDatabase from 'better-sqlite3'
 import { statSync } from 'node:fs'
+import { Client } from 'pg'
 import { expect, it } from 'vitest'
+import type { Answer } from './actor.ts'
 import { testApp } from './app.ts'
 import { publish } from './support/publish.ts'
 
@@ -69,4 +71,51 @@ it('waits for another process that holds an SQLite file for a moment, and answer
   other.close()
   await app.services.database.probeWrite()
   return expect(await makeToken()).toMatchObject({ status: 201 })
+})
+
+async function clientOf(url: string | undefined) {
+  const client = new Client(url)
+  await client.connect()
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
+}
+
+it('lets others go on while somebody keeps a table locked, and refuses what needs that table within two seconds', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const listing = () => alice.get('/api/packages/acme')
+  if (app.config.DB_BACKEND !== 'postgres') return expect(await listing()).toMatchObject({ status: 200 })
+  await using other = await clientOf(app.config.POSTGRES_URL)
+  const timed = async (request: () => Promise<Answer>) => {
+    const started = performance.now()
+    const { status, headers } = await request()
+    return { status, retryAfter: headers['retry-after'], ms: performance.now() - started }
+  }
+  // The first query loads what reads queries.
+  await alice.graphql('{ package(name: "acme") { name } }')
+  await other.query('begin')
+  await other.query('lock table packages in access exclusive mode')
+  for (let round = 0; round < 3; round++) {
+    const search = () => alice.graphql('{ package(name: "acme") { name } }')
+    const blocked = Promise.all(Array.from({ length: 40 }, (_, at) => timed(at % 2 ? listing : search)))
+    const free = await Promise.all(Array.from({ length: 5 }, () => timed(() => alice.get('/api/auth/me'))))
+    const written = await timed(() => alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] }))
+    expect(free.map(({ status }) => status)).toEqual(free.map(() => 200))
+    expect(Math.max(...free.map(({ ms }) => ms))).toBeLessThan(2000)
+    expect(written).toMatchObject({ status: 201 })
+    for (const { status, retryAfter, ms } of await blocked) {
+      expect(status).toBe(503)
+      expect(retryAfter).toBe('2')
+      expect(ms).toBeLessThan(2500)
+    }
+  }
+  await other.query('rollback')
+  await expect.poll(async () => (await listing()).status, { timeout: 3000 }).toBe(200)
+  await other.query('begin')
+  await other.query('lock table sessions, access_tokens in access exclusive mode')
+  expect(await timed(() => alice.get('/api/auth/me'))).toMatchObject({ status: 503 })
+  expect(await app.anonymous.get('/api/v1/health')).toMatchObject({ status: 200 })
+  await other.query('rollback')
+  await expect.poll(async () => (await alice.get('/api/auth/me')).status, { timeout: 3000 }).toBe(200)
+  return undefined
 })

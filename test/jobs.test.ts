@@ -219,3 +219,24 @@ it('leaves the jobs of other programs alone, and forgets old ones', async () => 
   expect(await collectJobs(em, new Date('2026-01-09T00:00:00Z'))).toBe(1)
   expect(await em.count(Job)).toBe(1)
 })
+
+it('does not begin a job anew that it is doing when the clock is put forward', async () => {
+  await using app = await testApp()
+  const [begun, done] = [signal(), signal()]
+  let runs = 0
+  const slow = handler(anything, async () => {
+    runs++
+    begun.tell()
+    await done.told
+  })
+  const worker = startWorker(app.services, { slow, quick: handler(anything, async () => {}) }, { concurrency: 3 })
+  await ask(app, { kind: 'slow', subject: 'a' })
+  await begun.told
+  app.clock.now = new Date(Date.now() + 3_600_000)
+  for (let round = 0; round < 3; round++) await ask(app, { kind: 'quick', subject: String(round) })
+  await expect.poll(() => countJobs(app.services.database.reads)).toMatchObject({ queued: 0, running: 1 })
+  done.tell()
+  await worker.settled()
+  await worker.stop()
+  expect(runs).toBe(1)
+})

@@ -1,5 +1,6 @@
 import { defineEntity, p } from '@mikro-orm/core'
 import { v7 as uuidv7, validate as isUuid } from 'uuid'
+import { momentOf } from './clock.ts'
 
 /** A fresh identifier: UUIDv7, so that ids made later sort later. */
 export const newId = () => uuidv7()
@@ -13,6 +14,6 @@ export const Base = defineEntity({
   abstract: true,
   properties: {
     id: p.uuid().primary().onCreate(newId),
-    createdAt: p.datetime(3).onCreate(() => new Date()),
+    createdAt: p.datetime(3).onCreate((_row, em) => momentOf(em)),
   },
 })

@@ -1,17 +1,14 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
-import SqliteDatabase from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { entities } from '../entities.ts'
+import { setClock } from './clock.ts'
 import { lockSqlite } from './lock.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { explainMissing } from './missing.ts'
-import { commonOptions, type DatabaseConfig } from './options.ts'
-import { keepPrivate, makeFolder } from './private-files.ts'
+import type { DatabaseConfig, Logging, Opened } from './options.ts'
+import { makeFolder } from './private-files.ts'
 import { writeProbe } from './probe.ts'
-import { openReads, type Reads, type Source } from './reads.ts'
-import { sqliteReads } from './sqlite-reads.ts'
-import { SqliteWriter } from './sqlite-writer.ts'
+import { openReads, type Reads } from './reads.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
 export type Database = {
@@ -20,6 +17,8 @@ export type Database = {
   reads: Reads
   /** A fresh entity manager, for one request or one job. */
   fork(): EntityManager
+  /** The time that all instances on this database share. */
+  now: () => Date
   /** Writes a row. @throws DatabaseAway when that takes longer than `timeoutMs`; any error that says why nothing can be written. */
   probeWrite(timeoutMs?: number): Promise<void>
   close(): Promise<void>
@@ -36,22 +35,38 @@ export async function openDatabase(
   beforeMigrating?: (orm: MikroORM) => Promise<void>,
 ): Promise<Database> {
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
-  const opened = await openOrm(config, onQuery)
+  const opened = await open(config, onQuery).catch((error: unknown) => {
+    unlock()
+    throw explainMissing(error, config)
+  })
   const { orm } = opened
   try {
     await beforeMigrating?.(orm)
-    await migrate(orm, config)
-    const reads = openReads(await openSource(opened, config), onQuery)
+    await bringUpToDate(orm, config)
+    const reads = openReads(opened.source(), onQuery)
     const close = async () => {
       await reads.close()
-      await orm.close(true)
+      await opened.close()
       unlock()
     }
-    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), probeWrite: writeProbe(orm), close }
+    setClock(orm.em, opened.now)
+    const { now } = opened
+    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, probeWrite: writeProbe(orm), close }
   } catch (error) {
-    await orm.close(true)
+    await opened.close()
     unlock()
     throw explainMissing(error, config)
+  }
+}
+
+/** What changes the schema may take as long as it takes, so it has a connection without time-outs. */
+async function bringUpToDate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
+  if (await isMigrated(orm, config)) return
+  const patient = config.DB_BACKEND === 'sqlite' ? orm : await openPatiently(config)
+  try {
+    await migrate(patient, config)
+  } finally {
+    if (patient !== orm) await patient.close(true)
   }
 }
 
@@ -63,7 +78,7 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   // Opening a file that is not there would make one.
   if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
-  const { orm } = await openOrm(config)
+  const orm = await openPatiently(config)
   try {
     if (!(await isMigrated(orm, config)))
       throw new Error('The database was last used by an older version. Start this version of the server once.')
@@ -74,41 +89,19 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   }
 }
 
-type Opened = { orm: MikroORM; writer?: SqliteWriter }
-
-async function openSource({ writer }: Opened, config: DatabaseConfig): Promise<Source> {
-  if (writer) return sqliteReads(config.SQLITE_PATH, () => writer.native)
-  const { postgresReads } = await import('./postgres-reads.ts')
-  return postgresReads(config.POSTGRES_URL ?? '')
-}
-
-const logging = (onQuery?: (sql: string) => void) => (onQuery ? { debug: ['query' as const], colors: false, logger: onQuery } : {})
-
 function lockFile(path: string) {
   makeFolder(dirname(path))
   return lockSqlite(`${path}.lock`)
 }
 
-const openOrm = (config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> =>
-  config.DB_BACKEND === 'sqlite' ? openSqlite(config, onQuery) : openPostgres(config.POSTGRES_URL ?? '', onQuery)
-
-async function openSqlite(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> {
-  const { MikroORM } = await import('@mikro-orm/sqlite')
-  const writer = new SqliteWriter(() => openNative(config.SQLITE_PATH), config.DB_POOL_TIMEOUT_MS)
-  const options = { ...commonOptions('sqlite'), ...logging(onQuery), entities, dbName: config.SQLITE_PATH, driverOptions: writer }
-  return { orm: new MikroORM(options), writer }
+async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> {
+  const logging: Logging = onQuery ? { debug: ['query'], colors: false, logger: onQuery } : {}
+  if (config.DB_BACKEND === 'sqlite') return (await import('./open-sqlite.ts')).openSqlite(config, logging)
+  return (await import('./open-postgres.ts')).openPostgres(config, logging)
 }
 
-function openNative(path: string): SqliteDatabase.Database {
-  keepPrivate(path)
-  const native = new SqliteDatabase(path, { timeout: 2000 })
-  // Whoever waits here holds up everybody: see SqliteWriter, which waits between tries instead.
-  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 20']) native.pragma(pragma)
-  return native
-}
-
-async function openPostgres(url: string, onQuery?: (sql: string) => void): Promise<Opened> {
-  const { MikroORM } = await import('@mikro-orm/postgresql')
-  const orm = new MikroORM({ ...commonOptions('postgres'), ...logging(onQuery), entities, clientUrl: url, pool: { max: 10 } })
-  return { orm }
+/** For what changes the schema, and for the operator's commands: it may take as long as it takes. */
+async function openPatiently(config: DatabaseConfig): Promise<MikroORM> {
+  if (config.DB_BACKEND === 'sqlite') return (await open(config)).orm
+  return (await import('./open-postgres.ts')).openPatiently(config)
 }

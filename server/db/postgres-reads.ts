@@ -1,11 +1,8 @@
-import { Pool, type QueryResult, type QueryResultRow } from 'pg'
+import type { PostgresConnections } from './postgres-connections.ts'
 import type { Parameter, Source } from './reads.ts'
 
-/** Reads on a few connections. Other instances write, too, so nothing is remembered. */
-export function postgresReads(url: string): Source {
-  const pool = new Pool({ connectionString: url, max: 8, idleTimeoutMillis: 30_000 })
-  // A dropped idle connection is replaced by the pool; without a listener the event would end the process.
-  pool.on('error', () => {})
+/** Reads on connections of their own. Other instances write, too, so nothing is remembered. */
+export function postgresReads(pool: PostgresConnections): Source {
   const prepared = new Map<string, { name: string; text: string }>()
   async function rows(sql: string, values: Parameter[]): Promise<unknown[]> {
     let statement = prepared.get(sql)
@@ -13,8 +10,7 @@ export function postgresReads(url: string): Source {
       let position = 0
       prepared.set(sql, (statement = { name: `read_${prepared.size}`, text: sql.replaceAll('?', () => `$${++position}`) }))
     }
-    const result: QueryResult<QueryResultRow> = await pool.query({ ...statement, values })
-    return result.rows
+    return (await pool.query({ ...statement, values })).rows
   }
   const row = async (sql: string, values: Parameter[]) => (await rows(sql, values))[0]
   return {
@@ -22,6 +18,6 @@ export function postgresReads(url: string): Source {
     rows,
     recalled: row,
     pool,
-    close: () => pool.end(),
+    close: () => pool.close(),
   }
 }

@@ -1,4 +1,5 @@
-import type { Pool, QueryResultRow } from 'pg'
+import type { QueryResultRow } from 'pg'
+import type { PostgresConnections } from './postgres-connections.ts'
 
 export type Parameter = string | number | null
 
@@ -13,7 +14,7 @@ export type Reads = {
   recall<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Readonly<Row> | undefined>
   close(): Promise<void>
   /** The connections themselves, on PostgreSQL. */
-  pool?: Pool
+  pool?: PostgresConnections
 }
 
 /** The reads of a source. `onQuery` hears of every statement. */
@@ -42,5 +43,5 @@ export type Source = {
   rows: (sql: string, parameters: Parameter[]) => Promise<unknown[]>
   recalled: (sql: string, parameters: Parameter[]) => Promise<unknown>
   close(): Promise<void>
-  pool?: Pool
+  pool?: PostgresConnections
 }

@@ -5,6 +5,11 @@ export class DatabaseAway extends Error {
   readonly code = 'DATABASE_AWAY'
 }
 
+/** Somebody keeps the table of a statement locked. */
+export class TableLocked extends Error {
+  readonly code = 'TABLE_LOCKED'
+}
+
 /**
  * The 503 for an error which says that the database is away, busy or full at the moment; null for any other error. Whoever asks for a token's
  * owner meanwhile must not be told that there is none: package clients throw a token away that was answered with 401.
@@ -49,7 +54,7 @@ function kindOf({ code, syscall, message }: Coded): Kind | null {
 // SQLSTATE, or the extended result codes of SQLite.
 const codes = {
   full: /^(?:53100|SQLITE_FULL)$/,
-  busy: /^(?:55P03|40001|40P01|57014|SQLITE_(?:BUSY|LOCKED|PROTOCOL|ABORT)\w*)$/,
+  busy: /^(?:55P03|40001|40P01|57014|TABLE_LOCKED|SQLITE_(?:BUSY|LOCKED|PROTOCOL|ABORT)\w*)$/,
   away: /^(?:08\w{3}|28\w{3}|3D000|25006|25P0[34]|53\w{3}|57P\w{2}|58\w{3}|DATABASE_AWAY|SQLITE_(?:IOERR|CANTOPEN|READONLY|NOMEM)\w*)$/,
 }
 

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
-import type { Pool } from 'pg'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { rateLimited } from '../errors.ts'
+import { limitStore, type Store } from './limit-store.ts'
 
 const minutes = (count: number) => count * 60
 
@@ -33,10 +33,11 @@ export type Limits = {
 }
 
 /** Opens the buckets: in memory, or in the database when several instances share one PostgreSQL. */
-export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number }, pool?: Pool): Limits {
+export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number }, now: () => Date, store?: Store): Limits {
   const perAddress = Object.fromEntries(signInLimits.map((name) => [name, { ...limits[name], points }]))
   const all = Object.entries({ ...limits, ...perAddress })
-  const limiters = Object.fromEntries(all.map(([name, limit]) => [name, limiter(name, limit, pool)])) as Record<
+  const shared = store && limitStore(store, now)
+  const limiters = Object.fromEntries(all.map(([name, limit]) => [name, limiter(name, limit, shared)])) as Record<
     LimitName,
     RateLimiterAbstract
   >
@@ -83,9 +84,9 @@ function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
   return address.kind() === 'ipv4' ? first.join('.') : Buffer.from(first).toString('hex')
 }
 
-function limiter(keyPrefix: string, limit: { points: number; duration: number }, pool?: Pool): RateLimiterAbstract {
-  if (!pool) return new RateLimiterMemory({ keyPrefix, ...limit })
-  return new RateLimiterPostgres({ keyPrefix, ...limit, storeClient: pool, tableName: 'rate_limits', tableCreated: true })
+function limiter(keyPrefix: string, limit: { points: number; duration: number }, storeClient?: Store): RateLimiterAbstract {
+  if (!storeClient) return new RateLimiterMemory({ keyPrefix, ...limit })
+  return new RateLimiterPostgres({ keyPrefix, ...limit, storeClient, storeType: 'pool', tableName: 'rate_limits', tableCreated: true })
 }
 
 function refuse(state: unknown): never {

@@ -8,14 +8,16 @@ export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts'>
 
 /**
  * Takes the job of these kinds that has been due for longest: one that waits, or one whose holder let its lease run out. Null when there is none.
- * However many ask at once, each gets another one; and none while another job for the same is running.
+ * However many ask at once, each gets another one; and none while another job for the same is running. Whoever asks does not get what it is
+ * doing itself (`own`, by id), even if the clock was put forward meanwhile.
  */
-export function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number): Promise<Held | null> {
+export function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
   return em.fork().transactional(async (inner) => {
     const job = await inner.findOne(
       Job,
       {
         kind: { $in: kinds },
+        ...(own.length > 0 && { id: { $nin: own } }),
         $or: [
           { state: 'queued', runAt: { $lte: now } },
           { state: 'running', leasedUntil: { $lt: now } },

@@ -81,7 +81,8 @@ async function beginWhatIsDue(circumstances: Circumstances, state: State): Promi
   while (!state.stopping && running.size < concurrency) {
     state.wanted = false
     const kinds = Object.keys(handlers).filter((kind) => countOf(running, kind) < (handlers[kind]?.most ?? 0))
-    const held = kinds.length ? await claim(database.fork(), kinds, now(), leaseMs) : null
+    const own = Array.from(running, (one) => one.held.id)
+    const held = kinds.length ? await claim(database.fork(), kinds, now(), leaseMs, own) : null
     const handler = held && handlers[held.kind]
     if (handler) {
       const begun = attempt(circumstances, handler, held)

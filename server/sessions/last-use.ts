@@ -2,6 +2,8 @@ import type { Services } from '../services.ts'
 import type { Identity } from './authenticate.ts'
 
 const interval = 60_000
+const maxAtOnce = 2
+let underWay = 0
 
 /**
  * Writes down that a token or session was used, at most once a minute each (decisions §2). It does not hold the request up:
@@ -10,10 +12,13 @@ const interval = 60_000
 export function keepLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
   if (now.getTime() - lastUsedAt.getTime() < interval) return
   if ((writing.get(credential.id) ?? 0) > now.getTime() - interval) return
+  // Writes that are held up must not take the connections that requests need.
+  if (underWay >= maxAtOnce) return
   if (writing.size > 10_000) writing.clear()
   writing.set(credential.id, now.getTime())
   const table = credential.kind === 'token' ? 'access_tokens' : 'sessions'
   const moment = database.backend === 'sqlite' ? now.getTime() : now
+  underWay++
   database.orm.em
     .getConnection()
     .execute(`update ${table} set last_used_at = ? where id = ? and (last_used_at is null or last_used_at < ?)`, [
@@ -25,6 +30,7 @@ export function keepLastUse({ database, log }: Services, { credential, lastUsedA
       writing.delete(credential.id)
       log.warning(`last use of ${table} not written: ${String(error)}`)
     })
+    .finally(() => underWay--)
 }
 
 // Requests that arrive while the write is under way would otherwise all write the same.

@@ -1,23 +1,26 @@
-import type { Pool } from 'pg'
 import { z } from 'zod'
+import type { PostgresConnections } from '../db/postgres-connections.ts'
 import type { Measurement } from './measurement.ts'
 
 /** Sums up a PostgreSQL database; the server ends what takes longer than `budgetMs`. Rejects when it may not be asked. */
-export async function measurePostgres(pool: Pool, budgetMs: number): Promise<Measurement> {
-  const client = await pool.connect()
+export async function measurePostgres(pool: PostgresConnections, budgetMs: number): Promise<Measurement> {
+  const client = await pool.acquire()
   let broken = true
   try {
     await client.query('begin read only')
     await client.query(`set local statement_timeout = ${budgetMs}`)
-    const relations = rows.parse((await client.query(relationSizes)).rows)
-    const archives = await client.query<{ bytes: string }>('select coalesce(sum(archive_bytes), 0) as bytes from package_versions')
+    const patiently = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
+    const relations = rows.parse((await client.query(patiently(relationSizes))).rows)
+    const archives = await client.query<{ bytes: string }>(patiently(archiveBytes))
     await client.query('commit')
     broken = false
     return { relations, archiveBytes: Number(archives.rows[0]?.bytes) }
   } finally {
-    client.release(broken)
+    pool.release(client, broken)
   }
 }
+
+const archiveBytes = 'select coalesce(sum(archive_bytes), 0) as bytes from package_versions'
 
 /** Sizes are asked of the file system; rows are the planner's estimate, which `analyze` refreshes, and -1 before the first one. */
 const relationSizes = `

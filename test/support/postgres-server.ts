@@ -1,6 +1,7 @@
 import { execFile, spawn, type ChildProcess } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -28,10 +29,32 @@ const settings = {
 }
 
 // Standard input closes however the tests end, a kill included: then the server stops and nothing stays behind.
-const keeper = '"$0/bin/postgres" "$@" & cat; kill -INT $!; wait; rm -rf "${0%/*}"'
+const keeper = `"$0/bin/postgres" "$@" &
+while read -r order; do
+  case "$order" in
+    halt) kill -INT $!; wait $! ;;
+    resume) "$0/bin/postgres" "$@" & ;;
+  esac
+done
+kill -INT $!; wait; rm -rf "\${0%/*}"`
 
-/** Starts a PostgreSQL of its own, with the binaries that came with the dependencies, on a free port of the loopback interface. */
-export async function startPostgres(): Promise<{ url: string; stop: () => Promise<void> }> {
+export type Postgres = {
+  url: string
+  /** Ends it, and removes its data. */
+  stop: () => Promise<void>
+  /** Ends it for a while: nobody listens any more. */
+  halt: () => void
+  /** Starts it again after that. */
+  resume: () => void
+  /** Sends a signal to the server and to every process of its connections. */
+  signal: (signal: NodeJS.Signals) => void
+}
+
+/**
+ * Starts a PostgreSQL of its own, with the binaries that came with the dependencies, on a free port of the loopback interface. `own` are
+ * settings beside the usual ones.
+ */
+export async function startPostgres(own: Record<string, string> = {}): Promise<Postgres> {
   const home = await mkdtemp(join(tmpdir(), 'snug-postgres-'))
   try {
     const password = randomBytes(16).toString('hex')
@@ -41,7 +64,7 @@ export async function startPostgres(): Promise<{ url: string; stop: () => Promis
     const flags = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--encoding=UTF8', '--no-locale', '--no-sync']
     await execute(`${home}/postgres/bin/initdb`, [`--pgdata=${home}/data`, ...flags], { ...account, env, cwd: home })
     const port = await freePort()
-    const options = Object.entries({ ...settings, port }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const options = Object.entries({ ...settings, ...own, port }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const server = spawn('/bin/sh', ['-c', keeper, `${home}/postgres`, '-D', `${home}/data`, ...options], {
       ...account,
       env,
@@ -50,7 +73,13 @@ export async function startPostgres(): Promise<{ url: string; stop: () => Promis
       stdio: ['pipe', 'ignore', 'pipe'],
     })
     await ready(server)
-    return { url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`, stop: () => stop(server) }
+    return {
+      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+      stop: () => stop(server),
+      halt: () => void server.stdin?.write('halt\n'),
+      resume: () => void server.stdin?.write('resume\n'),
+      signal: (signal) => signalAll(`${home}/data/postmaster.pid`, signal),
+    }
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     throw error
@@ -83,6 +112,12 @@ function ready(server: ChildProcess) {
     })
     server.on('exit', () => reject(new Error(`PostgreSQL did not start:\n${log}`)))
   })
+}
+
+function signalAll(pidFile: string, signal: NodeJS.Signals) {
+  const [main = ''] = readFileSync(pidFile, 'utf8').split('\n')
+  const children = readFileSync(`/proc/${main}/task/${main}/children`, 'utf8').split(' ').filter(Boolean)
+  for (const pid of [main, ...children]) process.kill(Number(pid), signal)
 }
 
 async function stop(server: ChildProcess) {

@@ -1,0 +1,39 @@
+import { MikroORM } from '@mikro-orm/postgresql'
+import { types as defaults, TypeOverrides } from 'pg'
+import { entities } from '../entities.ts'
+import { commonOptions, type DatabaseConfig, type Logging, type Opened } from './options.ts'
+import { PostgresConnections } from './postgres-connections.ts'
+import { PostgresOnConnections } from './postgres-dialect.ts'
+import { postgresReads } from './postgres-reads.ts'
+import { PostgresWatch } from './postgres-watch.ts'
+
+/** Opens a PostgreSQL: a pool for the ORM, one for reads, and a connection that watches. */
+export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<Opened> {
+  const { POSTGRES_URL = '', POSTGRES_POOL_MAX, POSTGRES_READ_POOL_MAX } = config
+  const watch = await PostgresWatch.open(POSTGRES_URL)
+  const all = new Set<PostgresConnections>()
+  const connections = new PostgresConnections(config, watch, { max: POSTGRES_POOL_MAX, types: typesOfOrm(), all })
+  const driverOptions = new PostgresOnConnections(connections)
+  const orm = new MikroORM({ ...commonOptions('postgres'), ...logging, entities, clientUrl: POSTGRES_URL, driverOptions })
+  return {
+    orm,
+    now: watch.now,
+    source: () => postgresReads(new PostgresConnections(config, watch, { max: POSTGRES_READ_POOL_MAX, all })),
+    async close() {
+      await orm.close(true)
+      await watch.close()
+    },
+  }
+}
+
+/** A few connections without time-outs. */
+export const openPatiently = ({ POSTGRES_URL = '' }: DatabaseConfig): MikroORM =>
+  new MikroORM({ ...commonOptions('postgres'), entities, clientUrl: POSTGRES_URL, pool: { max: 2 } })
+
+/** The ORM reads moments as text, and converts them itself. */
+function typesOfOrm(): TypeOverrides {
+  const types = new TypeOverrides()
+  const { DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL } = defaults.builtins
+  for (const type of [DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL]) types.setTypeParser(type, (text: string) => text)
+  return types
+}

@@ -1,0 +1,29 @@
+import { MikroORM } from '@mikro-orm/sqlite'
+import SqliteDatabase from 'better-sqlite3'
+import { entities } from '../entities.ts'
+import { commonOptions, type DatabaseConfig, type Logging, type Opened } from './options.ts'
+import { keepPrivate } from './private-files.ts'
+import { sqliteReads } from './sqlite-reads.ts'
+import { SqliteWriter } from './sqlite-writer.ts'
+
+/** Opens an SQLite file: one connection for the ORM, one for reads. */
+export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<Opened> {
+  const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
+  const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS)
+  const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
+  return {
+    orm,
+    // One process has the file, so its clock is the database's.
+    now: () => new Date(),
+    source: () => sqliteReads(SQLITE_PATH, () => writer.native),
+    close: () => orm.close(true),
+  }
+}
+
+function openNative(path: string): SqliteDatabase.Database {
+  keepPrivate(path)
+  const native = new SqliteDatabase(path, { timeout: 2000 })
+  // Whoever waits here holds up everybody: see SqliteWriter, which waits between tries instead.
+  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 20']) native.pragma(pragma)
+  return native
+}
