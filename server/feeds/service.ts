@@ -17,11 +17,15 @@ export const newestVersions = (reader: Reader, audience: Audience): Promise<Entr
 export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
   read(reader, 'members', 'p.publisher_id = ? and not p.is_unlisted', id)
 
-/** The same of one package, unlisted or not; null when there is none, or none for this audience. */
+/**
+ * The same of one package, unlisted or not; null when there is none, or none for this audience. For anybody it is one statement, whether the
+ * package is private or not there: nobody tells them apart by the time it takes.
+ */
 export async function newestOfPackage(reader: Reader, audience: Audience, name: string): Promise<Entry[] | null> {
-  const known = await reader.database.reads.recall<{ id: string }>('select id from packages where name = ?', name)
-  const entries = known ? await read(reader, audience, 'p.id = ?', known.id) : []
-  return known && (audience === 'members' || entries.length > 0) ? entries : null
+  const entries = await read(reader, audience, 'p.name = ?', name)
+  if (entries.length > 0) return entries
+  const isKnown = audience === 'members' && (await reader.database.reads.recall('select id from packages where name = ?', name))
+  return isKnown ? entries : null
 }
 
 /** Ids grow with time, so the newest are the last by id, which is indexed. */
