@@ -17,7 +17,7 @@ const open = ({ services }: TestApp, ...names: string[]) =>
 
 const chainsOf = (app: TestApp, ...names: string[]) => publicDependents(app.services.database.fork(), here, names)
 
-it('finds the packages whose latest version depends on one, as hosted here (decisions §6)', async () => {
+it('finds the packages whose latest version depends on one, as hosted here or without naming a registry', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
@@ -36,11 +36,12 @@ it('finds the packages whose latest version depends on one, as hosted here (deci
   const { reads } = app.services.database
   const all = await listDependents(reads, here, { name: 'icons', limit: 10 })
   expect(all).toMatchObject([
-    { name: 'app', version: '2.0.0', constraint: '^1.0.0', kind: 'direct' },
-    { name: 'shop', version: '1.0.0', constraint: 'any', kind: 'dev' },
+    { name: 'app', version: '2.0.0', constraint: '^1.0.0', kind: 'direct', isBare: false },
+    { name: 'default_registry', version: '1.0.0', constraint: '^1.0.0', kind: 'direct', isBare: true },
+    { name: 'shop', version: '1.0.0', constraint: 'any', kind: 'dev', isBare: false },
   ])
-  expect(await countDependents(reads, here, 'icons')).toBe(2)
-  expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1))
+  expect(await countDependents(reads, here, 'icons')).toBe(3)
+  expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
 })
 
 it('follows public packages to whatever depends on them, by the shortest chain, and ends in circles (decisions §6)', async () => {

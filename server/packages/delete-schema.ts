@@ -1,7 +1,12 @@
 import { builder } from '../builder.ts'
+import { anyText, pageByKey } from '../connections.ts'
+import { VisibilityEnum } from '../visibility/refs.ts'
 import { brokenBy, deletePackage, deleteVersion } from './delete.ts'
+import { affectedByDeletion, type AffectedDependent } from './deletion-impact.ts'
 import { packageName } from './parameters.ts'
+import { DependencyKind } from './pubspec-schema.ts'
 import { PackageRef } from './refs.ts'
+import { loadPackage } from './service.ts'
 
 builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
   t.withAuth({ scope: 'admin' }).field({
@@ -11,6 +16,54 @@ builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
     args: { version: t.arg({ type: 'SemVer', description: 'The version to delete; the whole package when left out.' }) },
     resolve: (pkg, { version }, context) => brokenBy(context.em, context, pkg, version),
   }),
+)
+
+const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDependent').implement({
+  description: 'A package that depends on what is to be deleted, private or public; for administrators.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it has just been deleted.',
+      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
+    }),
+    name: t.exposeString('name', { description: 'Its name.' }),
+    visibility: t.field({ type: VisibilityEnum, description: 'Who reads it.', resolve: ({ visibility }) => visibility }),
+    version: t.field({
+      type: 'SemVer',
+      description: 'The version that depends on it: the latest, else the highest that does.',
+      resolve: ({ version }) => version,
+    }),
+    constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
+    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+    isBare: t.exposeBoolean('isBare', {
+      description: 'Whether it names no registry: only clients whose default registry this server is find it here.',
+    }),
+    isBroken: t.exposeBoolean('isBroken', { description: 'Whether nothing that stays would serve it.' }),
+  }),
+})
+
+builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: AffectedDependentRef,
+      description:
+        'Everybody who depends on this package, or on just one version of it, private packages too, by name. For administrators.',
+      args: { version: t.arg({ type: 'SemVer', description: 'The version to delete; the whole package when left out.' }) },
+      resolve: async ({ name }, { version, ...page }, { em, config }) => {
+        const all = await affectedByDeletion(em, config.SERVER_URL, name, version)
+        return pageByKey(page, {
+          keyOf: (dependent: AffectedDependent) => dependent.name,
+          isKey: anyText,
+          load: async (limit, after) => all.filter((dependent) => after === undefined || dependent.name > after).slice(0, limit),
+          count: async () => all.length,
+        })
+      },
+    },
+    { description: 'A page of those who depend on what is to be deleted.' },
+    { description: 'One of them, in a page.' },
+  ),
 )
 
 const acceptBreakage = 'Whether public packages that depend on it may break. Otherwise they keep it from being deleted.'

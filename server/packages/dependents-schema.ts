@@ -9,6 +9,10 @@ import type { Dependency } from './pubspec-view.ts'
 import { PackageRef } from './refs.ts'
 import { loadPackage, loadPackageByName } from './service.ts'
 
+/** What a bare dependency on a package of this server brings. */
+const risk =
+  'the client asks its default one (pub.dev): whoever publishes a package of this name there decides what is installed (dependency confusion).'
+
 const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
   description: 'A package whose latest version depends on another one of this server.',
   fields: (t) => ({
@@ -21,6 +25,9 @@ const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
     version: t.field({ type: 'SemVer', description: 'Its latest version.', resolve: ({ version }) => version }),
     constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
     kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+    isBare: t.exposeBoolean('isBare', {
+      description: `Whether it names no registry, so that ${risk}`,
+    }),
   }),
 })
 
@@ -29,7 +36,8 @@ builder.objectField(PackageRef, 'dependents', (t) =>
     {
       type: DependentRef,
       authScopes: { scope: 'read' },
-      description: 'The packages of this server whose latest version depends on this one, as hosted here, by name.',
+      description:
+        'The packages of this server whose latest version depends on this one, by name: as hosted here, or without naming a registry (`isBare`).',
       args: {
         offset: t.arg.int({
           description: 'Skip this many, for page numbers; cursors are cheaper.',
@@ -55,6 +63,13 @@ builder.objectFields(DependencyRef, (t) => ({
   isHostedHere: t.boolean({
     description: 'Whether the client looks for it on this server.',
     resolve: (dependency, _args, context) => isHere(dependency, context),
+  }),
+  isBare: t.boolean({
+    description: `Whether it names no registry although this server has a package of this name that you may read, so that ${risk}`,
+    resolve: async ({ name, source, hostedUrl }, _args, context) => {
+      const pkg = source === 'hosted' && hostedUrl === null ? await loadPackageByName(context, name) : null
+      return pkg !== null && (context.viewer !== null || pkg.visibility === 'public')
+    },
   }),
   package: t.field({
     type: PackageRef,

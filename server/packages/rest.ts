@@ -40,17 +40,19 @@ export const packageRoutes = [
   ),
   route(
     'GET /api/packages/:pkg/dependents',
-    'query ($pkg: String!, $offset: Int) { package(name: $pkg) { dependents(first: 50, offset: $offset) { nodes { package { name } version constraint kind } totalCount } } }',
+    'query ($pkg: String!, $offset: Int) { package(name: $pkg) { dependents(first: 50, offset: $offset) { nodes { package { name } version constraint kind isBare } totalCount } } }',
     {
-      summary: 'The packages of this server whose latest version depends on this one, by name, fifty a page.',
+      summary:
+        'The packages of this server whose latest version depends on this one, by name, fifty a page. `isBare` ones name no registry: clients ask pub.dev for it.',
       answer: { page: 'dependents', of: 'dependents', in: packageOf, each: dependentOf },
     },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/dependencies',
-    'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { dependencies { name constraint kind source hostedUrl sdk isHostedHere servedBy } } } }',
+    'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { dependencies { name constraint kind source hostedUrl sdk isHostedHere isBare servedBy } } } }',
     {
-      summary: 'What a version depends on: for its users first, then for its own development.',
+      summary:
+        'What a version depends on: for its users first, then for its own development. `isBare`: it names no registry, so clients ask pub.dev for what is here.',
       answer: { from: dependenciesOf },
     },
   ),

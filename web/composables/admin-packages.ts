@@ -27,6 +27,8 @@ export function useDeletionImpact(wanted: MaybeRefOrGetter<{ name: string; versi
   return {
     ...query,
     chains: computed(() => data.value?.package?.brokenByDeletion ?? []),
+    affected: computed(() => data.value?.package?.affectedByDeletion.nodes ?? []),
+    affectedCount: computed(() => data.value?.package?.affectedByDeletion.totalCount ?? 0),
     versionCount: computed(() => data.value?.package?.versions.totalCount ?? 0),
     isKnown: computed(() => data.value?.package !== undefined),
   }
