@@ -1,10 +1,12 @@
 import { checkKind, integrityCheck } from './integrity/service.ts'
 import type { Handlers } from './jobs/handler.ts'
 import { archiveRemoval, removalKind } from './packages/remove-archives.ts'
+import { domainCheck, domainCheckKind } from './publishers/domain-check.ts'
 import type { Services } from './services.ts'
 
 /** Who does which kind of job. */
 export const jobHandlers = (services: Services): Handlers => ({
   [removalKind]: archiveRemoval(services),
   [checkKind]: integrityCheck(services),
+  [domainCheckKind]: domainCheck(services),
 })

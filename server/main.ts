@@ -11,6 +11,7 @@ import { regularly } from './jobs/regularly.ts'
 import { tidyMemory } from './jobs/tidy.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { openServices } from './open-services.ts'
+import { enqueueDomainChecks } from './publishers/domain-check.ts'
 import { completeIndex } from './search/rebuild.ts'
 import { collectExpired } from './sessions/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
@@ -49,6 +50,7 @@ async function serve(config: Config): Promise<void> {
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
     regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
+    regularly('looking up verified domains', collectEveryMs, log, () => enqueueDomainChecks(services)),
     regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
   ]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))

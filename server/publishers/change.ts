@@ -32,10 +32,14 @@ export function changePublisher<Result>(
  * @throws ApiError NotFound.
  */
 export async function lockPublisher(em: EntityManager, id: string): Promise<Publisher> {
-  const publisher = await em.findOne(Publisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const publisher = await lockWhileThere(em, id)
   if (!publisher) throw unknownPublisher(id)
   return publisher
 }
+
+/** The same, or null when it is not there. */
+export const lockWhileThere = (em: EntityManager, id: string): Promise<Publisher | null> =>
+  em.findOne(Publisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
 
 /** 404 for a publisher that is not there. */
 export const unknownPublisher = (id: string) => notFound(`There is no publisher ${id} on this server.`)

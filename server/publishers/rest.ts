@@ -7,6 +7,7 @@ import { unknownPublisher } from './change.ts'
 const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
 const member = 'user { userId: uuid email displayName } role'
 const whole = `${details} members { ${member} }`
+const check = 'domainCheck { host value checkedAt nextCheckAt lostAt problem }'
 const ids = { id: 'Publisher', userId: 'User' }
 
 export const publisherRoutes = [
@@ -69,6 +70,19 @@ export const publisherRoutes = [
       summary: 'Looks for the TXT record, and makes the publisher when it is there.',
       status: 201,
       answer: { from: ({ completeDomainVerification }) => restPublisher((completeDomainVerification as Changed).publisher) },
+    },
+  ),
+  route('GET /api/publishers/:id/domain-check', `query ($id: String!) { publisher(slug: $id) { slug ${check} } }`, {
+    summary: 'What is known of the TXT record that verifies a publisher, for its admins; null for one without a domain.',
+    answer: { from: (data, context) => ({ domainCheck: publisherOf(data, context).domainCheck }) },
+  }),
+  route(
+    'POST /api/publishers/:id/domain-check',
+    `mutation ($input: CheckPublisherDomainInput!) { checkPublisherDomain(input: $input) { publisher { isVerified ${check} } } }`,
+    {
+      summary: 'Looks for the TXT record of a publisher at once: whether it is verified follows from what is found.',
+      ids,
+      answer: 'checkPublisherDomain.publisher',
     },
   ),
   route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher { slug } } }', {

@@ -6,8 +6,11 @@ import { invalidInput, verificationUnavailable } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { PublisherClaim } from './claim-entity.ts'
 import { lookUpTxt, ResolversFailed } from './dns.ts'
+import { firstCheckAfter } from './domain-check.ts'
+import { DomainCheck } from './domain-check-entity.ts'
 import { parseDomain } from './domain.ts'
 import { Publisher } from './entity.ts'
+import { recordHost, recordValue } from './record.ts'
 import { createWithin, takenId } from './service.ts'
 
 const claimMs = 24 * 3_600_000
@@ -54,6 +57,7 @@ export async function completeVerification(context: SignedInContext, given: stri
       const publisher = await createWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
       const summary = `${viewer.displayName} proved to hold the domain ${domain}`
       audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
+      inner.create(DomainCheck, { publisher, token: claim.token, checkedAt: now(), dueAt: firstCheckAfter(now()) })
       await inner.nativeDelete(PublisherClaim, { domain })
       return publisher
     })
@@ -78,7 +82,7 @@ async function requireRecord({ config, log }: SignedInContext, { host, value }: 
 
 const challengeOf = ({ domain, token, expiresAt }: PublisherClaim): DomainChallenge => ({
   domain,
-  host: `_svc-verify.${domain}`,
-  value: `svc-verify=${token}`,
+  host: recordHost(domain),
+  value: recordValue(token),
   expiresAt,
 })

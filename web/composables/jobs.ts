@@ -23,6 +23,7 @@ export const jobStates = {
 export const jobKinds: Record<string, string> = {
   'archives.remove': 'Remove archives',
   'integrity.check': 'Check archives',
+  'publisher.domain-check': 'Look up a domain',
 }
 
 /** The jobs as the address asks for them: `state`, `kind`, `after`; they are looked at again and again. */

@@ -2,6 +2,7 @@ import { computed, inject, type InjectionKey, type MaybeRefOrGetter, type Ref, t
 import { useRoute } from 'vue-router'
 import {
   AdminPublishersDocument,
+  CheckPublisherDomainDocument,
   CompleteDomainVerificationDocument,
   CreatePublisherDocument,
   DeletePublisherDocument,
@@ -115,6 +116,7 @@ export function usePublisherChoice(name: MaybeRefOrGetter<string>) {
 export const useUpdatePublisher = () => useMutation(UpdatePublisherDocument)
 export const useSetMember = () => useMutation(SetPublisherMemberDocument)
 export const useRemoveMember = () => useMutation(RemovePublisherMemberDocument)
+export const useCheckDomain = () => useMutation(CheckPublisherDomainDocument)
 export const useStartVerification = () => useMutation(StartDomainVerificationDocument)
 export const useCompleteVerification = () => useMutation(CompleteDomainVerificationDocument)
 export const useCreatePublisher = () => useMutation(CreatePublisherDocument)

@@ -1,0 +1,128 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { randomBytes } from 'node:crypto'
+import { z } from 'zod'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { batched } from '../db/batched.ts'
+import { invalidInput, verificationUnavailable } from '../errors.ts'
+import { handler } from '../jobs/handler.ts'
+import { enqueue } from '../jobs/queue.ts'
+import type { Services } from '../services.ts'
+import { changePublisher, lockWhileThere } from './change.ts'
+import { lookUpTxt, ResolversFailed } from './dns.ts'
+import { DomainCheck } from './domain-check-entity.ts'
+import type { Publisher } from './entity.ts'
+import { recordHost, recordValue, recordValueForm } from './record.ts'
+
+/** The kind of the jobs that look for the TXT record of a verified publisher again. */
+export const domainCheckKind = 'publisher.domain-check'
+
+const minuteMs = 60_000
+const [hourMs, dayMs] = [60 * minuteMs, 24 * 60 * minuteMs]
+/** A record that is missing this often, ten minutes apart, is gone: one wrong answer of the DNS takes nothing away. */
+const maxMisses = 3
+const next = { whenPresent: 7 * dayMs, whenMissed: 10 * minuteMs, whenLost: dayMs, whenUnknown: hourMs }
+
+/** When the record of a publisher that has just been verified is looked up again. */
+export const firstCheckAfter = (now: Date): Date => new Date(now.getTime() + next.whenPresent)
+
+/** Asks for the look-ups that are due. Any number of instances may; a publisher waits once. */
+export async function enqueueDomainChecks({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
+  const moment = now()
+  return database.fork().transactional(async (em) => {
+    const due = await em.find(DomainCheck, { dueAt: { $lte: moment } }, { orderBy: { dueAt: 'asc' }, limit: 500 })
+    for (const { publisher } of due) await enqueue(em, { kind: domainCheckKind, subject: publisher.id }, moment)
+    return due.length
+  })
+}
+
+/** Looks for the record of one publisher. When the resolvers fail, nothing is judged, and it is looked for again in an hour. */
+export const domainCheck = ({ database, config, log, now }: Services) =>
+  handler(z.object({}), async ({ subject }) => {
+    const em = database.fork()
+    const askedAt = now()
+    if (!(await em.count(DomainCheck, { publisher: subject, dueAt: { $lte: askedAt } }))) return
+    const records = await lookUpTxt(recordHost(subject), config.DNS_SERVERS).catch((error: unknown) => {
+      if (!(error instanceof ResolversFailed)) throw error
+      log.warning(`Domain check: ${error.message}`)
+      return null
+    })
+    await em.transactional(async (inner) => {
+      const publisher = await lockWhileThere(inner, subject)
+      const check = publisher && (await inner.findOne(DomainCheck, { publisher: subject }))
+      if (!check || isNewer(check, askedAt)) return
+      if (records === null) check.dueAt = new Date(askedAt.getTime() + next.whenUnknown)
+      else judge(inner, publisher, check, { records, askedAt, isPatient: true })
+    })
+  })
+
+/**
+ * Looks for the record at once, for admins of the publisher.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for a publisher without a domain; VerificationTemporarilyUnavailable when
+ * the resolvers do not answer; RateLimitExceeded.
+ */
+export async function checkDomainNow(context: SignedInContext, id: string): Promise<Publisher> {
+  const { viewer, config, limits, log, now, ip } = context
+  const isKept = await changePublisher(context, id, (inner) => inner.count(DomainCheck, { publisher: id }))
+  if (!isKept) throw invalidInput(`The publisher ${id} is not verified by a domain.`, 'id')
+  await limits.use('domainVerification', viewer.id)
+  const askedAt = now()
+  const records = await lookUpTxt(recordHost(id), config.DNS_SERVERS).catch((error: unknown) => {
+    if (!(error instanceof ResolversFailed)) throw error
+    log.warning(`Domain check: ${error.message}`)
+    throw verificationUnavailable()
+  })
+  return changePublisher(context, id, async (inner, publisher) => {
+    const check = await inner.findOne(DomainCheck, { publisher: id })
+    if (check && !isNewer(check, askedAt)) judge(inner, publisher, check, { records, askedAt, isPatient: false, by: { ...viewer, ip } })
+    return publisher
+  })
+}
+
+/** What is known of the record of a publisher, by its id; null for one without a domain. */
+export const loadDomainCheck = batched(async (em, ids) => {
+  const rows = await em.find(DomainCheck, { publisher: { $in: ids } })
+  return new Map(rows.map((row) => [row.publisher.id, row]))
+})
+
+/** Whether what is known came of a question asked later, so that an older answer must not undo it. */
+const isNewer = ({ checkedAt }: DomainCheck, askedAt: Date): boolean => checkedAt != null && checkedAt > askedAt
+
+type Finding = {
+  records: readonly string[]
+  askedAt: Date
+  /** Whether a record that is missing gets more chances before it counts as gone. */
+  isPatient: boolean
+  by?: { id: string; displayName: string; ip: string }
+}
+
+function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { records, askedAt, isPatient, by }: Finding): void {
+  const after = (ms: number) => new Date(askedAt.getTime() + ms)
+  const record = (kind: 'publisher.verified' | 'publisher.updated', summary: string) =>
+    audit(em, { kind, actor: by ?? null, publisher: publisher.id, summary, ip: by?.ip ?? null })
+  const found = records.find((one) => (check.token ? one === recordValue(check.token) : recordValueForm.test(one)))
+  check.checkedAt = askedAt
+  if (found !== undefined) {
+    em.assign(check, { token: found.slice(found.indexOf('=') + 1), misses: 0, lostAt: null, problem: null, dueAt: after(next.whenPresent) })
+    if (!publisher.isVerified) record('publisher.verified', `The TXT record of ${publisher.id} is there again: the publisher is verified`)
+    publisher.isVerified = true
+    return
+  }
+  check.misses += 1
+  if (publisher.isVerified && isPatient && check.misses < maxMisses) {
+    check.dueAt = after(next.whenMissed)
+    return
+  }
+  check.token ??= randomBytes(20).toString('hex')
+  check.dueAt = after(next.whenLost)
+  check.problem = problemOf(publisher.id, check.token, records)
+  if (!publisher.isVerified) return
+  check.lostAt = askedAt
+  publisher.isVerified = false
+  record('publisher.updated', `The TXT record of ${publisher.id} is gone: the publisher is no longer verified`)
+}
+
+function problemOf(domain: string, token: string, records: readonly string[]): string {
+  const found = records.length ? 'There are other TXT records, but not this one' : 'There is no TXT record'
+  return `${found}: ${recordHost(domain)} has to show ${recordValue(token)}.`
+}
