@@ -133,6 +133,11 @@ export const variables = {
     about: 'How much one person may have uploaded and not yet finished, in bytes; one archive always fits.',
   },
   ALLOWED_HOSTED_URLS: { schema: hostedUrls, default: '', about: 'Further hosts that dependencies may name, separated by commas.' },
+  CONFUSABLE_NAMES: {
+    schema: oneOf('warn', 'review'),
+    default: 'warn',
+    about: 'New package names that could be confused with others: `warn`, or `review` to wait for an administrator.',
+  },
   PASSWORD_MIN_LENGTH: { schema: integer(8, 72), default: '8', about: 'Shortest password that is accepted.' },
   TOKEN_MAX_DAYS: {
     schema: integer(1, 3650),

@@ -8,10 +8,12 @@ import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
 import { LegalDocument } from './legal/entity.ts'
 import { PackageLike } from './likes/entity.ts'
+import { ConfusableName, ReservedName } from './names/entity.ts'
 import { OauthRequest } from './oauth/entity.ts'
 import { DeletedVersion, PackageDependency } from './packages/dependency-entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
 import { PublisherClaim } from './publishers/claim-entity.ts'
+import { DomainCheck } from './publishers/domain-check-entity.ts'
 import { Publisher, PublisherMember } from './publishers/entity.ts'
 import { Session } from './sessions/entity.ts'
 import { SignInOrigin } from './sessions/origin-entity.ts'
@@ -41,8 +43,11 @@ export const entities = [
   Publisher,
   PublisherMember,
   PublisherClaim,
+  DomainCheck,
   PackageDependency,
   DeletedVersion,
+  ReservedName,
+  ConfusableName,
   ServerSetting,
   Job,
   IntegrityReport,

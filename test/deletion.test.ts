@@ -101,6 +101,7 @@ it('never takes the number of a deleted version again, also when the package is 
   for (const archive of [first, await packageArchive({ name: 'acme', version: '1.0.0', files: { 'lib/new.dart': '' } })])
     expect(await publishArchive(alice, archive)).toMatchObject(taken)
   await admin.delete('/api/admin/packages/acme')
+  await admin.delete('/api/admin/reserved-names/acme')
   expect(await publishArchive(bob, first)).toMatchObject(taken)
   await publish(bob, { name: 'acme', version: '2.0.0' })
   expect(await publishArchive(bob, first)).toMatchObject(taken)

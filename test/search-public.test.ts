@@ -155,6 +155,7 @@ it('names a dependency of this server to them only while it is public: not befor
   expect(await isFound()).toBe(true)
   expect((await admin.delete('/api/admin/packages/hidden/versions/1.0.0?acceptBreakage=true')).status).toBe(200)
   expect(await isFound()).toBe(false)
+  await admin.delete('/api/admin/reserved-names/hidden')
   await publish(alice, { name: 'hidden', version: '1.0.1' })
   expect(await isFound()).toBe(false)
   await setVisibility(alice, 'hidden', 'public')

@@ -105,6 +105,7 @@ export const router = createRouter({
         { path: 'users/:id', name: 'admin-user', component: () => import('./pages/admin/user-page.vue') },
         { path: 'publishers', name: 'admin-publishers', component: () => import('./pages/admin/publishers-page.vue') },
         { path: 'packages', name: 'admin-packages', component: () => import('./pages/admin/packages-page.vue') },
+        { path: 'names', name: 'admin-names', component: () => import('./pages/admin/names-page.vue') },
         { path: 'jobs', name: 'admin-jobs', component: () => import('./pages/admin/jobs-page.vue') },
         { path: 'self-check', name: 'admin-self-check', component: () => import('./pages/admin/self-check-page.vue') },
         { path: 'advisories', name: 'admin-advisories', component: () => import('./pages/admin/advisories-page.vue') },

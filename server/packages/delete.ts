@@ -3,6 +3,8 @@ import { type AuditKind, audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { conflict } from '../errors.ts'
 import { enqueue } from '../jobs/queue.ts'
+import { forgetName } from '../names/confusable.ts'
+import { reserveName } from '../names/reserved.ts'
 import { refreshWithDependents } from '../search/refresh-index.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from './breakage.ts'
 import { changePackage } from './change.ts'
@@ -17,7 +19,8 @@ export type PackageDeletion = { package: string; acceptBreakage?: boolean | null
 export type VersionDeletion = PackageDeletion & { version: string }
 
 /**
- * Deletes a package with all its versions, for administrators. Their numbers stay taken, their archives go after the commit (interface §4.8).
+ * Deletes a package with all its versions, for administrators. Their numbers stay taken, the name is reserved, their archives go after the
+ * commit.
  * @throws ApiError NotFound; Conflict with the chains of public packages that depend on it, until their breakage is accepted (decisions §6).
  */
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
@@ -77,6 +80,8 @@ type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 /** What belongs to a package goes with its row: versions, texts, dependencies, uploaders, likes. */
 async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
   await forgetArchives(context, em, pkg.id, pkg.name, versions)
+  await reserveName(em, context, pkg.name)
+  await forgetName(em, pkg.name)
   if (pkg.visibility === 'public') {
     // For the packages that needed it, absent is as private: the index learns it as it does then, in the order in which all do.
     pkg.visibility = 'private'

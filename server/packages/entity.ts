@@ -13,6 +13,8 @@ export const Package = defineEntity({
   extends: Base,
   properties: {
     name: p.string().length(64).unique().ignoreSchemaChanges('collation'),
+    /** The name without underscores and digits, to find names that are told apart by those alone. */
+    skeleton: p.string().length(64).default('').index().ignoreSchemaChanges('collation'),
     revision: p.integer().default(0),
     updatedAt: p.datetime(3).index(),
     description: p.text(),

@@ -6,6 +6,9 @@ import type { SignedInContext } from '../context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
+import { judgeNewName, requireApproval } from '../names/confusable.ts'
+import { refuseReserved } from '../names/reserved.ts'
+import { skeletonOf } from '../names/skeleton.ts'
 import type { InspectedPackage } from '../uploads/validate.ts'
 import { User } from '../users/entity.ts'
 import { type Actor, adviceForAdmin } from '../users/policy.ts'
@@ -23,30 +26,35 @@ export type Submission = InspectedPackage & { archive: { sha256: string; bytes: 
 
 /**
  * Whether the caller may publish this now; asked before the bytes are stored, and again in the transaction.
- * @throws ApiError InsufficientPermissions; Conflict when the version exists with other bytes.
+ * @throws ApiError InsufficientPermissions; Conflict when the version exists with other bytes, or the name is reserved; PackageRejected
+ * when the name waits for an administrator's approval.
  */
 export async function admit(context: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
   const { em } = context
   const pkg = await em.findOne(Package, { name: submission.pubspec.name })
-  if (!pkg) {
-    await refuseDeleted(em, submission)
-    return { isNewName: true }
-  }
+  if (!pkg) return admitNewName(context, submission)
   if (await canPublish(em, context, pkg)) {
     await publishedAlready(em, pkg, submission)
     return { isNewName: false }
   }
-  // Its uploaders go with a package: somebody may just have deleted it, and then its name is free.
+  // Its uploaders go with a package: somebody may just have deleted it, and then its name is reserved.
   if (await em.count(Package, { id: pkg.id })) throw notYours(context, pkg.name)
-  await refuseDeleted(em, submission)
+  return admitNewName(context, submission)
+}
+
+async function admitNewName(context: SignedInContext, submission: Submission): Promise<{ isNewName: true }> {
+  const { name } = submission.pubspec
+  await refuseReserved(context.em, name)
+  await refuseDeleted(context.em, submission)
+  await requireApproval(context, name)
   return { isNewName: true }
 }
 
 type Circumstances = {
   /** Whether nobody had the name when the caller was admitted. */
   isNewName: boolean
-  /** Work that is committed with the version, or not at all. */
-  alongWith: (em: EntityManager) => Promise<unknown>
+  /** Work that is committed with the version, or not at all. It hears which names a new one could be confused with. */
+  alongWith: (em: EntityManager, similarNames: readonly string[]) => Promise<unknown>
 }
 
 /**
@@ -78,13 +86,15 @@ async function publishWithin(
   const existing = await em.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
   if (existing && !(await canPublish(em, context, existing)))
     throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(context, name)
-  await alongWith(em)
+  await alongWith(em, existing ? [] : await judgeNewName(em, context, name))
   if (existing && (await publishedAlready(em, existing, submission))) return
   if (!existing) await refuseDeleted(em, submission)
   const pkg = existing ?? (await createPackage(em, context, submission, publishedAt))
   createVersion(em, context, pkg, submission, publishedAt)
   if (existing) await advance(em, existing, submission, publishedAt)
   await em.flush()
+  // Only now: whoever deletes a package of this name from here on waits for this transaction.
+  if (!existing) await refuseReserved(em, name)
   if (submission.pubspec.dependencies.some(({ hostedUrl }) => hostedUrl !== null)) await holdVisibility(em)
   await (pkg.latestVersion === version ? refreshIndex(em, context.config, pkg.id) : touchIndex(em, pkg.id, publishedAt))
   audit(em, {
@@ -103,6 +113,7 @@ async function createPackage(em: EntityManager, context: SignedInContext, { pubs
   const latestPrerelease = isPrerelease(version) ? version : null
   const pkg = em.create(Package, {
     name,
+    skeleton: skeletonOf(name),
     description,
     latestVersion: version,
     latestPrerelease,

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../builder.ts'
+import { isSignedIn } from '../context.ts'
 import { checkDomainNow, loadDomainCheck } from './domain-check.ts'
 import type { DomainCheck } from './domain-check-entity.ts'
 import type { Publisher } from './entity.ts'
@@ -90,8 +91,8 @@ builder.objectField(PublisherRef, 'domainCheck', (t) =>
     nullable: true,
     description: 'What is known of the TXT record that verifies it; null for one without a domain, and for whoever does not administer it.',
     resolve: async (publisher, _args, context) => {
-      const { em, viewer } = context
-      return viewer && (await canAdministerPublisher(em, viewer, publisher)) ? loadDomainCheck(context, publisher.id) : null
+      const may = isSignedIn(context) && (await canAdministerPublisher(context.em, context, publisher))
+      return may ? loadDomainCheck(context, publisher.id) : null
     },
   }),
 )

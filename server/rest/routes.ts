@@ -6,6 +6,7 @@ import { healthRoutes } from '../health/rest.ts'
 import { inviteRoutes } from '../invites/rest.ts'
 import { legalRoutes } from '../legal/rest.ts'
 import { likeRoutes } from '../likes/rest.ts'
+import { nameRoutes } from '../names/rest.ts'
 import { oauthRoutes } from '../oauth/rest.ts'
 import { packageAdminRoutes } from '../packages/admin-rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
@@ -33,6 +34,7 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...auditRoutes,
   ...packageRoutes,
   ...packageAdminRoutes,
+  ...nameRoutes,
   ...publisherRoutes,
   ...feedBinaries,
   ...badgeBinaries,

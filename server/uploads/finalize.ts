@@ -1,7 +1,9 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../addresses/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { ApiError, conflict, invalidInput } from '../errors.ts'
+import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from '../packages/publish.ts'
 import { Upload } from './entity.ts'
 import { ownUpload } from './service.ts'
@@ -40,8 +42,13 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
   const { name, version } = inspected.pubspec
-  const message = `Successfully uploaded ${name} ${version}: ${config.SERVER_URL}/packages/${name}`.slice(0, 500)
-  await publish(context, submission, { isNewName, alongWith: (em) => em.nativeUpdate(Upload, { id }, { message }) })
+  const success = `Successfully uploaded ${name} ${version}: ${config.SERVER_URL}/packages/${name}`
+  let message = success
+  const remember = (em: EntityManager, similarNames: readonly string[]) => {
+    message = (success + confusionWarning(similarNames)).slice(0, 500)
+    return em.nativeUpdate(Upload, { id }, { message })
+  }
+  await publish(context, submission, { isNewName, alongWith: remember })
   return message
 }
 

@@ -34,6 +34,12 @@ const pages: AdminPage[] = [
     text: 'What anybody reads without signing in.',
   },
   { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
+  {
+    label: 'Names',
+    to: { name: 'admin-names' },
+    icon: 'i-lucide-spell-check',
+    text: 'Names of deleted packages, and names that could be confused.',
+  },
   { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Work beside requests: what waits, runs and failed.' },
   {
     label: 'Self-check',

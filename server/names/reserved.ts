@@ -1,0 +1,38 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict, notFound } from '../errors.ts'
+import { User } from '../users/entity.ts'
+import { ReservedName } from './entity.ts'
+
+/** Reserves the name of a package that is being deleted, in the transaction of `em`. */
+export async function reserveName(
+  em: EntityManager,
+  { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
+  name: string,
+): Promise<void> {
+  await em.upsert(ReservedName, { name, reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
+}
+
+/**
+ * Refuses a reserved name.
+ * @throws ApiError Conflict.
+ */
+export async function refuseReserved(em: EntityManager, name: string): Promise<void> {
+  if (await em.count(ReservedName, { name }))
+    throw conflict(
+      `The name ${name} is reserved: a package of this name was deleted. Ask an administrator of this server to free the name.`,
+    )
+}
+
+/**
+ * Lets anybody publish under the name of a deleted package again, for administrators. Numbers of deleted versions stay taken.
+ * @throws ApiError NotFound when the name is not reserved.
+ */
+export function freeName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    if (!(await inner.nativeDelete(ReservedName, { name }))) throw notFound(`The name ${name} is not reserved.`)
+    const summary = `${viewer.displayName} freed the name ${name}`
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
+  })
+}

@@ -1,0 +1,130 @@
+import { builder } from '../builder.ts'
+import { isSignedIn } from '../context.ts'
+import { notNegative } from '../connections.ts'
+import { packageName } from '../packages/parameters.ts'
+import { canAdminister } from '../packages/policy.ts'
+import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
+import { loadPackageByName, loadUser } from '../packages/service.ts'
+import { UserRef } from '../users/refs.ts'
+import { approveName, rejectName } from './confusable.ts'
+import type { ConfusableName, ReservedName } from './entity.ts'
+import { listConfusable, listReserved, loadConfusion } from './list.ts'
+import { freeName } from './reserved.ts'
+
+const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implement({
+  description: 'The name of a deleted package: nobody publishes under it until an administrator frees it.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name.' }),
+    reservedAt: t.field({ type: 'DateTime', description: 'When the package was deleted.', resolve: ({ reservedAt }) => reservedAt }),
+    reservedBy: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'Who deleted it; null when that account is deleted, or nobody wrote it down at the time.',
+      resolve: ({ reservedBy }, _args, context) => (reservedBy ? loadUser(context, reservedBy.id) : null),
+    }),
+  }),
+})
+
+const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').implement({
+  description: 'A package name that could be confused with others, and that no administrator approved yet.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    name: t.exposeString('name', { description: 'The name.' }),
+    similarNames: t.stringList({
+      description: 'The names of other packages that it could be confused with; at most five.',
+      resolve: ({ similarNames }) => similarNames.split(' '),
+    }),
+    noticedAt: t.field({
+      type: 'DateTime',
+      description: 'When somebody last wanted a package of this name.',
+      resolve: ({ noticedAt }) => noticedAt,
+    }),
+    requestedBy: t.field({
+      type: UserRef,
+      nullable: true,
+      description: 'Who that was; null when that account is deleted.',
+      resolve: ({ requestedBy }, _args, context) => (requestedBy ? loadUser(context, requestedBy.id) : null),
+    }),
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it waits for your approval.',
+      resolve: ({ name }, _args, context) => loadPackageByName(context, name),
+    }),
+  }),
+})
+
+builder.objectField(PackageRef, 'confusableWith', (t) =>
+  t.stringList({
+    ...ofPublicPackage,
+    nullable: true,
+    description:
+      'The names of other packages that its name could be confused with, until an administrator approves the name; null for none, and for whoever does not administer the package.',
+    resolve: async (pkg, _args, context) => {
+      if (!isSignedIn(context) || !(await canAdminister(context.em, context, pkg))) return null
+      const names = (await loadConfusion(context, pkg.name)) ?? []
+      const present = await Promise.all(names.map((name) => loadPackageByName(context, name)))
+      return present.some(Boolean) ? names.filter((_name, at) => present[at]) : null
+    },
+  }),
+)
+
+builder.queryFields((t) => ({
+  reservedNames: t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: ReservedNameRef,
+      description: 'The names of deleted packages, in order, until they are freed; for administrators.',
+      args: {
+        q: t.arg.string({ description: 'Part of the name.' }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+      },
+      resolve: (_root, args, { em }) => listReserved(em, args),
+    },
+    { description: 'A page of reserved names.' },
+    { description: 'A reserved name in a page.' },
+  ),
+  confusableNames: t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: ConfusableNameRef,
+      description: 'The names that could be confused with others, in order, until they are approved; for administrators.',
+      args: {
+        q: t.arg.string({ description: 'Part of the name.' }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+      },
+      resolve: (_root, args, { em }) => listConfusable(em, args),
+    },
+    { description: 'A page of confusable names.' },
+    { description: 'A confusable name in a page.' },
+  ),
+}))
+
+const NameInput = builder.inputType('PackageNameInput', {
+  description: 'A package name.',
+  fields: (t) => ({ package: t.string({ required: true, description: 'The name.', validate: packageName }) }),
+})
+
+const changes = {
+  freeName: [
+    freeName,
+    'Frees the name of a deleted package, so that anybody may publish under it. Numbers of deleted versions stay taken.',
+  ],
+  approveName: [
+    approveName,
+    'Approves a name that could be confused with others: whoever waits for it may publish, and nobody is warned of it.',
+  ],
+  rejectName: [rejectName, 'Takes back a request to publish under a name, or the approval of a name that no package has.'],
+} as const
+
+for (const [mutation, [change, description]] of Object.entries(changes)) {
+  builder.mutationField(mutation, (t) =>
+    t.withAuth({ scope: 'admin' }).boolean({
+      description: `${description} For administrators. Always true.`,
+      args: { input: t.arg({ type: NameInput, required: true, description: 'Which name.' }) },
+      resolve: async (_root, { input }, context) => {
+        await change(context, input.package)
+        return true
+      },
+    }),
+  )
+}
