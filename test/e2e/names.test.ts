@@ -26,6 +26,6 @@ it('shows administrators reserved and confusable names, and lets them decide', a
   await page.getByText('No name is in doubt').waitFor()
   expect((await admin.get('/api/admin/reserved-names')).body.totalCount).toBe(0)
   await page.goto('/packages/http_kits')
-  await page.getByRole('heading', { name: /http_kits/ }).waitFor()
+  await page.getByRole('heading', { name: 'http_kits 1.0.0' }).waitFor()
   expect(await page.getByText('could be confused').count()).toBe(0)
 })
