@@ -122,7 +122,6 @@ const rest: Record<string, Access> = {
   'PUT /api/admin/public-packages': 'admin',
 }
 
-/** The same for every root field of GraphQL. */
 const graphql: Record<string, Access> = {
   'Query.viewer': 'open',
   'Query.me': 'identity',
@@ -261,7 +260,6 @@ beforeAll(async () => {
   app = await testApp({ env: { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true' } })
 })
 afterAll(() => app[Symbol.asyncDispose]())
-
 const anybody = new Set(['anonymous', 'a wrong token'])
 const refusalOf = (name: string) => (anybody.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
 
