@@ -138,7 +138,7 @@ it('follows retraction, options and publisher through one door', async () => {
     await refreshIndex(em, app.config, pkg.id)
   })
   expect(await find(alice, 'is:retracted')).toEqual(['fancy'])
-  const context = { ...app.services, em: database.fork(), viewer: { ...alice.user, role: 'member' } }
+  const context = { ...app.services, em: database.fork(), viewer: { ...alice.user, role: 'member' }, scopes: new Set(['read', 'write']) }
   await changePackage(context as unknown as Parameters<typeof changePackage>[0], 'camera', async (_em, changed) => {
     changed.isDiscontinued = true
   })
