@@ -2,7 +2,7 @@ import cookie from '@fastify/cookie'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { mountConsole } from './console.ts'
 import { keepDownloads } from './downloads/tally.ts'
-import { notFound } from './errors.ts'
+import { methodNotImplemented, notFound } from './errors.ts'
 import { mountGraphql } from './graphql.ts'
 import { mountProbes } from './health/probes.ts'
 import { capConnections } from './http/address-cap.ts'
@@ -65,7 +65,9 @@ export async function createApp(
     },
     { prefix: new URL(config.SERVER_URL).pathname.replace(/\/$/, '') },
   )
-  app.setNotFoundHandler((_request, _reply) => Promise.reject(notFound('There is nothing at this address.')))
+  app.setNotFoundHandler(({ method }) =>
+    Promise.reject(app.supportedMethods.includes(method) ? notFound('There is nothing at this address.') : methodNotImplemented(method)),
+  )
   return app
 }
 

@@ -1,10 +1,11 @@
 import fastifyStatic from '@fastify/static'
-import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isConsolePage } from './console-pages.ts'
 import { notFound } from './errors.ts'
 import { prefers } from './http/conditional.ts'
+import { refuseOtherMethods } from './rest/methods.ts'
 import type { Services } from './services.ts'
 import { isBrowsingOn } from './visibility/service.ts'
 
@@ -38,6 +39,11 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
       .send((await isBrowsingOn(services)) ? robots(base) : 'User-agent: *\nDisallow: /\n'),
   )
   const sendPage = consoleSender(services)
+  const exists = (request: FastifyRequest) => {
+    const path = pathBelow(base, request)
+    return !isNoPage(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
+  }
+  for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
   // Below a prefix, `/` is also SERVER_URL itself, without a slash; the page's base makes its addresses hold there too.
   app.get('/', sendPage)
   app.get('/*', sendPage)
@@ -50,8 +56,8 @@ export function consoleSender(services: Services): RouteHandlerMethod {
     ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
     : notBuilt
   return async (request, reply) => {
-    const path = request.url.slice(base.length - 1).split('?', 1)[0] || '/'
-    if (/^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && !isConsolePage(path)) throw notFound('There is nothing at this address.')
+    const path = pathBelow(base, request)
+    if (isNoPage(path)) throw notFound('There is nothing at this address.')
     const isPage = isConsolePage(path)
     // A person gets the console's own words about it; what reads no HTML gets an error that it understands.
     if (!isPage && !prefers(request, 'text/html')) throw notFound('There is nothing at this address.')
@@ -67,6 +73,10 @@ export function consoleSender(services: Services): RouteHandlerMethod {
 
 const root = join(import.meta.dirname, '../web/dist')
 const basePath = ({ SERVER_URL }: Services['config']): string => `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/`
+const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
+
+/** What belongs to the other doors; where they have nothing, there is nothing. */
+const isNoPage = (path: string) => /^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && !isConsolePage(path)
 
 /** The pages that have something to read for whoever did not sign in. */
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/

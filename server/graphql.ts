@@ -1,15 +1,17 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type DocumentNode, type FieldNode, GraphQLError, type GraphQLSchema, Kind, visit } from 'graphql'
+import type { FastifyInstance } from 'fastify'
+import { type DocumentNode, execute, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { consoleSender } from './console.ts'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
-import { ApiError, bodyTooLarge, internalError, invalidInput, statusOf } from './errors.ts'
+import { bodyTooLarge, invalidInput } from './errors.ts'
+import { answerErrors, masked } from './graphql/errors.ts'
+import { refuseDeepQuery } from './graphql/nesting.ts'
+import { toFetch } from './graphql/request.ts'
 import { prefers } from './http/conditional.ts'
-import { graphqlEnvelope, sendFailure, withoutDatabase } from './http/failures.ts'
-import { randomText } from './http/keys.ts'
+import { graphqlEnvelope, sendFailure } from './http/failures.ts'
 import { addressKey } from './http/limits.ts'
 import { needsCsrfToken } from './own-origin.ts'
-import { toApiError } from './rest/failures.ts'
+import { refuseUselessCredential } from './refusal.ts'
 import { refuseOtherMethods } from './rest/methods.ts'
 import type { Services } from './services.ts'
 import { mayBrowseAnonymously } from './visibility/audience.ts'
@@ -36,6 +38,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
         if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
         const caller = await createContext(services, request, reply)
         await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip))
+        refuseUselessCredential(caller)
         // Loaded with the first query: package clients never send one, and it takes twenty megabytes.
         const { fetch } = await (yoga ??= openYoga(services, schema))
         const response = await fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })
@@ -66,7 +69,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     graphiql: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
-    plugins: [...(armor.protect().plugins as Plugin[]), boundQuery, guardExecution, answerErrors],
+    plugins: [boundQuery, ...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
   })
 }
 
@@ -74,26 +77,23 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
 const wantsExplorer = (request: FastifyRequest): boolean =>
   (request.method === 'GET' || request.method === 'HEAD') && !('query' in (request.query as object)) && prefers(request, 'text/html')
 
-/** The request as the fetch standard has it; a body was read already, as text. */
-function toFetch({ method, headers, body }: FastifyRequest): RequestInit {
-  const { accept, 'content-type': type } = headers
-  return {
-    method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
-    headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
-    ...(typeof body === 'string' && { body }),
-  }
-}
 
 /** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
 const boundQuery: Plugin<Door & Context> = {
   onParams({ params }) {
-    if (params.query !== undefined && Buffer.byteLength(params.query) > limits.bytes) throw bodyTooLarge(limits.bytes)
+    if (Array.isArray(params)) throw invalidInput('Send one query at a time: batches are not supported.')
+    const query: unknown = params.query
+    if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
+    if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
+    refuseDeepQuery(query)
   },
 }
 
 /** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {
-  async onExecute({ args }) {
+  async onExecute({ args, setExecuteFn }) {
+    // As on REST, so that both doors word their errors alike.
+    setExecuteFn(execute)
     const { schema, document, operationName, contextValue } = args as {
       schema: GraphQLSchema
       document: DocumentNode
@@ -112,37 +112,3 @@ function refuseIntrospection({ name }: FieldNode): void {
   if (name.value === '__schema' || name.value === '__type')
     throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
 }
-
-/** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too. */
-const answerErrors: Plugin<Door & Context> = {
-  onResultProcess(event) {
-    const { result } = event
-    if (!('errors' in result) || !result.errors) return
-    event.setResult({ ...result, errors: (result.errors as GraphQLError[]).map(coded) })
-  },
-}
-
-function coded(error: GraphQLError): GraphQLError {
-  if (typeof error.extensions?.code === 'string' && error.extensions.code in statusOf) return error
-  const known = toApiError(error)
-  if (known instanceof ApiError) return at(known, error)
-  const { nodes = null, path = null, message, extensions } = error
-  return new GraphQLError(message, { nodes, path, extensions: { ...extensions, code: 'InvalidInput' } })
-}
-
-function masked({ log }: Services, error: unknown): Error {
-  const cause = error instanceof GraphQLError ? toApiError(error) : error
-  if (cause instanceof ApiError) return at(cause, error)
-  // Without a cause it is graphql-js complaining about the request, not about us.
-  if (error instanceof GraphQLError && !error.originalError) return coded(error)
-  const away = withoutDatabase(log, cause, 'a query')
-  if (away) return at(away, error)
-  const failure = internalError(randomText(6))
-  log.error(`${failure.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
-  return at(failure, error)
-}
-
-const at = (failure: ApiError, error: unknown): GraphQLError =>
-  error instanceof GraphQLError
-    ? new GraphQLError(failure.message, { nodes: error.nodes ?? null, path: error.path ?? null, extensions: failure.extensions })
-    : failure

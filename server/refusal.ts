@@ -33,6 +33,15 @@ export function nobody({ request, config }: Context): ApiError {
   )
 }
 
+/**
+ * Refuses a caller whose credential does not work, also where nobody would have to sign in: they believe to be somebody, and must hear that
+ * they are not.
+ * @throws ApiError MissingAuthentication.
+ */
+export function refuseUselessCredential(context: Context): void {
+  if (!context.viewer && context.request.headers.authorization !== undefined) throw nobody(context)
+}
+
 function lackingScope(failure: AuthFailure): string | null {
   if (failure.kind === AuthScopeFailureType.AuthScope) return failure.scope === 'scope' ? String(failure.parameter) : failure.scope
   if (failure.kind === AuthScopeFailureType.AnyAuthScopes || failure.kind === AuthScopeFailureType.AllAuthScopes) {

@@ -1,20 +1,25 @@
 import { builder } from './builder.ts'
-import { parseVersion } from './packages/version.ts'
 import { invalidInput } from './errors.ts'
+import { parseVersion } from './packages/version.ts'
 
-const text = (value: unknown, wanted: string): string => {
-  if (typeof value === 'string') return value
-  throw invalidInput(`must be ${wanted}`)
+/** The text if it fits; what was sent is quoted otherwise. */
+function text(value: unknown, wanted: string, fits: (text: string) => boolean): string {
+  if (typeof value === 'string' && fits(value)) return value
+  throw invalidInput(`must be ${wanted}, not ${(JSON.stringify(value) ?? 'this').slice(0, 100)}`)
+}
+
+const isoMoment = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** A year that every database and every form of ISO 8601 can write. */
+function isMoment(value: string): boolean {
+  const year = new Date(value).getUTCFullYear()
+  return isoMoment.test(value) && year >= 1 && year <= 9999
 }
 
 builder.scalarType('DateTime', {
   description: 'A moment in UTC: ISO 8601 with milliseconds, such as 2026-01-31T12:00:00.000Z.',
   serialize: (value) => value.toISOString(),
-  parseValue: (value) => {
-    const moment = new Date(text(value, 'a moment such as 2026-01-31T12:00:00Z'))
-    if (Number.isNaN(moment.getTime())) throw invalidInput('must be a moment such as 2026-01-31T12:00:00Z')
-    return moment
-  },
+  parseValue: (value) => new Date(text(value, 'a moment such as 2026-01-31T12:00:00Z', isMoment)),
 })
 
 builder.scalarType('BigInt', {
@@ -29,19 +34,11 @@ builder.scalarType('BigInt', {
 builder.scalarType('SemVer', {
   description: 'A package version in canonical form, such as 1.2.3-dev.1+4.',
   serialize: (value) => value,
-  parseValue: (value) => {
-    const version = text(value, 'a version such as 1.2.3')
-    if (!parseVersion(version)) throw invalidInput('must be a version such as 1.2.3')
-    return version
-  },
+  parseValue: (value) => text(value, 'a version such as 1.2.3', (version) => parseVersion(version) !== null),
 })
 
 builder.scalarType('URL', {
   description: 'An absolute http or https address.',
   serialize: (value) => value,
-  parseValue: (value) => {
-    const url = text(value, 'an http or https address')
-    if (!URL.canParse(url) || !/^https?:/i.test(url)) throw invalidInput('must be an http or https address')
-    return url
-  },
+  parseValue: (value) => text(value, 'an http or https address', (url) => URL.canParse(url) && /^https?:/i.test(url)),
 })

@@ -52,6 +52,7 @@ import {
   defaultFieldResolver,
   type GraphQLField,
   type GraphQLObjectType,
+  type GraphQLSchema,
   isObjectType,
   lexicographicSortSchema,
   printSchema,
@@ -59,7 +60,8 @@ import {
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
 import { refuseForeignOrigin } from './http/csrf.ts'
-import { refuseNul } from './http/no-nul.ts'
+import { globalIdCheck } from './global-ids.ts'
+import { refuseUnkept } from './http/unkept.ts'
 import { requireSetup } from './setup/gate.ts'
 
 /** The one schema that both doors execute. */
@@ -74,7 +76,8 @@ export const printedSchema = (): string => `${printSchema(lexicographicSortSchem
  */
 function gated() {
   const built = builder.toSchema()
-  for (const type of Object.values(built.getTypeMap())) if (isObjectType(type)) Object.values(type.getFields()).forEach(guardArguments)
+  for (const type of Object.values(built.getTypeMap()))
+    if (isObjectType(type)) Object.values(type.getFields()).forEach((field) => guardArguments(built, field))
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
       requireDeclaration(type.name, field)
@@ -91,11 +94,13 @@ function gated() {
   return built
 }
 
-function guardArguments(field: GraphQLField<unknown, Context>): void {
+function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Context>): void {
   if (field.args.length === 0) return
   const resolve = field.resolve ?? defaultFieldResolver
+  const checkIds = globalIdCheck(built, field)
   field.resolve = (parent, args, context, info) => {
-    refuseNul(args)
+    refuseUnkept(args)
+    checkIds?.(args)
     return resolve(parent, args, context, info)
   }
 }

@@ -13,6 +13,7 @@ export const healthRoutes = [
     {
       summary: 'Whether the server works: 200, or 503 when a component fails.',
       beforeSetup: true,
+      anyCredential: true,
       answer: {
         from: ({ health }, { reply }) => {
           const { status, version, timestamp, ...checks } = health as Data & { status: string }

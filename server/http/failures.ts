@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
+import { lostRace } from '../db/races.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { notStored } from './conditional.ts'
@@ -7,6 +8,16 @@ import type { Log } from './log.ts'
 
 /** The largest JSON body (decisions §1). */
 export const bodyLimit = 1024 * 1024
+
+/** What package clients ask for, and get from the endpoints that are theirs, errors included. */
+export const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Whether this is an endpoint of the package client's protocol. */
+    pub?: boolean
+  }
+}
 
 /** How an error is written into a body. */
 export type Envelope = (failure: ApiError) => object
@@ -24,7 +35,7 @@ export function sendFailure(log: Log, error: unknown, request: FastifyRequest, r
   return reply
     .code(failure.status)
     .header('cache-control', notStored)
-    .type('application/json; charset=utf-8')
+    .type(request.routeOptions.config.pub ? pubType : 'application/json; charset=utf-8')
     .send(JSON.stringify(envelope(failure)))
 }
 
@@ -72,7 +83,8 @@ export function endWith(socket: Socket, status: string, failure: ApiError, linge
 }
 
 function known(error: unknown, request: FastifyRequest): ApiError | null {
-  if (error instanceof ApiError) return error
+  const expected = error instanceof ApiError ? error : lostRace(error)
+  if (expected) return expected
   const { code, statusCode, message } = error as Partial<FastifyError>
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request.routeOptions.bodyLimit ?? bodyLimit)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType('application/json')

@@ -1,12 +1,33 @@
 import { visit } from 'jsonc-parser'
 import { invalidInput } from '../errors.ts'
 
+/** Nothing that the API takes is nested deeper than this by far. */
+const maxDepth = 64
+
+/**
+ * Refuses JSON that is nested too deep, before anything walks through it. One pass, without recursion.
+ * @throws ApiError InvalidInput.
+ */
+export function refuseDeepJson(text: string): void {
+  let depth = 0
+  let isQuoted = false
+  for (let index = 0; index < text.length; index++) {
+    const character = text[index]
+    if (character === '"') isQuoted = !isQuoted
+    else if (isQuoted) index += character === '\\' ? 1 : 0
+    else if (character === '[' || character === '{') depth++
+    else if (character === ']' || character === '}') depth--
+    if (depth > maxDepth) throw invalidInput(`The JSON is nested deeper than ${maxDepth} levels.`)
+  }
+}
+
 /**
  * The value of a JSON body; none at all is undefined, whatever type was announced for it. A key that stands twice in one object is refused: which of the two counts would be anybody's guess.
  * @throws ApiError InvalidInput, naming the key.
  */
 export function parseJsonBody(text: string): unknown {
   if (text === '') return undefined
+  refuseDeepJson(text)
   let value: unknown
   try {
     value = JSON.parse(text)

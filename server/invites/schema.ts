@@ -58,7 +58,7 @@ builder.mutationField('acceptInvite', (t) =>
 const CreateInviteInput = builder.inputType('CreateInviteInput', {
   description: 'Whom to invite again.',
   fields: (t) => ({
-    id: t.globalID({ required: true, description: 'An account that was not accepted yet.' }),
+    id: t.globalID({ required: true, for: [UserRef], description: 'An account that was not accepted yet.' }),
     expiresInHours: t.int({ description: 'Life of the invitation, 1 to 720 hours; 168 when left out.', validate: inviteHours }),
   }),
 })

@@ -16,6 +16,7 @@ import { requestAuthorization } from './service.ts'
 export const oauthBinaries = [
   binary('GET /oauth/authorize', {
     access: 'open',
+    anyCredential: true,
     summary: 'Asks the signed-in user to let a command-line client have a token.',
     handler: authorize,
     query: {
@@ -34,6 +35,7 @@ export const oauthBinaries = [
   }),
   binary('POST /oauth/token', {
     access: 'open',
+    anyCredential: true,
     summary: 'Gives a personal access token for a code and its PKCE verifier. Failures are flat: `{error, error_description}`.',
     handler: token,
     accept: async (scope) => {

@@ -19,18 +19,21 @@ const found = { 303: { description: 'The archive is at `Location`.' } }
 /** The reads that package clients send most, and the archives themselves. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
+    pub: true,
     access: 'browse',
     summary: 'The package with all its versions, as package clients read it.',
     handler: sendListing,
     produces: { 200: { description: 'The listing.', type: pubType }, 304: { description: 'Nothing changed since the given ETag.' } },
   }),
   binary('GET /api/packages/:pkg/versions/:version', {
+    pub: true,
     access: 'browse',
     summary: 'One version of a package: an entry of the listing.',
     handler: sendEntry,
     produces: { 200: { description: 'The entry.', type: pubType } },
   }),
   binary('GET /api/archives/:file', {
+    pub: true,
     access: 'browse',
     summary: 'The archive of a version, named <package>-<version>.tar.gz.',
     handler: sendArchive,

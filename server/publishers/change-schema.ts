@@ -36,7 +36,7 @@ builder.mutationField('createPublisher', (t) =>
 const UpdatePublisherInput = builder.inputType('UpdatePublisherInput', {
   description: 'What to change; what is left out stays.',
   fields: (t) => ({
-    id: t.globalID({ required: true, description: 'Which publisher.' }),
+    id: t.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
     displayName: t.string({ description: 'Name for people to read.', validate: publisherName.nullish() }),
     description: t.string({ description: 'What it is; null for nothing.', validate: publisherDescription }),
     websiteUrl: t.string({ description: 'Its website, an http or https address; null for none.', validate: websiteUrl }),
@@ -55,7 +55,7 @@ builder.mutationField('updatePublisher', (t) =>
 
 const DeletePublisherInput = builder.inputType('DeletePublisherInput', {
   description: 'The publisher to delete.',
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Which one.' }) }),
+  fields: (t) => ({ id: t.globalID({ required: true, for: [PublisherRef], description: 'Which one.' }) }),
 })
 
 builder.mutationField('deletePublisher', (t) =>

@@ -38,8 +38,8 @@ builder.objectField(UserRef, 'memberships', (t) =>
 const SetPublisherMemberInput = builder.inputType('SetPublisherMemberInput', {
   description: 'Who becomes what. Name the person either way.',
   fields: (t) => ({
-    id: t.globalID({ required: true, description: 'In which publisher.' }),
-    userId: t.globalID({ description: 'Who, by id.' }),
+    id: t.globalID({ required: true, for: [PublisherRef], description: 'In which publisher.' }),
+    userId: t.globalID({ for: [UserRef], description: 'Who, by id.' }),
     email: t.string({ description: 'Who, by the exact e-mail address.', validate: email.nullish() }),
     role: t.field({ type: PublisherRoleEnum, required: true, description: 'What they become.' }),
   }),
@@ -78,8 +78,8 @@ function personOf(id: string | undefined, address: string | null | undefined): P
 const RemovePublisherMemberInput = builder.inputType('RemovePublisherMemberInput', {
   description: 'Who leaves what.',
   fields: (t) => ({
-    id: t.globalID({ required: true, description: 'Which publisher.' }),
-    userId: t.globalID({ required: true, description: 'Who.' }),
+    id: t.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
+    userId: t.globalID({ required: true, for: [UserRef], description: 'Who.' }),
   }),
 })
 

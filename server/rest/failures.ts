@@ -8,7 +8,13 @@ import type { Route } from './route.ts'
  */
 export function toApiError(error: GraphQLError): Error {
   if (error instanceof ApiError) return error
-  return rootCause(error) ?? misfit(error) ?? error
+  return misfitOf(error) ?? rootCause(error) ?? error
+}
+
+/** 400 for a value that does not fit: names its place, says what it must be, and quotes what was sent, unless that is to be kept secret. */
+export function misfit(path: string[], wanted: string, value: unknown): ApiError {
+  const field = path.join('.')
+  return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
 }
 
 /** The error with the field's name on REST, where that differs. */
@@ -26,17 +32,22 @@ function rootCause(error: GraphQLError): Error | undefined {
   return rootCause(cause)
 }
 
-/** graphql-js says: Variable "$input" has invalid value at .password: … — the place is what matters; the value itself is not repeated. */
-function misfit({ message }: GraphQLError): ApiError | null {
+/** graphql-js says: Variable "$input" has invalid value at .password: … */
+function misfitOf({ message }: GraphQLError): ApiError | null {
   const [, variable = '', path = '', reason = ''] =
-    /^Variable "\$(\w+)" has invalid value(?: at \.([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
+    /^Variable "\$(\w+)" has invalid value(?: at \.?([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
   if (!variable) return null
   const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
-  const field = [path, missing].filter(Boolean).join('.') || (variable === 'input' ? '' : variable)
+  const name = variable === 'input' ? '' : variable
+  const field = [path.startsWith('[') ? `${name}${path}` : path, missing].filter(Boolean).join('.') || name
   if (missing || /non-null/i.test(reason))
     return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
-  return invalidInput(field ? `${field}: ${wanted(reason)}` : wanted(reason), field || undefined)
+  return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
 }
+
+/** What came instead, cut short. */
+const sent = (field: string, text: string): string =>
+  text === '' || /password|secret|token|code/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
 
 const kinds: Record<string, string> = {
   String: 'a string',
@@ -46,9 +57,10 @@ const kinds: Record<string, string> = {
   Boolean: 'true or false',
 }
 
-function wanted(reason: string): string {
-  const scalar = /^(String|ID|Int|Float|Boolean) cannot represent/.exec(reason)?.[1]
-  if (scalar) return `must be ${kinds[scalar]}.`
-  if (/\benum\b/i.test(reason)) return `${/"([^"]*)"/.exec(reason)?.[0] ?? 'this'} is not a value that it can have.`
+function wanted(reason: string, field: string): string {
+  const [, scalar = '', value = ''] = /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/.exec(reason) ?? []
+  if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
+  const [, word = '', type] = /^Value ("[^]*") does not exist in "(\w+)" enum/.exec(reason) ?? []
+  if (type) return `must be a value of ${type}${sent(field, word)}.`
   return reason.replace(/, found: [^]*$/, '.')
 }

@@ -41,8 +41,15 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
     throw new Error(`${route.path} changes something, so HEAD must not run it: say which scope it needs in changesWith`)
   const isGuarded = needsCsrfToken(schema, document, definition)
   const readVariables = variablesReader(schema, definition, route)
+  function given(request: FastifyRequest): Data {
+    try {
+      return readVariables(request)
+    } catch (error) {
+      throw error instanceof Error ? inRestNames(error, route.names) : error
+    }
+  }
   async function once(context: Context, after?: string): Promise<Data> {
-    const variableValues = { ...readVariables(context.request), ...(after && { after }) }
+    const variableValues = { ...given(context.request), ...(after && { after }) }
     const result = await execute({ schema, document, contextValue: context, variableValues })
     if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
     return result.data as Data
@@ -54,7 +61,7 @@ export function compileOperation(schema: GraphQLSchema, route: Route): CompiledO
     return data
   }
   function variables(request: FastifyRequest): Data {
-    const { errors, variableValues } = getVariableValues(schema, definition?.variableDefinitions ?? [], readVariables(request))
+    const { errors, variableValues } = getVariableValues(schema, definition?.variableDefinitions ?? [], given(request))
     if (errors?.[0]) throw toApiError(errors[0])
     return { ...variableValues?.coerced }
   }

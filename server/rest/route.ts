@@ -35,10 +35,12 @@ export type RouteOptions = {
   whole?: string
   /** Works before the first owner exists. */
   beforeSetup?: boolean
-  /** Pub endpoints answer with pub's own media type. */
+  /** Pub endpoints answer with pub's own media type, errors too. */
   pub?: boolean
   /** For a GET that changes something, as pub's protocol has them: the scope it needs. HEAD asks for that and does nothing. */
   changesWith?: Scope
+  /** Answers whatever credential comes along: for probes, which must not fail for a token's sake. */
+  anyCredential?: boolean
   /** Another representation of the same, for whoever would rather have this media type. */
   alternative?: Alternative
 }
@@ -63,6 +65,10 @@ export type BinaryRoute = {
   /** Gets a context whose caller passed `access`. It answers through `context.reply` and returns that reply. */
   handler: (context: Context) => Promise<unknown>
   beforeSetup?: boolean
+  /** Its errors are of pub's media type, as what its handler answers. */
+  pub?: boolean
+  /** Answers whatever credential comes along: where another one than an access token may be sent. */
+  anyCredential?: boolean
   /** Takes an access token also as the password of HTTP Basic: for clients that can send nothing else. */
   basic?: boolean
   /** What the body may be, when it is not JSON: the handler reads `request.raw` or `request.body` itself. */

@@ -5,8 +5,9 @@ import { ApiError } from '../errors.ts'
 import { acceptBasic } from '../http/basic.ts'
 import { acceptBytes } from '../http/bodies.ts'
 import { prefers } from '../http/conditional.ts'
+import { pubType } from '../http/failures.ts'
 import { requireBrowse, requireOwnAccount, requireScope } from '../guards.ts'
-import { nobody } from '../refusal.ts'
+import { nobody, refuseUselessCredential } from '../refusal.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../setup/gate.ts'
 import { refuseOtherMethods } from './methods.ts'
@@ -32,6 +33,7 @@ export function mountRoutes(
     scope.route({
       method: route.method,
       url: route.path,
+      config: { pub: route.pub ?? false },
       handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
@@ -53,11 +55,12 @@ export function mountRoutes(
 
 function operationHandler(services: Services, schema: GraphQLSchema, route: Route): RouteHandlerMethod {
   const operation = compileOperation(schema, route)
-  const type = `application/${route.pub ? 'vnd.pub.v2+json' : 'json'}; charset=utf-8`
+  const type = route.pub ? pubType : 'application/json; charset=utf-8'
   return async function handle(request: FastifyRequest, reply: FastifyReply) {
     const unfinished = route.beforeSetup ? undefined : requireSetup(services)
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
     const context = await createContext(services, request, reply)
+    if (!route.anyCredential) refuseUselessCredential(context)
     if (request.method === 'HEAD' && route.changesWith) {
       requireScope(context, route.changesWith)
       return reply.type(type).send()
@@ -82,6 +85,7 @@ function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMeth
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
     if (route.basic) acceptBasic(request, reply)
     const context = await createContext(services, request, reply)
+    if (!route.anyCredential) refuseUselessCredential(context)
     if (route.access === 'ownAccount') requireOwnAccount(context)
     else if (route.access === 'browse') await requireBrowse(context)
     else if (route.access !== 'open') requireScope(context, route.access)

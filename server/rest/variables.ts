@@ -4,16 +4,19 @@ import {
   getNamedType,
   type GraphQLInputType,
   type GraphQLSchema,
-  GraphQLInputObjectType,
+  type GraphQLEnumType,
+  type GraphQLInputObjectType,
   isEnumType,
   isInputObjectType,
   isListType,
   isNonNullType,
+  isScalarType,
   Kind,
   type OperationDefinitionNode,
   typeFromAST,
 } from 'graphql'
 import { invalidInput } from '../errors.ts'
+import { misfit } from './failures.ts'
 import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>
@@ -72,7 +75,7 @@ function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<st
   if (body !== undefined && body !== null && (typeof body !== 'object' || Array.isArray(body)))
     throw invalidInput('The body must be a JSON object.')
   const inPath = renamed(path, route.names)
-  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names)), ...inPath, ...route.given }
+  const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names), []), ...inPath, ...route.given }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
     if (!(name in inPath) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
   }
@@ -87,29 +90,35 @@ function renamed<Value>(values: Record<string, Value>, names: Route['names'] = {
   return Object.fromEntries(known.map(([name, value]) => [ours.get(name) ?? name, value]))
 }
 
-function knownFields(type: GraphQLInputObjectType, value: Values): Values {
+function knownFields(type: GraphQLInputObjectType, value: Values, path: string[]): Values {
   const known: Values = {}
   for (const [name, field] of Object.entries(type.getFields())) {
     if (!Object.hasOwn(value, name)) continue
-    known[name] = within(field.type, value[name])
+    known[name] = within(field.type, value[name], [...path, name])
   }
   return known
 }
 
-function within(type: GraphQLInputType, value: unknown): unknown {
+function within(type: GraphQLInputType, value: unknown, path: string[]): unknown {
+  if (value === null) return value
   const bare = isNonNullType(type) ? type.ofType : type
-  if (isListType(bare)) return Array.isArray(value) ? value.map((entry) => within(bare.ofType, entry)) : refuseSingle(value)
-  // REST writes the words of an enum in lower case.
-  if (isEnumType(bare) && typeof value === 'string') return value === value.toLowerCase() ? value.toUpperCase() : `"${value}"`
-  if (isInputObjectType(bare) && typeof value === 'object' && value !== null && !Array.isArray(value))
-    return knownFields(bare, value as Values)
+  if (isListType(bare)) {
+    // GraphQL would take a single value for a list of one.
+    if (!Array.isArray(value)) throw misfit(path, 'must be a list', value)
+    return value.map((entry, index) => within(bare.ofType, entry, [...path, String(index)]))
+  }
+  if (isEnumType(bare)) return fromWord(bare, value, path)
+  // GraphQL would take a number for an id.
+  if (isScalarType(bare) && bare.name === 'ID' && typeof value !== 'string') throw misfit(path, 'must be a string', value)
+  if (isInputObjectType(bare) && typeof value === 'object' && !Array.isArray(value)) return knownFields(bare, value as Values, path)
   return value
 }
 
-// GraphQL would take a single value for a list of one; the interface calls it a wrong type.
-function refuseSingle(value: unknown): unknown {
-  if (value === null) return value
-  throw invalidInput('The request does not fit: expected a list.')
+/** REST writes the words of an enum in lower case. */
+function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string {
+  const words = type.getValues().map(({ name }) => name.toLowerCase())
+  if (typeof value === 'string' && words.includes(value)) return value.toUpperCase()
+  throw misfit(path, `must be one of ${words.join(', ')}`, value)
 }
 
 function fromText(name: string, type: GraphQLInputType, value: unknown): unknown {
@@ -117,12 +126,12 @@ function fromText(name: string, type: GraphQLInputType, value: unknown): unknown
   const kind = String(getNamedType(type))
   if (kind === 'Int' && typeof value === 'string') {
     if (/^-?\d{1,9}$/.test(value)) return Number(value)
-    throw invalidInput(`${name}: must be a whole number.`, name)
+    throw misfit([name], 'must be a whole number', value)
   }
-  if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type), value)
+  if (isEnumType(getNamedType(type)) && typeof value === 'string') return within(getNamedType(type), value, [name])
   if (kind === 'Boolean') {
     if (value === 'true' || value === 'false') return value === 'true'
-    throw invalidInput(`${name}: must be true or false.`, name)
+    throw misfit([name], 'must be true or false', value)
   }
   return value
 }

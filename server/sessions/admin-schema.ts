@@ -41,7 +41,7 @@ builder.queryField('sessions', (t) =>
 
 const RevokeUserSessionInput = builder.inputType('RevokeUserSessionInput', {
   description: "The session to end, somebody else's too.",
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+  fields: (t) => ({ id: t.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) }),
 })
 
 const RevokeUserSessionPayload = builder.objectRef<{ session: Session }>('RevokeUserSessionPayload').implement({
@@ -60,7 +60,7 @@ builder.mutationField('revokeUserSession', (t) =>
 
 const RevokeUserSessionsInput = builder.inputType('RevokeUserSessionsInput', {
   description: 'Whose sessions to end.',
-  fields: (t) => ({ userId: t.globalID({ required: true, description: "The person's global id." }) }),
+  fields: (t) => ({ userId: t.globalID({ required: true, for: [UserRef], description: "The person's global id." }) }),
 })
 
 const RevokeUserSessionsPayload = builder.objectRef<{ revokedCount: number }>('RevokeUserSessionsPayload').implement({

@@ -123,7 +123,7 @@ builder.mutationField('confirmPassword', (t) =>
 
 const RevokeSessionInput = builder.inputType('RevokeSessionInput', {
   description: 'The session to end.',
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+  fields: (t) => ({ id: t.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) }),
 })
 
 const RevokeSessionPayload = builder.objectRef<{ session: Session }>('RevokeSessionPayload').implement({

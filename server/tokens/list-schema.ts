@@ -66,7 +66,7 @@ builder.queryField('accessTokens', (t) =>
 
 const RevokeUserTokenInput = builder.inputType('RevokeUserTokenInput', {
   description: "The token to revoke, somebody else's too.",
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+  fields: (t) => ({ id: t.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) }),
 })
 
 const RevokeUserTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeUserTokenPayload').implement({

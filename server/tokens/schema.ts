@@ -72,7 +72,7 @@ builder.mutationField('createToken', (t) =>
 
 const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
   description: 'The token to revoke.',
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Its global id.' }) }),
+  fields: (t) => ({ id: t.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) }),
 })
 
 const RevokeTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeTokenPayload').implement({

@@ -76,7 +76,7 @@ const UserPayload = builder.objectRef<{ user: PublicUser }>('UserPayload').imple
 const UpdateUserInput = builder.inputType('UpdateUserInput', {
   description: 'What to change of an account; what is left out stays.',
   fields: (t) => ({
-    id: t.globalID({ required: true, description: 'Whose account.' }),
+    id: t.globalID({ required: true, for: [UserRef], description: 'Whose account.' }),
     role: t.field({ type: AssignableRoleEnum, description: 'New role.' }),
     displayName: t.string({ description: 'New name.', validate: displayName.nullish() }),
     isActive: t.boolean({ description: 'False disables the account: no login, no sessions, no tokens.' }),
@@ -96,7 +96,7 @@ builder.mutationField('updateUser', (t) =>
 
 const DeleteUserInput = builder.inputType('DeleteUserInput', {
   description: 'The account to delete.',
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Whose account.' }) }),
+  fields: (t) => ({ id: t.globalID({ required: true, for: [UserRef], description: 'Whose account.' }) }),
 })
 
 builder.mutationField('deleteUser', (t) =>
@@ -113,7 +113,7 @@ builder.mutationField('deleteUser', (t) =>
 const ResetPasswordInput = builder.inputType('ResetPasswordInput', {
   description: 'Whose password, and which.',
   fields: (t) => ({
-    id: t.globalID({ required: true, description: 'Whose account.' }),
+    id: t.globalID({ required: true, for: [UserRef], description: 'Whose account.' }),
     password: t.string({ description: 'The new password; one is made up when left out.', validate: password.nullish() }),
   }),
 })

@@ -1,0 +1,56 @@
+import { type ExecutionResult, GraphQLError } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import type { FastifyReply } from 'fastify'
+import type { Context } from '../context.ts'
+import { lostRace } from '../db/races.ts'
+import { ApiError, internalError, statusOf } from '../errors.ts'
+import { challenge, withoutDatabase } from '../http/failures.ts'
+import { randomText } from '../http/keys.ts'
+import { toApiError } from '../rest/failures.ts'
+import type { Services } from '../services.ts'
+
+/** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too, and every answer the headers of its errors. */
+export const answerErrors: Plugin<object, { caller: Context }> = {
+  onResultProcess(event) {
+    const { result, serverContext } = event
+    if (!('errors' in result) || !result.errors) return
+    const errors = (result.errors as GraphQLError[]).map(coded)
+    announce(errors, serverContext.caller.reply)
+    event.setResult({ ...(result as ExecutionResult), errors })
+  },
+}
+
+/** The error that the caller sees for one that a resolver threw: ours as it is; anything else is logged and masked. */
+export function masked({ log }: Services, error: unknown): Error {
+  const cause = error instanceof GraphQLError ? toApiError(error) : error
+  const known = cause instanceof ApiError ? cause : lostRace(cause)
+  if (known) return at(known, error)
+  // Without a cause it is graphql-js complaining about the request, not about us.
+  if (error instanceof GraphQLError && cause === error) return coded(error)
+  const away = withoutDatabase(log, cause, 'a query')
+  if (away) return at(away, error)
+  const failure = internalError(randomText(6))
+  log.error(`${failure.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
+  return at(failure, error)
+}
+
+function coded(error: GraphQLError): GraphQLError {
+  if (typeof error.extensions?.code === 'string' && error.extensions.code in statusOf) return error
+  const known = toApiError(error)
+  if (known instanceof ApiError) return at(known, error)
+  const { nodes = null, path = null, message, extensions } = error
+  return new GraphQLError(message, { nodes, path, extensions: { ...extensions, code: 'InvalidInput' } })
+}
+
+const at = (failure: ApiError, error: unknown): GraphQLError =>
+  error instanceof GraphQLError
+    ? new GraphQLError(failure.message, { nodes: error.nodes ?? null, path: error.path ?? null, extensions: failure.extensions })
+    : failure
+
+/** As on REST: the seconds to wait, and for whoever may not, how to prove who they are. */
+function announce(errors: GraphQLError[], reply: FastifyReply): void {
+  const seconds = errors.map(({ extensions }) => Number(extensions.retryAfter ?? 0))
+  if (Math.max(...seconds) > 0) reply.header('retry-after', String(Math.max(...seconds)))
+  const refused = errors.find(({ extensions }) => [401, 403].includes(statusOf[extensions.code as keyof typeof statusOf]))
+  if (refused) reply.header('www-authenticate', challenge(refused.message))
+}

@@ -1,0 +1,31 @@
+import type { FastifyRequest } from 'fastify'
+import { invalidInput, notAcceptable } from '../errors.ts'
+import { refuseDeepJson } from '../http/json-body.ts'
+
+const json = ['application/graphql-response+json', 'application/json']
+
+/**
+ * The request as the fetch standard has it; a body was read already, as text.
+ * @throws ApiError InvalidInput when its JSON is too deep, or when it wants another answer than JSON or the explorer's page.
+ */
+export function toFetch(request: FastifyRequest): RequestInit {
+  const { method, headers, body, query } = request
+  const type = headers['content-type']
+  const accept = acceptable(headers.accept, method)
+  for (const text of [body, ...Object.values(query as Record<string, unknown>)]) if (typeof text === 'string') refuseDeepJson(text)
+  if (method === 'POST' && body === undefined) throw invalidInput('The body is empty; send a JSON object with `query`.')
+  return {
+    method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
+    headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
+    ...(typeof body === 'string' && { body }),
+  }
+}
+
+/** What of the wanted media types can be had here. Answers come whole: neither in parts nor as a stream of events. */
+function acceptable(accept: string | undefined, method: string): string | undefined {
+  if (accept === undefined) return accept
+  const offered = ['*/*', 'application/*', ...json, ...(method === 'POST' ? [] : ['text/*', 'text/html'])]
+  const wanted = accept.split(',').filter((type) => offered.includes((type.split(';', 1)[0] ?? '').trim().toLowerCase()))
+  if (wanted.length === 0) throw notAcceptable(json.join(' or '))
+  return wanted.join(',')
+}
