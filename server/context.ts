@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Budget } from './budget.ts'
 import { requireCsrf } from './http/csrf.ts'
 import type { Services } from './services.ts'
 import { authenticate } from './sessions/authenticate.ts'
@@ -19,6 +20,8 @@ export type Context = Services & {
   credential: Credential | null
   /** What the credential may do right now; empty for nobody. */
   scopes: ReadonlySet<Scope>
+  /** What the request may still take; a query has one. */
+  budget?: Budget
   /** The client's address, behind trusted proxies. */
   ip: string
 }

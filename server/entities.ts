@@ -7,6 +7,7 @@ import { PackageDownloads, VersionDownloads } from './downloads/entity.ts'
 import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
 import { LegalDocument } from './legal/entity.ts'
+import { RenderedText } from './markdown/entity.ts'
 import { PackageLike } from './likes/entity.ts'
 import { ConfusableName, ReservedName } from './names/entity.ts'
 import { OauthRequest } from './oauth/entity.ts'
@@ -56,6 +57,7 @@ export const entities = [
   PackageDownloads,
   PackageLike,
   LegalDocument,
+  RenderedText,
   Advisory,
   AdvisoryPackage,
   ServerAddress,

@@ -108,6 +108,13 @@ export const archiveTooLarge = (limit: number) =>
 /** 409: the request contradicts what is there. */
 export const conflict = (message: string) => new ApiError('Conflict', message)
 
+/** 400: the request took all that one request may take of something. */
+export const budgetSpent = (what: string, limit: string) =>
+  new ApiError(
+    'InvalidInput',
+    `This request takes more ${what} than one request may (${limit}). Ask for less at a time: smaller pages, fewer fields.`,
+  )
+
 /** 429, with the seconds to wait; `what` says what there is too much of. */
 export const rateLimited = (retryAfter: number, what = 'Too many requests.') =>
   new ApiError('RateLimitExceeded', `${what} Try again in ${retryAfter} seconds.`, { retryAfter })

@@ -1,9 +1,12 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type DocumentNode, execute, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
+import { Budget } from './budget.ts'
 import { consoleSender } from './console.ts'
 import { type Context, createContext, guardChange, plainContext } from './context.ts'
+import { withMeter } from './db/meter.ts'
 import { bodyTooLarge, invalidInput } from './errors.ts'
+import { refuseDear } from './graphql/cost.ts'
 import { answerErrors, masked } from './graphql/errors.ts'
 import { refuseDeepQuery } from './graphql/nesting.ts'
 import { toFetch } from './graphql/request.ts'
@@ -16,8 +19,8 @@ import { refuseOtherMethods } from './rest/methods.ts'
 import type { Services } from './services.ts'
 import { mayBrowseAnonymously } from './visibility/audience.ts'
 
-/** How much a query may be (decisions §7). */
-const limits = { depth: 12, cost: 5000, aliases: 30, bytes: 64 * 1024 }
+/** How much a query may be; what it may cost is beside. */
+const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
 
 type Door = { caller: Context }
 
@@ -41,7 +44,9 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
         refuseUselessCredential(caller)
         // Loaded with the first query: package clients never send one, and it takes twenty megabytes.
         const { fetch } = await (yoga ??= openYoga(services, schema))
-        const response = await fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller })
+        const response = await withinBudget(caller, () =>
+          fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
+        )
         for (const [name, value] of response.headers) reply.header(name, value)
         return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
       },
@@ -49,11 +54,22 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
   })
 }
 
+/** Has the request take no more than one may, of the database's time and everything else. */
+async function withinBudget<Value>(caller: Context, work: () => Value | Promise<Value>): Promise<Value> {
+  const budget = new Budget()
+  caller.budget = budget
+  try {
+    return await withMeter(budget, work)
+  } finally {
+    budget.close()
+  }
+}
+
 async function openYoga(services: Services, schema: GraphQLSchema) {
   const [{ createYoga }, { EnvelopArmor }] = await Promise.all([import('graphql-yoga'), import('@escape.tech/graphql-armor')])
   const armor = new EnvelopArmor({
     maxDepth: { n: limits.depth, flattenFragments: true },
-    costLimit: { maxCost: limits.cost, objectCost: 1, scalarCost: 1, depthCostFactor: 1.1, flattenFragments: true },
+    costLimit: { enabled: false }, // it knows no variables
     maxAliases: { n: limits.aliases },
     maxTokens: { n: 4000 },
     maxDirectives: { n: 30 },
@@ -94,15 +110,17 @@ const guardExecution: Plugin<Door & Context> = {
   async onExecute({ args, setExecuteFn }) {
     // As on REST, so that both doors word their errors alike.
     setExecuteFn(execute)
-    const { schema, document, operationName, contextValue } = args as {
+    const { schema, document, operationName, variableValues, contextValue } = args as {
       schema: GraphQLSchema
       document: DocumentNode
       operationName?: string | null
+      variableValues?: Record<string, unknown>
       contextValue: Context
     }
     const chosen = document.definitions.find(
       (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
     )
+    if (chosen?.kind === Kind.OPERATION_DEFINITION) refuseDear(schema, document, chosen, variableValues ?? {})
     if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
     if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
   },

@@ -59,9 +59,10 @@ import {
 } from 'graphql'
 import { builder } from './builder.ts'
 import type { Context } from './context.ts'
+import { paceField } from './graphql/pacing.ts'
 import { refuseForeignOrigin } from './http/csrf.ts'
 import { globalIdCheck } from './global-ids.ts'
-import { refuseUnkept } from './http/unkept.ts'
+import { refuseNul } from './http/no-nul.ts'
 import { requireSetup } from './setup/gate.ts'
 
 /** The one schema that both doors execute. */
@@ -91,6 +92,7 @@ function gated() {
       }
     }
   }
+  for (const type of Object.values(built.getTypeMap())) if (isObjectType(type)) Object.values(type.getFields()).forEach(paceField)
   return built
 }
 
@@ -99,8 +101,8 @@ function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Conte
   const resolve = field.resolve ?? defaultFieldResolver
   const checkIds = globalIdCheck(built, field)
   field.resolve = (parent, args, context, info) => {
-    refuseUnkept(args)
-    checkIds?.(args)
+    refuseNul(args)
+    checkIds?.(args as Record<string, unknown>)
     return resolve(parent, args, context, info)
   }
 }

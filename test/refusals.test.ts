@@ -105,7 +105,7 @@ it('answers JSON or not at all: neither parts nor events', async () => {
   }
 })
 
-it('refuses moments that no calendar has, and halves of characters', async () => {
+it('refuses moments that not every calendar has', async () => {
   for (const from of ['+275760-09-13T00:00:00.000Z', '-000001-01-01T00:00:00Z', '0000-01-01', '1', '2026-13-01', '10000-01-01']) {
     const message = expect.stringMatching(/^from: must be a moment such as .*, not "/)
     expect(await owner.get(`/api/admin/audit-log?from=${encodeURIComponent(from)}`)).toMatchObject({
@@ -116,10 +116,6 @@ it('refuses moments that no calendar has, and halves of characters', async () =>
       refused(message, 'from'),
     )
   }
-  expect(await alice.post('/api/auth/keys', '{"name":"a\\ud800"}', json)).toMatchObject({
-    status: 400,
-    body: { error: { message: expect.stringContaining('name: must be well-formed Unicode') } },
-  })
 })
 
 it('names the field and quotes what was sent, unless it is a secret', async () => {
@@ -209,7 +205,7 @@ it('answers a change whose account is deleted meanwhile with a refusal, not with
     const [answers] = await Promise.all([
       Promise.all([
         gone.post('/api/auth/keys', { name: `late ${round}` }),
-        gone.session().catch((error: unknown) => ({ status: /InternalError/.test(String(error)) ? 500 : 401 })),
+        app.anonymous.post('/api/auth/login', { email: gone.email, password: 'correct horse' }, { ip: gone.ip }),
         gone.get('/api/packages/versions/new'),
       ]),
       owner.delete(`/api/admin/users/${gone.id}`),

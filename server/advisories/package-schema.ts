@@ -10,11 +10,13 @@ const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory')
   fields: (t) => ({
     advisory: t.field({ type: AdvisoryRef, description: 'The advisory.', resolve: (advisory) => advisory }),
     affectedVersions: t.field({
+      extensions: { size: 20 },
       type: ['SemVer'],
       description: 'Every version that is affected, in order; also versions that were never here, where the advisory lists them.',
       resolve: (advisory, _args, context) => affectedOf(context, advisory),
     }),
     fixedVersions: t.field({
+      extensions: { size: 20 },
       type: ['SemVer'],
       description: 'The versions that mend it, in order; they may not be here yet.',
       resolve: fixedOf,
@@ -42,6 +44,7 @@ builder.objectFields(PackageRef, (t) => ({
   }),
   advisories: t.field({
     ...ofPublicPackage,
+    extensions: { size: 10 },
     type: [PackageAdvisoryRef],
     description: 'Its security advisories that are not withdrawn, the last changed first.',
     resolve: (pkg, _args, context) => advisoriesOfPackage(context, pkg),
@@ -51,6 +54,7 @@ builder.objectFields(PackageRef, (t) => ({
 builder.objectField(PackageVersionRef, 'advisories', (t) =>
   t.field({
     ...ofPublicVersion,
+    extensions: { size: 2 },
     type: [PackageAdvisoryRef],
     description: 'The security advisories that affect it.',
     resolve: (version, _args, context) => advisoriesOfVersion(context, version.package.id, version.version),

@@ -4,7 +4,7 @@ import { PackageRef } from '../packages/refs.ts'
 import { Advisory } from './entity.ts'
 import { severityOf, type Severity } from './pub-form.ts'
 import { AdvisoryRef } from './refs.ts'
-import { renderDetails } from './render.ts'
+import { renderText } from '../markdown/service.ts'
 import { listAdvisories, packagesOf, readAdvisory } from './service.ts'
 
 const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
@@ -52,9 +52,10 @@ builder.node(AdvisoryRef, {
     detailsHtml: t.string({
       nullable: true,
       description: 'All about it, as HTML that is safe to show.',
-      resolve: ({ osv }) => (osv.details ? renderDetails(osv.details) : null),
+      resolve: ({ osv }, _args, context) => (osv.details ? renderText(context, { source: osv.details, links: { kind: 'whole' } }) : null),
     }),
     aliases: t.stringList({
+      extensions: { size: 5 },
       description: 'Identifiers of the same elsewhere, such as CVE numbers.',
       resolve: ({ osv }) => osv.aliases ?? [],
     }),
@@ -73,7 +74,12 @@ builder.node(AdvisoryRef, {
 })
 
 builder.objectFields(AdvisoryRef, (t) => ({
-  references: t.field({ type: [ReferenceRef], description: 'Where to read more.', resolve: ({ osv }) => osv.references ?? [] }),
+  references: t.field({
+    extensions: { size: 10 },
+    type: [ReferenceRef],
+    description: 'Where to read more.',
+    resolve: ({ osv }) => osv.references ?? [],
+  }),
   publishedAt: t.field({
     type: 'DateTime',
     nullable: true,
@@ -88,6 +94,7 @@ builder.objectFields(AdvisoryRef, (t) => ({
     resolve: ({ row }) => row.withdrawnAt ?? null,
   }),
   packages: t.field({
+    extensions: { size: 5 },
     type: [AdvisoryPackageRef],
     authScopes: { scope: 'admin' },
     description: 'The packages it is about, also such that are not here; for administrators.',

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setClock } from './clock.ts'
 import { lockSqlite } from './lock.ts'
+import { meterStatements } from './meter.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { explainMissing } from './missing.ts'
 import type { DatabaseConfig, Logging, Opened } from './options.ts'
@@ -43,6 +44,7 @@ export async function openDatabase(
   try {
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config)
+    meterStatements(orm)
     const reads = openReads(opened.source(), onQuery)
     const close = async () => {
       await reads.close()

@@ -1,4 +1,5 @@
 import type { QueryResultRow } from 'pg'
+import { metered } from './meter.ts'
 import type { PostgresConnections } from './postgres-connections.ts'
 
 export type Parameter = string | number | null
@@ -23,7 +24,7 @@ export function openReads(source: Source, onQuery?: (sql: string) => void): Read
     <Answer>(read: (sql: string, parameters: Parameter[]) => Promise<unknown>) =>
     (sql: string, ...parameters: Parameter[]): Promise<Answer> => {
       onQuery?.(sql)
-      return read(sql, parameters) as Promise<Answer>
+      return metered(() => read(sql, parameters)) as Promise<Answer>
     }
   return {
     get: using(source.row),

@@ -28,11 +28,13 @@ const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').imp
       resolve: async ({ pkg }, _args, context) => (await loadDownloads30d(context, pkg.id)) ?? 0,
     }),
     weeks: t.field({
+      extensions: { size: 52 },
       type: [WeekRef],
       description: 'In each of the last 52 weeks, the oldest first.',
       resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.reads, pkg.id, now()),
     }),
     versions: t.field({
+      extensions: { size: 10 },
       type: [VersionSeriesRef],
       description: 'The versions that were fetched in those weeks, the highest first.',
       resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.reads, pkg.id, now()),

@@ -14,6 +14,9 @@ export const answerErrors: Plugin<object, { caller: Context }> = {
   onResultProcess(event) {
     const { result, serverContext } = event
     if (!('errors' in result) || !result.errors) return
+    const { spent } = serverContext.caller.budget ?? {}
+    // Everything that was not done after it says the same.
+    if (spent) return event.setResult({ errors: [spent] })
     const errors = (result.errors as GraphQLError[]).map(coded)
     announce(errors, serverContext.caller.reply)
     event.setResult({ ...(result as ExecutionResult), errors })

@@ -58,7 +58,7 @@ builder.queryField('legalPreview', (t) =>
   t.withAuth({ owner: true }).string({
     description: 'What a text would look like on a legal page: HTML that is safe to show.',
     args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB of it.', validate: legalMarkdown }) },
-    resolve: (_root, { markdown }, context) => renderLegal(context, markdown),
+    resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { isKept: false }),
   }),
 )
 

@@ -1,8 +1,7 @@
-import { createHash } from 'node:crypto'
 import { audit } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../context.ts'
 import { toDate } from '../db/reads.ts'
-import { byteCache } from '../http/byte-cache.ts'
+import { renderText } from '../markdown/service.ts'
 import type { Services } from '../services.ts'
 import { defaultMarkdown } from './defaults.ts'
 import { LegalDocument, type LegalKind } from './entity.ts'
@@ -51,22 +50,7 @@ export async function resetLegalDocument({ em, viewer, ip }: SignedInContext, ki
 }
 
 /** A text of a legal page as HTML that is safe to show. Links within the site lead where they say; to other places only whole ones. */
-export async function renderLegal({ config }: Pick<Services, 'config'>, markdown: string): Promise<string> {
-  const key = createHash('sha256').update(markdown).digest('base64')
-  const known = rendered.get(key)
-  if (known !== undefined) return known
-  // Only when the first page is read: it takes ten megabytes.
-  const { renderMarkdown } = await import('../markdown/render.ts')
-  const html = renderMarkdown(markdown, (target) => address(config.SERVER_URL, target))
-  rendered.set(key, html)
-  return html
-}
-
-const rendered = byteCache<string>(4 * 1024 ** 2, (html) => 2 * html.length)
-
-function address(serverUrl: string, target: string): string | null {
-  if (/^(https?:\/\/|mailto:)/i.test(target)) return URL.parse(target)?.href ?? null
-  return /^\/(?![/\\])/.test(target) ? `${serverUrl}${target}` : null
-}
+export const renderLegal = (context: Context, markdown: string, options?: { isKept: boolean }): Promise<string> =>
+  renderText(context, { source: markdown, links: { kind: 'site', serverUrl: context.config.SERVER_URL } }, options)
 
 const builtIn = (kind: LegalKind): LegalText => ({ kind, markdown: defaultMarkdown(kind), isCustom: false, updatedAt: null })

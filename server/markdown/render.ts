@@ -1,9 +1,7 @@
 import MarkdownIt, { type MarkdownIt as Parser } from 'markdown-it'
 import sanitizeHtml from 'sanitize-html'
+import type { LinkResolver } from './links.ts'
 import { taskLists } from './task-lists.ts'
-
-/** Turns what a document says about files beside it into addresses; null for what leads nowhere. */
-export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
 
 /**
  * Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. A picture becomes a
@@ -23,9 +21,6 @@ export function renderMarkdown(source: string, resolve: LinkResolver): string {
     exclusiveFilter: ({ tag, attribs }) => tag === 'input' && attribs.type !== 'checkbox',
   })
 }
-
-/** Text as HTML. */
-export const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 
 const markdown = new MarkdownIt({ html: true, linkify: true }).use(taskLists).use(headingIds)
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })

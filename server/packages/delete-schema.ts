@@ -10,6 +10,7 @@ import { loadPackage } from './service.ts'
 
 builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
   t.withAuth({ scope: 'admin' }).field({
+    extensions: { cost: 50 },
     type: t.listRef(t.listRef('String')),
     description:
       'The public packages that would break if this one, or just one version of it, were deleted: each as names from itself down to this package. For administrators.',

@@ -1,21 +1,26 @@
 import { builder } from '../builder.ts'
 import type { Context } from '../context.ts'
-import { renderDocument } from './documents.ts'
+import { findDocument, readSource, renderDocument } from './documents.ts'
 import type { DocumentKind, PackageVersion } from './entity.ts'
 import { DocumentRef, ofPublicVersion, PackageVersionRef } from './refs.ts'
-import { findDocument } from './service.ts'
 
 DocumentRef.implement({
   description: 'A text that came with a version, up to 256 KiB of it.',
   authScopes: { scope: 'read' },
   fields: (t) => ({
-    path: t.string({ ...ofPublicVersion, description: 'Where it is in the archive.', resolve: ({ document }) => document.path }),
-    source: t.string({ ...ofPublicVersion, description: 'The text as it was written.', resolve: ({ document }) => document.content }),
+    path: t.string({ ...ofPublicVersion, description: 'Where it is in the archive.', resolve: ({ path }) => path }),
+    source: t.string({
+      ...ofPublicVersion,
+      extensions: { cost: 3 },
+      description: 'The text as it was written.',
+      resolve: (document, _args, context) => readSource(context, document),
+    }),
     html: t.string({
       ...ofPublicVersion,
+      extensions: { cost: 10 },
       description:
         'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`. Relative links lead to the repository, or nowhere.',
-      resolve: ({ document, version }) => renderDocument(version, document),
+      resolve: (document, _args, context) => renderDocument(context, document),
     }),
   }),
 })
@@ -40,8 +45,5 @@ builder.objectFields(PackageVersionRef, (t) => ({
 }))
 
 function document(kind: DocumentKind) {
-  return async (version: PackageVersion, _args: object, { em }: Context) => {
-    const found = await findDocument(em, version, kind)
-    return found ? { document: found, version } : null
-  }
+  return (version: PackageVersion, _args: object, context: Context) => findDocument(context, version, kind)
 }

@@ -93,6 +93,7 @@ builder.objectField(PackageRef, 'versions', (t) =>
 
 builder.objectFields(PackageRef, (t) => ({
   uploaders: t.field({
+    extensions: { size: 5 },
     type: [UserRef],
     description: 'The people who are named as having write access.',
     resolve: async (pkg, _args, context) => ((await loadUploaders(context, pkg.id)) ?? []).map(({ user }) => user),
@@ -148,6 +149,7 @@ builder.queryField('packageNames', (t) =>
   t.field({
     skipTypeScopes: true,
     authScopes: { browse: true },
+    extensions: { size: 1000 },
     type: ['String'],
     description: 'The names of all packages, in order.',
     args: { withUnlisted: t.arg.boolean({ description: 'Whether to name unlisted packages, too; false when left out.' }) },

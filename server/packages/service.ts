@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
 import type { Context } from '../context.ts'
 import { User } from '../users/entity.ts'
-import { type DocumentKind, Package, PackageUploader, PackageVersion, VersionDocument } from './entity.ts'
+import { Package, PackageUploader, PackageVersion } from './entity.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer'>
 type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
@@ -42,10 +42,6 @@ export const findPackageById = ({ em, viewer }: Reader, id: string): Promise<Pac
 /** The version whose archive this is, or null. An archive names its package and version, so it can be no other's. */
 export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> =>
   em.findOne(PackageVersion, { archiveSha256: sha256 })
-
-/** A text of a version, or null. */
-export const findDocument = (em: EntityManager, version: PackageVersion, kind: DocumentKind): Promise<VersionDocument | null> =>
-  em.findOne(VersionDocument, { version, kind })
 
 /** A package by id. */
 export const loadPackage = batched(async (em, ids) => byKey(await em.find(Package, { id: { $in: ids } }), ({ id }) => id))

@@ -106,23 +106,45 @@ builder.objectFields(PackageVersionRef, (t) => ({
 }))
 
 builder.objectFields(PackageVersionRef, (t) => ({
-  topics: t.stringList({ ...ofPublicVersion, description: 'Topics that its author gave it.', resolve: from('topics') }),
-  funding: t.field({ ...ofPublicVersion, type: ['URL'], description: 'Where to support its author.', resolve: from('funding') }),
+  topics: t.stringList({
+    ...ofPublicVersion,
+    extensions: { size: 5 },
+    description: 'Topics that its author gave it.',
+    resolve: from('topics'),
+  }),
+  funding: t.field({
+    ...ofPublicVersion,
+    extensions: { size: 5 },
+    type: ['URL'],
+    description: 'Where to support its author.',
+    resolve: from('funding'),
+  }),
   platforms: t.stringList({
     ...ofPublicVersion,
+    extensions: { size: 6 },
     description: 'Platforms that its author declares; empty for none declared.',
     resolve: from('platforms'),
   }),
-  executables: t.stringList({ ...ofPublicVersion, description: 'Commands that it installs.', resolve: from('executables') }),
+  executables: t.stringList({
+    ...ofPublicVersion,
+    extensions: { size: 5 },
+    description: 'Commands that it installs.',
+    resolve: from('executables'),
+  }),
+}))
+
+builder.objectFields(PackageVersionRef, (t) => ({
   needsFlutter: t.boolean({ ...ofPublicVersion, description: 'Whether it works with Flutter only.', resolve: from('needsFlutter') }),
   environment: t.field({
     ...ofPublicVersion,
+    extensions: { size: 2 },
     type: [EnvironmentRef],
     description: 'The SDK versions it works with.',
     resolve: from('environment'),
   }),
   dependencies: t.field({
     ...ofPublicVersion,
+    extensions: { size: 30 },
     type: [DependencyRef],
     description: 'What it depends on: for its users first, then for its own development.',
     resolve: (version, _args, context) => readableDependencies(context, version),

@@ -14,7 +14,7 @@ type Page = { limit: number; after?: string | undefined }
 
 /** One version, or null when it is not there for whoever asks. */
 export async function findVersion(reader: Reader, pkg: Package, version: string): Promise<PackageVersion | null> {
-  return unlessWithheld(reader, await reader.em.findOne(PackageVersion, { package: pkg, version }))
+  return unlessWithheld(reader, await loadVersion(reader, `${pkg.id} ${version}`))
 }
 
 /** A version by id, or null when it is not there for whoever asks. */

@@ -25,6 +25,7 @@ PublisherMemberRef.implement({
 
 builder.objectField(UserRef, 'memberships', (t) =>
   t.field({
+    extensions: { size: 10 },
     type: [PublisherMemberRef],
     nullable: true,
     description: 'What they are in publishers; null unless it is you or you administer the server.',

@@ -55,6 +55,7 @@ builder.node(PublisherRef, {
 
 builder.objectFields(PublisherRef, (t) => ({
   members: t.field({
+    extensions: { size: 20 },
     type: [PublisherMemberRef],
     nullable: true,
     description: 'The people who act for it, by name; null unless you are one of them or administer the server.',

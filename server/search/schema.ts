@@ -39,6 +39,7 @@ const FacetRef = builder.objectRef<Facet>('Facet').implement({
   fields: (t) => ({
     filter: t.exposeString('filter', { description: 'What precedes the colon, such as `sdk` or `license`.' }),
     values: t.field({
+      extensions: { size: 10 },
       type: [FacetValueRef],
       description: 'The values, the most frequent first, at most ten.',
       resolve: ({ values }) => values,
@@ -49,7 +50,12 @@ const FacetRef = builder.objectRef<Facet>('Facet').implement({
 const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
   description: 'What the packages found have in common.',
   fields: (t) => ({
-    facets: t.field({ type: [FacetRef], description: 'The filters that say something about them.', resolve: ({ facets }) => facets }),
+    facets: t.field({
+      extensions: { size: 8, cost: 20 },
+      type: [FacetRef],
+      description: 'The filters that say something about them.',
+      resolve: ({ facets }) => facets,
+    }),
     isExact: t.exposeBoolean('isExact', { description: 'Whether all were counted; when not, the first 1,000 were.' }),
   }),
 })
@@ -72,10 +78,12 @@ builder.queryField('searchPackages', (t) =>
       description: 'A page of packages that fit.',
       fields: (connection) => ({
         didYouMean: connection.stringList({
+          extensions: { cost: 5, size: 10 },
           description: 'Names of packages that the query may have meant, when it found nothing.',
           resolve: ({ didYouMean }) => didYouMean(),
         }),
         facets: connection.field({
+          extensions: { cost: 20 },
           type: FacetsRef,
           description: 'What else they could be filtered by, with counts.',
           resolve: ({ facets }) => facets(),

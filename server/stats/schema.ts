@@ -102,6 +102,7 @@ const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').im
       resolve: ({ reclaimableBytes }) => reclaimableBytes,
     }),
     tables: t.field({
+      extensions: { size: 20 },
       type: [RelationRef],
       nullable: true,
       description: 'The twenty largest tables and indexes, the largest first. Up to a minute old; null when measuring took too long.',

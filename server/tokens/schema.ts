@@ -21,6 +21,7 @@ builder.node(AccessTokenRef, {
     name: t.exposeString('name', { description: 'What its owner calls it.' }),
     prefix: t.exposeString('prefix', { description: 'The first characters of the secret, to tell tokens apart.' }),
     scopes: t.field({
+      extensions: { size: 3 },
       type: [TokenScope],
       description: "What it was made for; its owner's role may allow less by now.",
       resolve: (token) => token.scopes.split(',') as Scope[],

@@ -25,6 +25,7 @@ const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').imp
       resolve: (_upload, _args, { request, config }) => uploadUrl(publicUrl(request, config.SERVER_URL)),
     }),
     fields: t.field({
+      extensions: { size: 5 },
       type: [UploadField],
       description: 'The fields that go before the file.',
       resolve: ({ id }) => [{ name: 'upload_id', value: id }],

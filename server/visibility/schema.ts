@@ -61,11 +61,13 @@ builder.objectFields(PackageRef, (t) => ({
     resolve: ({ visibility }) => visibility,
   }),
   visibilityState: t.withAuth({ scope: 'read' }).field({
+    extensions: { cost: 20 },
     type: State,
     description: 'Who reads it and what decides that, for whoever administers it.',
     resolve: (pkg, _args, context) => visibilityState(context, pkg),
   }),
   visibilityPreview: t.withAuth({ scope: 'read' }).field({
+    extensions: { cost: 100 },
     type: Preview,
     description: 'What a change of visibility would do, for whoever administers it.',
     args: { input: t.arg({ type: PreviewVisibilityInput, required: true, description: 'The change.' }) },

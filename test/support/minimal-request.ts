@@ -77,8 +77,9 @@ const byType: Record<string, unknown> = {
   URL: 'https://example.com',
 }
 
-function valueOf({ name, type }: GraphQLArgument | GraphQLInputField, field: string): unknown {
-  return samples[name] ?? sampleOf(type, field)
+function valueOf({ name, type, extensions }: GraphQLArgument | GraphQLInputField, field: string): unknown {
+  const [owner] = (extensions.relayGlobalIDFor ?? []) as { typename: string }[]
+  return samples[name] ?? (owner ? encodeGlobalID(owner.typename, nobody) : sampleOf(type, field))
 }
 
 function sampleOf(type: GraphQLInputType, field: string): unknown {
@@ -89,7 +90,7 @@ function sampleOf(type: GraphQLInputType, field: string): unknown {
     const required = Object.values(bare.getFields()).filter((inner) => isNonNullType(inner.type))
     return Object.fromEntries(required.map((inner) => [inner.name, valueOf(inner, field)]))
   }
-  if (bare.name === 'ID') return encodeGlobalID(typeOfId[field] ?? 'User', nobody)
+  if (bare.name === 'ID') return encodeGlobalID('User', nobody)
   return byType[bare.name]
 }
 
@@ -101,8 +102,6 @@ class EnumValue {
   }
   toJSON = (): string => this.name.toLowerCase()
 }
-
-const typeOfId: Record<string, string> = { revokeToken: 'AccessToken', revokeSession: 'Session', retryJob: 'Job' }
 
 function literal(value: unknown): string {
   if (value instanceof EnumValue) return value.name

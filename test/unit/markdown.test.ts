@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { renderMarkdown } from '../../server/markdown/render.ts'
-import { repositoryLinks } from '../../server/packages/repository-links.ts'
+import { repositoryLinks } from '../../server/markdown/repository-links.ts'
 
 const render = (source: string, repository: string | null = null, path = 'README.md') =>
   renderMarkdown(source, repositoryLinks(repository, path)).trim()

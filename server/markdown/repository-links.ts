@@ -1,4 +1,4 @@
-import type { LinkResolver } from '../markdown/render.ts'
+import type { LinkResolver } from './links.ts'
 
 /**
  * How the relative links of a document resolve: into the package's repository where that is a GitHub or GitLab (their own or a

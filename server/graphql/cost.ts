@@ -1,0 +1,136 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  type FragmentDefinitionNode,
+  getArgumentValues,
+  getDirectiveValues,
+  getNamedType,
+  getNullableType,
+  getVariableValues,
+  GraphQLError,
+  type GraphQLField,
+  type GraphQLNamedType,
+  GraphQLIncludeDirective,
+  type GraphQLSchema,
+  GraphQLSkipDirective,
+  isCompositeType,
+  isInterfaceType,
+  isListType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionNode,
+  type SelectionSetNode,
+} from 'graphql'
+import { invalidInput } from '../errors.ts'
+
+/** The most that a query may cost. */
+export const maxCost = 5000
+
+/** The size of a list that takes no `first` and does not say `extensions: { size }`. */
+const defaultSize = 100
+
+type Variables = Parameters<typeof getArgumentValues>[2]
+type Walk = {
+  schema: GraphQLSchema
+  variables: Variables
+  fragments: ReadonlyMap<string, FragmentDefinitionNode>
+  /** What the fields of a fragment cost below a type, for a page of a size: each is walked once for every place of its kind. */
+  known: Map<string, number>
+}
+/** What the extensions of a field say of its cost. */
+type Weights = { size?: number; cost?: number }
+
+/**
+ * What an operation costs: one for every field that will be resolved, by the sizes that its lists will have. A page has the size of its
+ * `first`, whether it is written out, a variable or a default; other lists have the size that their field declares; what takes more than a
+ * look into a row weighs more than one. Null when the variables do not fit: the execution tells why.
+ */
+export function costOf(
+  schema: GraphQLSchema,
+  document: DocumentNode,
+  operation: OperationDefinitionNode,
+  given: Record<string, unknown>,
+): number | null {
+  const type = schema.getRootType(operation.operation)
+  const values = getVariableValues(schema, operation.variableDefinitions ?? [], given)
+  if (!type || !values.variableValues) return null
+  const definitions = document.definitions.filter((node) => node.kind === Kind.FRAGMENT_DEFINITION)
+  const fragments = new Map(definitions.map((node) => [node.name.value, node]))
+  return costOfFields({ schema, variables: values.variableValues, fragments, known: new Map() }, operation.selectionSet, type, 1)
+}
+
+/**
+ * Refuses an operation that costs too much.
+ * @throws ApiError InvalidInput with the cost.
+ */
+export function refuseDear(...asked: Parameters<typeof costOf>): void {
+  const cost = costOf(...asked)
+  if (cost !== null && cost > maxCost)
+    throw invalidInput(`This query costs ${Math.ceil(cost)}, and one may cost ${maxCost}. Ask for smaller pages or fewer fields.`)
+}
+
+/** `page` is the size of the page that the fields `nodes` and `edges` have. */
+function costOfFields(walk: Walk, { selections }: SelectionSetNode, type: GraphQLNamedType, page: number): number {
+  return selections.reduce((sum, selection) => sum + (isLeftOut(walk, selection) ? 0 : costOfSelection(walk, selection, type, page)), 0)
+}
+
+function costOfSelection(walk: Walk, selection: SelectionNode, type: GraphQLNamedType, page: number): number {
+  if (selection.kind === Kind.FIELD) return costOfField(walk, selection, type, page)
+  if (selection.kind === Kind.INLINE_FRAGMENT) {
+    const name = selection.typeCondition?.name.value
+    return costOfFields(walk, selection.selectionSet, (name && walk.schema.getType(name)) || type, page)
+  }
+  const { value: name } = selection.name
+  const key = `${name} ${page}`
+  const known = walk.known.get(key)
+  if (known !== undefined) return known
+  const fragment = walk.fragments.get(name)
+  if (!fragment) return 0
+  // Validation refuses circles before; this stops at one all the same.
+  walk.known.set(key, 0)
+  const cost = costOfFields(walk, fragment.selectionSet, walk.schema.getType(fragment.typeCondition.name.value) ?? type, page)
+  walk.known.set(key, cost)
+  return cost
+}
+
+function costOfField(walk: Walk, node: FieldNode, type: GraphQLNamedType, page: number): number {
+  const field = isObjectType(type) || isInterfaceType(type) ? type.getFields()[node.name.value] : undefined
+  // `__typename` costs nothing; the schema's own description is bounded by its depth.
+  if (!field) return 0
+  const { size, cost = 1 } = field.extensions as Weights
+  const inner = getNamedType(field.type)
+  const isList = isListType(getNullableType(field.type))
+  const asked = pageSize(walk, field, node)
+  const isPart = /^(Query|\w+)Connection$/.test(type.name) && (node.name.value === 'nodes' || node.name.value === 'edges')
+  const times = isPart ? page : isList ? (asked ?? size ?? defaultSize) : 1
+  if (!isCompositeType(inner) || !node.selectionSet) return cost * (isList ? Math.max(1, times / 10) : 1)
+  return cost + times * (1 + costOfFields(walk, node.selectionSet, inner, asked ?? 1))
+}
+
+/** How many a field is asked for: by `first` or `last`, or by naming them; null when it takes neither. */
+function pageSize(walk: Walk, field: GraphQLField<unknown, unknown>, node: FieldNode): number | null {
+  const takes = new Set(field.args.map(({ name }) => name))
+  if (!takes.has('first') && !takes.has('ids')) return null
+  const { first, last, ids } = argumentsOf(walk, field, node)
+  if (Array.isArray(ids)) return ids.length
+  const sizes = [first, last].filter((value) => typeof value === 'number')
+  // What asks for less than none is refused when it is run.
+  return sizes.length > 0 ? Math.max(1, ...sizes) : 1
+}
+
+function argumentsOf({ variables }: Walk, field: GraphQLField<unknown, unknown>, node: FieldNode): Record<string, unknown> {
+  try {
+    return getArgumentValues(field, node, variables)
+  } catch (error) {
+    // What does not fit is never run.
+    if (error instanceof GraphQLError) return {}
+    throw error
+  }
+}
+
+function isLeftOut({ variables }: Walk, node: SelectionNode): boolean {
+  const skip = getDirectiveValues(GraphQLSkipDirective, node, variables)
+  const include = getDirectiveValues(GraphQLIncludeDirective, node, variables)
+  return skip?.if === true || include?.if === false
+}

@@ -1,0 +1,26 @@
+import { getNullableType, type GraphQLField, isListType } from 'graphql'
+import type { Context } from '../context.ts'
+
+/**
+ * Has a field resolved within the budget of its request, when it has one: not at all once that is spent, and in turns with everybody else's
+ * requests. The objects of lists are counted.
+ */
+export function paceField(field: GraphQLField<unknown, Context>): void {
+  const { resolve } = field
+  if (!resolve) return
+  const isList = isListType(getNullableType(field.type))
+  field.resolve = (parent, args, context, info) => {
+    const { budget } = context
+    if (!budget) return resolve(parent, args, context, info)
+    budget.check()
+    const work = () => resolve(parent, args, context, info)
+    const result = budget.passField()?.then(work) ?? work()
+    return isList ? counted(result, budget) : result
+  }
+}
+
+async function counted(result: unknown, budget: Pick<NonNullable<Context['budget']>, 'spendObjects'>): Promise<unknown> {
+  const list = await result
+  if (Array.isArray(list)) budget.spendObjects(list.length)
+  return list
+}

@@ -1,0 +1,53 @@
+import type { Context } from '../context.ts'
+import { byteCache } from '../http/byte-cache.ts'
+import { sha256 } from '../http/keys.ts'
+import { addressKey } from '../http/limits.ts'
+import { escapeHtml } from './escape.ts'
+import { findRendered, keepRendered } from './kept.ts'
+import { renderInThread } from './threads.ts'
+import type { Task } from './worker.ts'
+
+/** Counts up with every change of what the renderer makes of a text. */
+const rendererVersion = 1
+/** No page of this server shows more HTML at once. */
+const maxHtmlBytes = 2 * 1024 ** 2
+
+type Caller = Pick<Context, 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budget'>
+
+/**
+ * A Markdown text as HTML that is safe to show. It is rendered once, off the event loop and with a deadline, and kept by its content; a text
+ * that takes too long or grows too large is shown as it was written. `isKept: false` is for drafts, which are remembered for a while only.
+ * @throws ApiError ServiceUnavailable when too many texts wait to be rendered.
+ */
+export async function renderText(caller: Caller, task: Task, { isKept = true } = {}): Promise<string> {
+  const hash = sha256(JSON.stringify([rendererVersion, task.links, task.source]))
+  let html = remembered.get(hash)
+  if (html !== undefined) {
+    caller.budget?.spendText(Buffer.byteLength(html))
+    return html
+  }
+  let current = underWay.get(hash)
+  if (!current) {
+    current = renderOnce(caller, hash, task, isKept).finally(() => underWay.delete(hash))
+    underWay.set(hash, current)
+  }
+  html = await (caller.budget?.within(current) ?? current)
+  caller.budget?.spendText(Buffer.byteLength(html))
+  remembered.set(hash, html)
+  return html
+}
+
+const remembered = byteCache<string>(16 * 1024 ** 2, (html) => 2 * html.length)
+const underWay = new Map<string, Promise<string>>()
+
+async function renderOnce(caller: Caller, hash: string, task: Task, isKept: boolean): Promise<string> {
+  const kept = isKept ? await findRendered(caller, hash) : undefined
+  if (kept !== undefined) return kept ?? asWritten(task.source)
+  const rendered = await renderInThread(caller.viewer?.id ?? addressKey(caller.ip), task)
+  const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
+  if (isKept) await keepRendered(caller, hash, html)
+  return html ?? asWritten(task.source)
+}
+
+const asWritten = (source: string): string =>
+  `<p><em>This text takes too long to format, so it is shown as it was written.</em></p>\n<pre><code>${escapeHtml(source)}</code></pre>\n`

@@ -1,0 +1,13 @@
+import { parentPort } from 'node:worker_threads'
+import { linkResolver, type Links } from './links.ts'
+import { renderMarkdown } from './render.ts'
+
+/** What the thread is asked for. It answers with the HTML, one text at a time. */
+export type Task = { source: string; links: Links }
+
+parentPort?.on('message', ({ source, links }: Task) => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+  parentPort?.postMessage(renderMarkdown(source, linkResolver(links)))
+})
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+parentPort?.postMessage('ready')
