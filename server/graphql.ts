@@ -93,7 +93,6 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
 const wantsExplorer = (request: FastifyRequest): boolean =>
   (request.method === 'GET' || request.method === 'HEAD') && !('query' in (request.query as object)) && prefers(request, 'text/html')
 
-
 /** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
 const boundQuery: Plugin<Door & Context> = {
   onParams({ params }) {
