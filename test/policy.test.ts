@@ -220,7 +220,6 @@ const graphql: Record<string, Access> = {
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
 const known: Access[] = ['open', 'identity', 'signedIn']
 
-/** Every kind of caller, each a person of their own, and what they may. */
 async function callers(): Promise<Caller[]> {
   const [viewer, member, admin, owner] = [await app.viewer(), await app.member(), await app.admin(), await app.owner()]
   const scoped = async (actor: Actor, scope: 'read' | 'write' | 'admin') => app.withScopes(actor, [scope])
@@ -254,7 +253,6 @@ async function callers(): Promise<Caller[]> {
   ]
 }
 
-// One server for all: every caller is somebody new, at a new address.
 let app: TestApp
 beforeAll(async () => {
   app = await testApp({ env: { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true' } })
