@@ -36,7 +36,7 @@ export default defineConfig({
         maxWorkers: 1,
       }),
     ],
-    reporters: ['default', './test/support/tally-reporter.ts'],
+    reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
     // Tests mostly wait for their database, so every core may have a worker; by default, one would go without.
     maxWorkers: '100%',
     // Far above what any test takes: a busy machine is no failure.

@@ -22,6 +22,14 @@ export async function test(args) {
   return run(nodePath(), ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args])
 }
 
+/** Real faults against the built server, at full length; prints what came of each. Vitest's arguments choose some. */
+export async function faults(args) {
+  await ensureConsole()
+  await ensureServer()
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', '--project', 'faults', ...args]
+  return run(nodePath(), vitest, { FAULTS: 'full' })
+}
+
 /** Every check of the sources, even after one failed: all faults are worth knowing at once. */
 export async function lint() {
   await ensureConsole() // makes the types of the console's operations

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { readConfig } from '../../server/config.ts'
+import { openLog } from '../../server/http/log.ts'
+import { openServices } from '../../server/open-services.ts'
+import { collectGarbage } from '../../server/uploads/collect.ts'
+import type { FaultRegistry } from './fault-registry.ts'
+import type { FaultRow } from './fault-table.ts'
+
+type Listing = { latest: { version: string }; versions: { version: string; archive_sha256: string; archive_url: string }[] }
+
+/** What became of everything that was acknowledged: the running server is asked at every door. */
+export async function auditDoors(registry: FaultRegistry): Promise<Pick<FaultRow, 'lost' | 'halfVisible' | 'doubled'>> {
+  const wrong = { lost: 0, halfVisible: 0, doubled: 0 }
+  const missing = new Map(registry.acknowledged)
+  const names = [...new Set([...missing.keys()].map((key) => key.split(' ')[0] ?? ''))]
+  for (const name of names) {
+    const listing = JSON.parse((await registry.read(`/api/packages/${name}`)).bytes.toString()) as Listing
+    wrong.doubled += listing.versions.length - new Set(listing.versions.map(({ version }) => version)).size
+    for (const { version, archive_sha256: sha256, archive_url: url } of listing.versions) {
+      const archive = await registry.read(url.slice(registry.url.length))
+      const arrived = createHash('sha256').update(archive.bytes).digest('hex')
+      const single = await registry.read(`/api/packages/${name}/versions/${version}`)
+      if (archive.status !== 200 || arrived !== sha256 || single.status !== 200) wrong.halfVisible++
+      if (missing.get(`${name} ${version}`) === arrived) missing.delete(`${name} ${version}`)
+    }
+    if (!(await isFound(registry, name, listing.latest.version))) wrong.halfVisible++
+  }
+  return { ...wrong, lost: missing.size }
+}
+
+/** Whether search shows the package with the version that its listing calls the latest. */
+async function isFound(registry: FaultRegistry, name: string, latest: string): Promise<boolean> {
+  const query = `{ searchPackages(query: "${name}", first: 100) { nodes { name latest { version } } } }`
+  const answer = await fetch(`${registry.url}/graphql`, {
+    method: 'POST',
+    body: JSON.stringify({ query }),
+    headers: { 'content-type': 'application/json', authorization: `Bearer ${registry.token}` },
+  })
+  const { data } = (await answer.json()) as { data: { searchPackages: { nodes: { name: string; latest: { version: string } }[] } } }
+  return data.searchPackages.nodes.some((node) => node.name === name && node.latest.version === latest)
+}
+
+const dayMs = 86_400_000
+
+/**
+ * What stays behind in the database and in the folder of a stopped server after everything was collected that may be collected later on,
+ * and what was recorded more than once. `seconds` is for the caller to measure.
+ */
+export async function auditRemains(registry: FaultRegistry): Promise<Pick<FaultRow, 'leftOver' | 'doubled'>> {
+  const config = readConfig({ JWT_SECRET: 's'.repeat(40), DATA_DIR: registry.folder, ...registry.env })
+  let ahead = 2 * dayMs
+  const services = await openServices(
+    config,
+    openLog('error', () => {}),
+    { now: () => new Date(Date.now() + ahead) },
+  )
+  const { reads } = services.database
+  const count = async (sql: string) => Number((await reads.get<{ n: number | string }>(sql))?.n)
+  try {
+    await collectGarbage(services)
+    ahead = 10 * dayMs
+    await collectGarbage(services)
+    const files = readdirSync(join(registry.folder, 'blobs'), { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
+    const bytes = files.filter(({ name, parentPath }) => /^[0-9a-f]{64}$/.test(name) || parentPath.endsWith('staging')).length
+    const archives = await count('select count(distinct archive_sha256) as n from package_versions')
+    const announced = await count('select count(*) as n from uploads')
+    const recorded = `select package, version from audit_entries where kind = 'package.version_published' group by package, version having count(*) > 1`
+    return { leftOver: bytes - archives + announced, doubled: await count(`select count(*) as n from (${recorded}) twice`) }
+  } finally {
+    await services.database.close()
+  }
+}

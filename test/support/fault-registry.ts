@@ -1,0 +1,111 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { onTestFinished } from 'vitest'
+import { packageArchive } from './archive.ts'
+import { createDatabase } from './postgres.ts'
+import { PubClient, PubFailure } from './pub-client.ts'
+import { folderForTest, ownersToken, type Server, start } from './server-process.ts'
+
+export type Backend = 'sqlite' | 'postgres'
+type Planned = { name: string; version: string }
+
+/** How long clients go on trying before the test gives up. */
+const patienceMs = 60_000
+
+/** A server that faults happen to, always at the same address, with clients that remember what it acknowledged. */
+export class FaultRegistry {
+  readonly folder: string
+  readonly env: Record<string, string>
+  readonly url: string
+  /** The archive's SHA-256 of every version whose publishing was acknowledged, by `name version`. */
+  readonly acknowledged = new Map<string, string>()
+  server!: Server
+  token = ''
+  private readonly waiting: ((moment: number) => void)[] = []
+
+  private constructor(folder: string, port: number, env: Record<string, string>) {
+    this.folder = folder
+    this.url = `http://localhost:${port}`
+    this.env = { LISTEN_PORT: String(port), SERVER_URL: this.url, ...env }
+  }
+
+  /** Starts a server on an empty database and sets it up. `env` are variables beside the defaults. */
+  static async open(backend: Backend, env: Record<string, string> = {}): Promise<FaultRegistry> {
+    const registry = new FaultRegistry(folderForTest(), await freePort(), { ...(await databaseOf(backend)), ...env })
+    await registry.start()
+    registry.token = await ownersToken(registry.server)
+    return registry
+  }
+
+  async start(): Promise<void> {
+    const server = await start(this.folder, this.env)
+    if (server.process.exitCode !== null) throw new Error(`The server did not start:\n${server.log()}`)
+    this.server = { ...server, url: this.url }
+  }
+
+  async kill(): Promise<void> {
+    this.server.process.kill('SIGKILL')
+    await this.server.exit
+  }
+
+  get client(): PubClient {
+    return new PubClient({ hostedUrl: this.url, address: this.url.replace('localhost', '127.0.0.1'), token: this.token })
+  }
+
+  /** Publishes as a person does who runs the command again until it succeeds. */
+  async publish(planned: Planned): Promise<void> {
+    const archive = await packageArchive(planned)
+    const until = Date.now() + patienceMs
+    for (;;) {
+      try {
+        await this.client.publish(archive)
+        break
+      } catch (error) {
+        if (Date.now() > until || !isPassing(error)) throw error
+        await new Promise((resolve) => setTimeout(resolve, 25))
+      }
+    }
+    this.acknowledged.set(`${planned.name} ${planned.version}`, createHash('sha256').update(archive).digest('hex'))
+    for (const tell of this.waiting.splice(0)) tell(Date.now())
+  }
+
+  /** Publishes `count` versions of ten packages, as `clients` people at once. */
+  async publishMany(count: number, clients = 4): Promise<void> {
+    const planned = Array.from({ length: count }, (_, index) => ({
+      name: `package_${index % 10}`,
+      version: `1.0.${Math.floor(index / 10)}`,
+    }))
+    const work = async () => {
+      for (let next = planned.shift(); next; next = planned.shift()) await this.publish(next)
+    }
+    await Promise.all(Array.from({ length: clients }, work))
+  }
+
+  /** The moment of the next acknowledgement. */
+  nextAcknowledgement = (): Promise<number> => new Promise((resolve) => this.waiting.push(resolve))
+
+  /** What the server answers to a read with the owner's token. */
+  async read(path: string): Promise<{ status: number; bytes: Buffer }> {
+    const answer = await fetch(this.url + path, { headers: { authorization: `Bearer ${this.token}` } })
+    return { status: answer.status, bytes: Buffer.from(await answer.arrayBuffer()) }
+  }
+}
+
+/** What goes away when the server is back: a broken connection, a time-out, 5xx, 429. Everything else is an answer. */
+const isPassing = (error: unknown): boolean => !(error instanceof PubFailure) || error.status >= 500 || error.status === 429
+
+async function databaseOf(backend: Backend): Promise<Record<string, string>> {
+  if (backend === 'sqlite') return {}
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  return port
+}
