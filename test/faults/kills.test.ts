@@ -1,37 +1,61 @@
-import { expect, it } from 'vitest'
-import { auditDoors, auditRemains } from '../support/fault-audit.ts'
+import { request } from 'node:http'
+import { it } from 'vitest'
+import { packageArchive } from '../support/archive.ts'
+import { endure } from '../support/endure.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
-import { isFullRun, maxSecondsToWrite } from '../support/fault-table.ts'
+import { isFullRun } from '../support/fault-table.ts'
+import { json } from '../support/server-process.ts'
 
-const publishes = isFullRun ? 1000 : 60
+const backends: Backend[] = ['sqlite', 'postgres']
+const limitMs = 900_000
 
-it.for<Backend>(['sqlite', 'postgres'])(
-  'loses nothing of what was published while the server is killed again and again, on %s',
-  async (database, { task }) => {
+it.for(backends)(
+  'loses nothing that was acknowledged when the server is killed during publishes, on %s',
+  async (database, context) => {
     const registry = await FaultRegistry.open(database)
-    let isDone = false
-    let [kills, seconds] = [0, 0]
-    const publishing = registry.publishMany(publishes).finally(() => (isDone = true))
-    const killing = (async () => {
-      while (!isDone) {
-        await new Promise((resolve) => setTimeout(resolve, 50 + Math.random() * 450))
-        if (isDone) break
-        const [killedAt, next] = [Date.now(), registry.nextAcknowledgement()]
-        await registry.kill()
-        await registry.start()
-        kills++
-        seconds = Math.max(seconds, ((await Promise.race([next, publishing.then(() => Date.now())])) - killedAt) / 1000)
-      }
-    })()
-    await Promise.all([publishing, killing])
-    const doors = await auditDoors(registry)
-    registry.server.process.kill('SIGTERM')
-    await registry.server.exit
-    const remains = await auditRemains(registry)
-    const found = { ...doors, ...remains, doubled: doors.doubled + remains.doubled }
-    task.meta.faults = [{ fault: `SIGKILL ${kills} times during ${publishes} publishes`, database, seconds, ...found }]
-    expect.soft(found).toEqual({ lost: 0, halfVisible: 0, doubled: 0, leftOver: 0 })
-    expect(seconds).toBeLessThanOrEqual(maxSecondsToWrite)
+    const strike = async () => {
+      await registry.kill()
+      // The time until the server is up again counts, too.
+      void registry.start()
+    }
+    await endure(context, registry, { name: 'SIGKILL', database, publishes: isFullRun ? 1000 : 40, everyMs: 500, strike })
   },
-  900_000,
+  limitMs,
 )
+
+it.for(backends)(
+  'restarts during publishes without an error that a second try does not mend, on %s',
+  async (database, context) => {
+    const registry = await FaultRegistry.open(database)
+    const strike = async () => {
+      const code = await registry.stop()
+      if (code !== 0) throw new Error(`The server ended with ${code} after SIGTERM.`)
+      void registry.start()
+    }
+    await endure(context, registry, { name: 'SIGTERM', database, publishes: isFullRun ? 300 : 30, everyMs: 700, strike })
+  },
+  limitMs,
+)
+
+it.for(backends)(
+  'takes every publish of somebody whose other uploads break off in the middle, on %s',
+  async (database, context) => {
+    const registry = await FaultRegistry.open(database)
+    const archive = await packageArchive({ name: 'broken', version: '1.0.0' })
+    const strike = () => breakOff(registry, archive.subarray(0, archive.length / 2), archive.length)
+    await endure(context, registry, { name: 'interrupted upload', database, publishes: isFullRun ? 300 : 30, everyMs: 40, strike })
+  },
+  limitMs,
+)
+
+/** Announces an upload, sends a part of what it promises and hangs up. */
+async function breakOff(registry: FaultRegistry, part: Buffer, length: number): Promise<void> {
+  const authorization = `Bearer ${registry.token}`
+  const { body } = await json(`${registry.url}/api/packages/versions/new`, undefined, { authorization })
+  const headers = { authorization, 'content-type': 'application/octet-stream', 'content-length': length }
+  await new Promise((resolve) => {
+    const sending = request(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', headers }).on('close', resolve)
+    sending.on('error', () => {}) // the broken connection, which is the point
+    sending.write(part, () => sending.destroy())
+  })
+}

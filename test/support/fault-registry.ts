@@ -22,6 +22,7 @@ export class FaultRegistry {
   readonly acknowledged = new Map<string, string>()
   server!: Server
   token = ''
+  private starting: Promise<void> | undefined
   private readonly waiting: ((moment: number) => void)[] = []
 
   private constructor(folder: string, port: number, env: Record<string, string>) {
@@ -38,15 +39,31 @@ export class FaultRegistry {
     return registry
   }
 
-  async start(): Promise<void> {
+  /** Starts the server; `kill` and `stop` wait until that has happened. */
+  start(): Promise<void> {
+    return (this.starting = this.startNow())
+  }
+
+  private async startNow(): Promise<void> {
     const server = await start(this.folder, this.env)
     if (server.process.exitCode !== null) throw new Error(`The server did not start:\n${server.log()}`)
     this.server = { ...server, url: this.url }
   }
 
+  /** Resolves when a start that is under way has ended. */
+  settled = async (): Promise<void> => this.starting
+
   async kill(): Promise<void> {
+    await this.starting
     this.server.process.kill('SIGKILL')
     await this.server.exit
+  }
+
+  /** Ends the server as an operator does; gives its exit code. */
+  async stop(): Promise<number | null> {
+    await this.starting
+    this.server.process.kill('SIGTERM')
+    return this.server.exit
   }
 
   get client(): PubClient {
