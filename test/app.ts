@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { copyFile, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createApp } from '../server/app.ts'
@@ -172,7 +172,11 @@ const defaults = {
 }
 
 async function emptyDatabase(folder: string) {
-  if (process.env.TEST_DB !== 'postgres') return { env: { SQLITE_PATH: join(folder, 'registry.sqlite') }, drop: async () => {} }
+  if (process.env.TEST_DB !== 'postgres') {
+    const path = join(folder, 'registry.sqlite')
+    if (process.env.TEST_SQLITE) await copyFile(process.env.TEST_SQLITE, path)
+    return { env: { SQLITE_PATH: path }, drop: async () => {} }
+  }
   const database = await createDatabase(async (url) => {
     const migrated = await openDatabase(readConfig({ ...defaults, DB_BACKEND: 'postgres', POSTGRES_URL: url }))
     await migrated.close()

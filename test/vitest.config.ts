@@ -21,7 +21,7 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      project('sqlite', [here, 'test/unit/**/*.test.ts']),
+      project('sqlite', [here, 'test/unit/**/*.test.ts'], { globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // These start whole servers and browsers: one file at a time, after the others.
       project('faults', ['test/faults/**/*.test.ts'], {
@@ -31,7 +31,7 @@ export default defineConfig({
         testTimeout: 120_000,
       }),
       project('e2e', ['test/e2e/**/*.test.ts'], {
-        globalSetup: 'test/support/browser-setup.ts',
+        globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
         sequence: { groupOrder: 2 },
         maxWorkers: 1,
       }),
