@@ -11,6 +11,7 @@ const limitMs = 900_000
 
 it.for(backends)(
   'loses nothing that was acknowledged when the server is killed during publishes, on %s',
+  { timeout: limitMs },
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
     const strike = async () => {
@@ -20,11 +21,11 @@ it.for(backends)(
     }
     await endure(context, registry, { name: 'SIGKILL', database, publishes: isFullRun ? 1000 : 40, everyMs: 500, strike })
   },
-  limitMs,
 )
 
 it.for(backends)(
   'restarts during publishes without an error that a second try does not mend, on %s',
+  { timeout: limitMs },
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
     const strike = async () => {
@@ -34,18 +35,17 @@ it.for(backends)(
     }
     await endure(context, registry, { name: 'SIGTERM', database, publishes: isFullRun ? 300 : 30, everyMs: 700, strike })
   },
-  limitMs,
 )
 
 it.for(backends)(
   'takes every publish of somebody whose other uploads break off in the middle, on %s',
+  { timeout: limitMs },
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
     const archive = await packageArchive({ name: 'broken', version: '1.0.0' })
     const strike = () => breakOff(registry, archive.subarray(0, archive.length / 2), archive.length)
     await endure(context, registry, { name: 'interrupted upload', database, publishes: isFullRun ? 300 : 30, everyMs: 40, strike })
   },
-  limitMs,
 )
 
 /** Announces an upload, sends a part of what it promises and hangs up. */
