@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto'
-import { once } from 'node:events'
-import { createServer } from 'node:net'
 import { onTestFinished } from 'vitest'
 import { packageArchive } from './archive.ts'
 import { createDatabase } from './postgres.ts'
 import { PubClient, PubFailure } from './pub-client.ts'
-import { folderForTest, ownersToken, type Server, start } from './server-process.ts'
+import { folderForTest, freePort, ownersToken, type Server, start } from './server-process.ts'
 
 export type Backend = 'sqlite' | 'postgres'
 type Planned = { name: string; version: string }
@@ -117,12 +115,4 @@ async function databaseOf(backend: Backend): Promise<Record<string, string>> {
   const { url, drop } = await createDatabase()
   onTestFinished(drop)
   return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
-  probe.close()
-  return port
 }

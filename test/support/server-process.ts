@@ -9,8 +9,10 @@ import { onTestFinished } from 'vitest'
 /** The program in a process of its own. */
 export type Server = { process: ChildProcess; url: string; log: () => string; exit: Promise<number | null> }
 
+export const secretForTests = 'a secret for tests that is long enough'
+
 /** A free port of this moment. */
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer().listen(0, '127.0.0.1')
   await once(probe, 'listening')
   const { port } = probe.address() as { port: number }
@@ -24,7 +26,7 @@ export async function start(folder: string, env: Record<string, string> = {}): P
   const url = `http://localhost:${port}`
   const settings = {
     SERVER_URL: url,
-    JWT_SECRET: 'a secret for tests that is long enough',
+    JWT_SECRET: secretForTests,
     LISTEN_PORT: String(port),
     DATA_DIR: folder,
     BCRYPT_COST: '10',
