@@ -117,7 +117,9 @@ it('blames the storage, not the archives, when all of it is away', async () => {
   expect(await alice.get(path)).toMatchObject({
     status: 503,
     headers: { 'retry-after': '30' },
-    body: { error: { code: 'ServiceUnavailable', message: 'The storage of this server cannot be read at the moment. Try again later.' } },
+    body: {
+      error: { code: 'ServiceUnavailable', message: 'The storage of this server cannot be reached at the moment. Try again later.' },
+    },
   })
   expect(await known()).toEqual([])
   await rename(`${app.config.BLOB_PATH}.away`, app.config.BLOB_PATH)

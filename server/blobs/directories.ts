@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 
@@ -8,6 +9,22 @@ export async function makeDirectories(paths: string[]): Promise<void> {
     if (first === undefined) continue
     for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made))
   }
+}
+
+/**
+ * Makes a directory with those between it and `base`, which has to be there: a volume that is not mounted must not be written to beside it.
+ * @throws Error ENOENT without `base`.
+ */
+export async function makeDirectoryBelow(base: string, path: string): Promise<void> {
+  if (existsSync(path)) return
+  const parent = dirname(path)
+  if (parent !== base) await makeDirectoryBelow(base, parent)
+  await mkdir(path).catch(unlessThere)
+  await syncDirectory(parent)
+}
+
+function unlessThere(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EEXIST') throw error
 }
 
 /** Makes the names in a directory survive a power cut. */

@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
-import { makeDirectories, syncDirectory } from './directories.ts'
+import { makeDirectories, makeDirectoryBelow, syncDirectory } from './directories.ts'
 import { streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './filesystem-marker.ts'
@@ -29,7 +29,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
-        await room.write(async () => promote(places.staged(name), places.blob(sha256)))
+        await room.write(async () => promote(places.staged(name), places.blob(sha256), places.stored))
       } finally {
         promoting.delete(sha256)
       }
@@ -119,8 +119,8 @@ async function write(path: string, source: Readable, limit: number): Promise<Sto
 }
 
 /** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */
-async function promote(staged: string, path: string): Promise<void> {
-  await makeDirectories([dirname(path)])
+async function promote(staged: string, path: string, stored: string): Promise<void> {
+  await makeDirectoryBelow(stored, dirname(path))
   await rename(staged, path).catch(unlessMissing)
   const now = new Date()
   await utimes(path, now, now)

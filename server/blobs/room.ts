@@ -1,5 +1,5 @@
 import { readdir, statfs } from 'node:fs/promises'
-import { diskFull } from '../errors.ts'
+import { diskFull, storageAway } from '../errors.ts'
 
 /** Below this, writing fails or is about to. */
 const leastFreeBytes = 1024 ** 2
@@ -8,7 +8,7 @@ const fullForMs = 60_000
 
 /** Whether there is room to write. */
 export type Room = {
-  /** Writes; an error for lack of room becomes one that its receiver may read. @throws ApiError ServiceUnavailable. */
+  /** Writes; an error for lack of room, or of a storage that is away, becomes one that its receiver may read. @throws ApiError ServiceUnavailable. */
   write<Result>(work: () => Promise<Result>): Promise<Result>
   /** @throws ApiError ServiceUnavailable without room; Error when the folder is out of reach. */
   check(): Promise<void>
@@ -24,6 +24,7 @@ export function watchRoom(root: string): Room {
         fullAt = Number.NEGATIVE_INFINITY
         return result
       } catch (error) {
+        if (isAway(error)) throw storageAway()
         if (!isForRoom(error)) throw error
         fullAt = performance.now()
         throw diskFull()
@@ -35,6 +36,9 @@ export function watchRoom(root: string): Room {
     },
   }
 }
+
+/** Its folders are not there, as when a volume is not mounted, or the disk under it fails. */
+const isAway = (error: unknown) => ['ENOENT', 'EIO', 'EROFS', 'ESTALE', 'ENOTCONN'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** The volume has no space, or the account's share of it is used up. */
 const isForRoom = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')

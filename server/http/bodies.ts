@@ -1,6 +1,7 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parse } from 'node:querystring'
+import { unavailable } from '../db/unavailable.ts'
 import { invalidInput, unsupportedMediaType } from '../errors.ts'
 
 const formLimit = 64 * 1024
@@ -38,5 +39,6 @@ export function bodyFault({ request, reply }: { request: FastifyRequest; reply: 
   return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
 }
 
-/** The form reader's own complaints are plain errors; those of the disk have a code. */
-const isFormFault = (error: unknown): error is Error => error instanceof Error && error.constructor === Error && !('code' in error)
+/** The form reader's own complaints are plain errors; those of the disk have a code, and those of the database are known by their words. */
+const isFormFault = (error: unknown): error is Error =>
+  error instanceof Error && error.constructor === Error && !('code' in error) && !unavailable(error)

@@ -1,5 +1,5 @@
 import { DamagedBytes } from '../blobs/store.ts'
-import { type ApiError, notFound, serviceUnavailable } from '../errors.ts'
+import { type ApiError, notFound, serviceUnavailable, storageAway } from '../errors.ts'
 import { clearFault, recordFault } from '../integrity/faults.ts'
 import type { Services } from '../services.ts'
 
@@ -18,7 +18,7 @@ export async function judgeUnreadable(circumstances: Circumstances, asked: Asked
   const kind = await faultOf(circumstances, error)
   if (!kind) {
     log.error(`${what} cannot be read: ${String(error)}`)
-    return serviceUnavailable('The storage of this server cannot be read at the moment. Try again later.', 30)
+    return storageAway()
   }
   log.error(`${what} is ${kind}: restore it from a backup, or delete the version`)
   await keep(circumstances, asked.sha256, kind)

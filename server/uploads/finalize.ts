@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../addresses/service.ts'
 import type { SignedInContext } from '../context.ts'
-import { ApiError, conflict, invalidInput } from '../errors.ts'
+import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from '../packages/publish.ts'
 import { Upload } from './entity.ts'
@@ -58,6 +58,7 @@ async function openBytes({ blobs }: SignedInContext, stagedAs: string, sha256: s
     const source = await open().catch(nullWhenMissing)
     if (source) return source
   }
+  if ((await blobs.identity().catch(() => null)) === null) throw storageAway()
   throw conflict('The uploaded archive was lost on the server. Publish again.')
 }
 

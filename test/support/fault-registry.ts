@@ -1,11 +1,18 @@
 import { createHash } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import { packageArchive } from './archive.ts'
+import { maxSecondsToWrite } from './fault-table.ts'
 import { createDatabase } from './postgres.ts'
 import { PubClient, PubFailure } from './pub-client.ts'
 import { folderForTest, freePort, ownersToken, type Server, start } from './server-process.ts'
 
 export type Backend = 'sqlite' | 'postgres'
+type OpenOptions = {
+  /** Where the server keeps its data. */
+  folder?: string
+  /** Variables beside the defaults. */
+  env?: Record<string, string>
+}
 type Planned = { name: string; version: string }
 
 /** How long clients go on trying before the test gives up. */
@@ -29,9 +36,9 @@ export class FaultRegistry {
     this.env = { LISTEN_PORT: String(port), SERVER_URL: this.url, ...env }
   }
 
-  /** Starts a server on an empty database and sets it up. `env` are variables beside the defaults. */
-  static async open(backend: Backend, env: Record<string, string> = {}): Promise<FaultRegistry> {
-    const registry = new FaultRegistry(folderForTest(), await freePort(), { ...(await databaseOf(backend)), ...env })
+  /** Starts a server on an empty database and sets it up. */
+  static async open(backend: Backend, { folder = folderForTest(), env = {} }: OpenOptions = {}): Promise<FaultRegistry> {
+    const registry = new FaultRegistry(folder, await freePort(), { ...(await databaseOf(backend)), ...env })
     await registry.start()
     registry.token = await ownersToken(registry.server)
     return registry
@@ -100,15 +107,18 @@ export class FaultRegistry {
   /** The moment of the next acknowledgement. */
   nextAcknowledgement = (): Promise<number> => new Promise((resolve) => this.waiting.push(resolve))
 
-  /** What the server answers to a read with the owner's token. */
+  /** What the server answers to a read with the owner's token, once it is available. */
   async read(path: string): Promise<{ status: number; bytes: Buffer }> {
-    const answer = await fetch(this.url + path, { headers: { authorization: `Bearer ${this.token}` } })
+    let answer: Response
+    const until = Date.now() + maxSecondsToWrite * 1000
+    do answer = await fetch(this.url + path, { headers: { authorization: `Bearer ${this.token}` } })
+    while (answer.status === 503 && Date.now() < until)
     return { status: answer.status, bytes: Buffer.from(await answer.arrayBuffer()) }
   }
 }
 
-/** What goes away when the server is back: a broken connection, a time-out, 5xx, 429. Everything else is an answer. */
-const isPassing = (error: unknown): boolean => !(error instanceof PubFailure) || error.status >= 500 || error.status === 429
+/** What goes away when the server is back: a broken connection, 503, 429. Everything else is an answer, and 500 a fault. */
+const isPassing = (error: unknown): boolean => !(error instanceof PubFailure) || error.status === 503 || error.status === 429
 
 async function databaseOf(backend: Backend): Promise<Record<string, string>> {
   if (backend === 'sqlite') return {}

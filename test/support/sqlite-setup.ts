@@ -1,14 +1,17 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { readConfig } from '../../server/config.ts'
 import { openDatabase } from '../../server/db/orm.ts'
+
+const requiredForTests = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 
 /** Vitest's global set-up: one migrated SQLite file for the whole run, which every test copies instead of migrating its own. */
 export default async function setup() {
   if (process.env.TEST_SQLITE) return undefined // made for another project
   const folder = await mkdtemp(join(tmpdir(), 'snug-sqlite-'))
   const path = join(folder, 'migrated.sqlite')
-  const migrated = await openDatabase({ DB_BACKEND: 'sqlite', SQLITE_PATH: path })
+  const migrated = await openDatabase(readConfig({ ...requiredForTests, SQLITE_PATH: path }))
   await migrated.close()
   process.env.TEST_SQLITE = path // inherited by the processes that run the tests
   return () => rm(folder, { recursive: true, force: true })
