@@ -10,14 +10,28 @@ const unproved = {
   body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('Confirm your password first') } },
 }
 
+/** Only GraphQL does this; a refusal is given as REST would answer it. */
+async function inviteAgain(as: Actor, id: string): ReturnType<Actor['post']> {
+  const answer = await as.graphql('mutation ($id: ID!) { createInvite(input: { id: $id }) { inviteUrl } }', { id })
+  const [error] = answer.body.errors ?? []
+  return error ? { ...answer, body: { error: { code: error.extensions.code, message: error.message } } } : answer
+}
+
 /** Everything that takes more than an unlocked browser; each works once. */
 async function gravities(app: TestApp, by: Actor): Promise<[string, (as: Actor) => ReturnType<Actor['post']>][]> {
   const [heir, member, forgetful] = [await app.admin(), await app.member(), await app.member()]
+  const disabled = await app.admin()
+  await heir.put(`/api/admin/users/${disabled.id}`, { isActive: false })
+  const invited = await heir.post('/api/admin/users', { email: 'late@example.com', displayName: 'Late', role: 'admin', mode: 'invite' })
+  const user = `query ($id: ID!) { user(uuid: $id) { id } }`
+  const { id } = (await heir.graphql(user, { id: invited.body.userId })).body.data.user
   const consent = await askFor(by, { scope: 'admin' })
   return [
     ['the switch', (as) => as.put('/api/admin/public-packages', { enabled: true })],
     ['a new administrator', (as) => as.post('/api/admin/users', { email: 'new@example.com', displayName: 'New', role: 'admin' })],
     ['making an administrator', (as) => as.put(`/api/admin/users/${member.id}`, { role: 'admin' })],
+    ['activating an administrator', (as) => as.put(`/api/admin/users/${disabled.id}`, { isActive: true })],
+    ['inviting an administrator again', (as) => inviteAgain(as, id)],
     ['a reset', (as) => as.post(`/api/admin/users/${forgetful.id}/reset-password`, {})],
     ['a token to administer', (as) => as.post('/api/auth/keys', { name: 'root', scopes: ['admin'] })],
     ['a client that administers', (as) => as.post('/oauth/approve', { request_id: consent })],

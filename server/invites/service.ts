@@ -5,6 +5,7 @@ import type { Context, SignedInContext } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { randomText, sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
 import { User } from '../users/entity.ts'
 import { editable } from '../users/editable.ts'
 import { hashPassword } from '../users/hashing.ts'
@@ -27,13 +28,15 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
 
 /**
  * Invites somebody again who has not accepted yet.
- * @throws ApiError NotFound, InsufficientPermissions for the owner, Conflict when the person has accepted or is disabled.
+ * @throws ApiError NotFound, Conflict when the person has accepted or is disabled, InsufficientPermissions for the owner, and for a session that
+ *   invites an administrator without having proved its password lately.
  */
 export async function reinvite(
-  { request, em, viewer, config, ip, now }: SignedInContext,
+  context: SignedInContext,
   id: string,
   hours: number,
 ): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
+  const { request, em, viewer, config, ip, now } = context
   return em.transactional(async (inner) => {
     // Locks the person, if there is one to invite: an acceptance, a disabling or another invitation waits.
     const waiting = await inner.nativeUpdate(User, { id, isActive: true, passwordHash: null }, { isActive: true })
@@ -42,6 +45,8 @@ export async function reinvite(
       throw conflict(
         `${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`,
       )
+    // Whoever has the address of the invitation becomes this administrator.
+    if (user.role === 'admin') requireRecentProof(context)
     const serverUrl = publicUrl(request, config.SERVER_URL)
     const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl, ip, now: now() })
     return { user, inviteUrl, inviteExpiresInHours: hours }

@@ -76,7 +76,7 @@ export type UserChanges = {
  * Changes somebody's role, name or whether they may sign in; what is left out stays. Disabling ends their sessions; tokens answer 401
  * until the account is active again.
  * @throws ApiError NotFound, InsufficientPermissions for the owner, for one's own role and activity, and for a session that makes somebody an
- *   administrator without having proved its password lately.
+ *   administrator, or activates one, without having proved its password lately.
  */
 export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
   const { em, viewer, ip } = context
@@ -91,7 +91,8 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
       isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled'),
     ].filter(Boolean)
     if (told.length === 0) return
-    if (role === 'admin' && user.role !== 'admin') requireRecentProof(context)
+    const willAdminister = (role ?? user.role) === 'admin'
+    if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
     const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
     await changeUnlessOwner(inner, id, columns)
     if (isActive === false) await cutOff(inner, id)
