@@ -9,6 +9,11 @@ it.each([
   ['a connection that was terminated', coded('57P01'), /not available/],
   ['too many clients', coded('53300'), /not available/],
   ['a server that starts', coded('57P03'), /not available/],
+  [
+    'a database that takes no connections',
+    Object.assign(new Error('database "snug" is not currently accepting connections'), { code: '55000' }),
+    /not available/,
+  ],
   ['an error below another one', Object.assign(new Error('A query failed.'), { cause: coded('08006') }), /not available/],
   ['what the driver says in words only', new Error('Connection terminated unexpectedly'), /not available/],
   ['a pool without a free connection', new Error('timeout exceeded when trying to connect'), /not available/],
