@@ -87,6 +87,11 @@ export class Budget implements Meter {
     }
   }
 
+  /** Its time begins anew: what it waited for others does not count. */
+  restart(): void {
+    this.#timer.refresh()
+  }
+
   /** Ends the clock. */
   close(): void {
     clearTimeout(this.#timer)

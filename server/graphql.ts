@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type DocumentNode, execute, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
+import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import { Budget } from './budget.ts'
 import { consoleSender } from './console.ts'
@@ -10,10 +10,12 @@ import { refuseDear } from './graphql/cost.ts'
 import { answerErrors, masked } from './graphql/errors.ts'
 import { refuseDeepQuery } from './graphql/nesting.ts'
 import { toFetch } from './graphql/request.ts'
+import { executeInTurn } from './graphql/turns.ts'
 import { prefers } from './http/conditional.ts'
 import { graphqlEnvelope, sendFailure } from './http/failures.ts'
 import { addressKey } from './http/limits.ts'
 import { needsCsrfToken } from './own-origin.ts'
+import { nextSlice } from './pace.ts'
 import { refuseUselessCredential } from './refusal.ts'
 import { refuseOtherMethods } from './rest/methods.ts'
 import type { Services } from './services.ts'
@@ -26,7 +28,7 @@ type Door = { caller: Context }
 
 /** Serves `/graphql`: queries by POST, or by GET when they change nothing; to browsers the explorer, a page of the console. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
-  let yoga: ReturnType<typeof openYoga> | undefined
+  const { fetch } = await openYoga(services, schema)
   const sendConsole = consoleSender(services)
   await app.register(async (scope) => {
     // Yoga parses the text itself; the server refuses what is too long or not JSON.
@@ -42,8 +44,6 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
         const caller = await createContext(services, request, reply)
         await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip))
         refuseUselessCredential(caller)
-        // Loaded with the first query: package clients never send one, and it takes twenty megabytes.
-        const { fetch } = await (yoga ??= openYoga(services, schema))
         const response = await withinBudget(caller, () =>
           fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
         )
@@ -95,7 +95,9 @@ const wantsExplorer = (request: FastifyRequest): boolean =>
 
 /** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
 const boundQuery: Plugin<Door & Context> = {
-  onParams({ params }) {
+  async onParams({ params }) {
+    // To read and to check a long query takes a slice of its own.
+    await nextSlice()
     if (Array.isArray(params)) throw invalidInput('Send one query at a time: batches are not supported.')
     const query: unknown = params.query
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
@@ -107,8 +109,6 @@ const boundQuery: Plugin<Door & Context> = {
 /** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {
   async onExecute({ args, setExecuteFn }) {
-    // As on REST, so that both doors word their errors alike.
-    setExecuteFn(execute)
     const { schema, document, operationName, variableValues, contextValue } = args as {
       schema: GraphQLSchema
       document: DocumentNode
@@ -119,9 +119,11 @@ const guardExecution: Plugin<Door & Context> = {
     const chosen = document.definitions.find(
       (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
     )
-    if (chosen?.kind === Kind.OPERATION_DEFINITION) refuseDear(schema, document, chosen, variableValues ?? {})
+    const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseDear(schema, document, chosen, variableValues ?? {}) : 0
     if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
     if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
+    // The one of graphql-js, as on REST, so that both doors word their errors alike.
+    setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
   },
 }
 

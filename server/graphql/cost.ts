@@ -61,13 +61,14 @@ export function costOf(
 }
 
 /**
- * Refuses an operation that costs too much.
- * @throws ApiError InvalidInput with the cost.
+ * What an operation costs, 0 when its variables do not fit.
+ * @throws ApiError InvalidInput with the cost, when it is too much.
  */
-export function refuseDear(...asked: Parameters<typeof costOf>): void {
-  const cost = costOf(...asked)
-  if (cost !== null && cost > maxCost)
+export function refuseDear(...asked: Parameters<typeof costOf>): number {
+  const cost = costOf(...asked) ?? 0
+  if (cost > maxCost)
     throw invalidInput(`This query costs ${Math.ceil(cost)}, and one may cost ${maxCost}. Ask for smaller pages or fewer fields.`)
+  return cost
 }
 
 /** `page` is the size of the page that the fields `nodes` and `edges` have. */

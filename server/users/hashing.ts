@@ -1,4 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
+import { availableParallelism } from 'node:os'
 import bcrypt from 'bcrypt'
 import type { Context } from '../context.ts'
 import type { Database } from '../db/orm.ts'
@@ -8,9 +9,10 @@ import { takeFairTurns } from '../jobs/fair-turns.ts'
 /** For whom a password is hashed: the address tells whose turn it is. */
 export type Hasher = Pick<Context, 'ip'> & { config: Pick<Context['config'], 'BCRYPT_COST'> }
 
-// Two at a time: more would take every thread of the pool from files and DNS, and every core from other requests.
-// With eight waiting, the ten sign-ins that an address has in a quarter of an hour may come at once.
-const inTurn = takeFairTurns({ atOnce: 2, waiting: 32, waitingPerKey: 8 })
+// Two at a time, or one where there are no more than two cores: more would take every thread of the pool from files and DNS, and every core
+// from other requests. The ten sign-ins that an address has in a quarter of an hour may come at once.
+const atOnce = availableParallelism() > 2 ? 2 : 1
+const inTurn = takeFairTurns({ atOnce, waiting: 32, waitingPerKey: 10 - atOnce })
 
 /**
  * Hashes a password that was accepted.

@@ -1,0 +1,26 @@
+import type { Context } from '../context.ts'
+import { addressKey } from '../http/limits.ts'
+import { takeFairTurns } from '../jobs/fair-turns.ts'
+import { nextSlice } from '../pace.ts'
+
+/** What costs more waits for its turn: an expensive query takes most of a processor, of the database's as well. */
+const expensiveFrom = 1000
+
+const inTurn = takeFairTurns({ atOnce: 1, waiting: 64, waitingPerKey: 16 })
+
+/**
+ * Executes an operation; an expensive one when no other is running, so that many of them slow down each other and nobody else.
+ * @throws ApiError RateLimitExceeded when too many wait already.
+ */
+export function executeInTurn<Result>(
+  { viewer, ip, budget }: Context,
+  cost: number,
+  execute: () => Result | Promise<Result>,
+): Promise<Result> {
+  const work = async () => {
+    budget?.restart()
+    await nextSlice()
+    return await execute()
+  }
+  return cost > expensiveFrom ? inTurn(viewer?.id ?? addressKey(ip), work) : work()
+}

@@ -1,0 +1,68 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { packageArchive } from '../support/archive.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
+
+const lines = Array.from({ length: 400 }, (_, index) => `- item ${index} with *some* [text](file${index}.md)\n`).join('')
+const hostile = { bold: '<b><i>'.repeat(42_000), drawing: '<svg><g>'.repeat(32_000), headings: '# a\n'.repeat(16_000) }
+
+/** Close to what one query may cost, of what takes the longest. */
+const dearest = [
+  '{ packages(first: 40) { nodes { name latest { readme { html } changelog { html } } versions(first: 3) { nodes { version archiveUrl } } } totalCount } }',
+  '{ packages(first: 70) { nodes { name latest { version pubspec publishedBy { displayName } topics platforms } uploaders { displayName } advisories { url } } } }',
+  `{ ${Array.from({ length: 25 }, (_, index) => `s${index}: searchPackages(query: "item ${index}", first: 10) { totalCount nodes { name } }`).join(' ')} }`,
+]
+const texts = Object.keys(hostile).map((name) => `{ package(name: "${name}") { latest { readme { html } } } }`)
+
+it.each(['sqlite', 'postgres'])('answers others while the dearest queries, the worst texts or 100 sign-ins run, on %s', async (backend) => {
+  const server = await start(folderForTest(), backend === 'postgres' ? await emptyPostgres() : {})
+  const authorization = `Bearer ${await ownersToken(server)}`
+  for (const [name, readme] of Object.entries(hostile))
+    await publishTo(server, authorization, await packageArchive({ name, version: '1.0.0', files: { 'README.md': readme } }))
+  for (let index = 0; index < 30; index++) {
+    const files = { 'README.md': `# ${index}\n${lines}`, 'CHANGELOG.md': `${lines}${index}` }
+    await publishTo(server, authorization, await packageArchive({ name: `busy_package${'x'.repeat(index)}`, version: '1.0.0', files }))
+  }
+  const ask = (query: string) => json(`${server.url}/graphql`, { query }, { authorization })
+  const signIn = (_: unknown, index: number) =>
+    json(`${server.url}/api/auth/login`, { email: `somebody${index}@example.com`, password: 'not the password' })
+  const loads = {
+    queries: () => Promise.all([...dearest, ...dearest, ...texts].map(ask)),
+    signIns: () => Promise.all(Array.from({ length: 100 }, signIn)),
+  }
+  for (const [name, load] of Object.entries(loads)) {
+    // The machine may be busy with something else: the best of three rounds tells what the server does.
+    const rounds: number[] = []
+    while (rounds.length < 3 && !rounds.some((slowest) => slowest < 300)) rounds.push(await slowestWhile(server, authorization, load))
+    expect({ name, best: Math.min(...rounds) }).toEqual({ name, best: expect.toSatisfy((slowest: number) => slowest < 300) })
+  }
+})
+
+/** What 99 of 100 requests of somebody else stay below while something runs, in milliseconds. */
+async function slowestWhile({ url }: Server, authorization: string, load: () => Promise<unknown>): Promise<number> {
+  const state = { isDone: false }
+  const working = load().finally(() => (state.isDone = true))
+  const waits: Promise<number>[] = []
+  while (!state.isDone) {
+    for (const path of ['/api/v1/health', '/api/packages/bold']) waits.push(timeOf(`${url}${path}`, authorization))
+    await wait(20)
+  }
+  await working
+  const sorted = (await Promise.all(waits)).toSorted((a, b) => a - b)
+  return sorted[Math.floor(sorted.length * 0.99)] ?? Number.POSITIVE_INFINITY
+}
+
+async function timeOf(url: string, authorization: string): Promise<number> {
+  const started = performance.now()
+  const answer = await fetch(url, { headers: { authorization } })
+  await answer.arrayBuffer()
+  expect(answer.status).toBe(200)
+  return performance.now() - started
+}
+
+async function emptyPostgres(): Promise<Record<string, string>> {
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
+}
