@@ -65,10 +65,14 @@ export async function createApp(
     },
     { prefix: new URL(config.SERVER_URL).pathname.replace(/\/$/, '') },
   )
+  refuseUnknownPaths(app)
+  return app
+}
+
+function refuseUnknownPaths(app: FastifyInstance): void {
   app.setNotFoundHandler(({ method }) =>
     Promise.reject(app.supportedMethods.includes(method) ? notFound('There is nothing at this address.') : methodNotImplemented(method)),
   )
-  return app
 }
 
 function acceptJson(app: FastifyInstance): void {

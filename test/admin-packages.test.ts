@@ -142,8 +142,17 @@ dev_dependencies:
   expect(status).toBe(200)
   const registry = { source: 'hosted', sdk: null }
   expect(body.dependencies).toEqual([
-    { name: 'icons', constraint: '^1.0.0', kind: 'direct', ...registry, hostedUrl: `${here}/`, isHostedHere: true, servedBy: '1.2.0' },
-    { name: 'missing', constraint: 'any', kind: 'direct', ...registry, hostedUrl: here, isHostedHere: true, servedBy: null },
+    {
+      name: 'icons',
+      constraint: '^1.0.0',
+      kind: 'direct',
+      ...registry,
+      hostedUrl: `${here}/`,
+      isBare: false,
+      isHostedHere: true,
+      servedBy: '1.2.0',
+    },
+    { name: 'missing', constraint: 'any', kind: 'direct', ...registry, hostedUrl: here, isBare: false, isHostedHere: true, servedBy: null },
     {
       name: 'flutter',
       constraint: 'any',
@@ -151,11 +160,21 @@ dev_dependencies:
       source: 'sdk',
       sdk: 'flutter',
       hostedUrl: null,
+      isBare: false,
       isHostedHere: false,
       servedBy: null,
     },
-    { name: 'http', constraint: '^1.0.0', kind: 'direct', ...registry, hostedUrl: null, isHostedHere: false, servedBy: null },
-    { name: 'icons', constraint: '>=9.0.0', kind: 'dev', ...registry, hostedUrl: here, isHostedHere: true, servedBy: null },
+    {
+      name: 'http',
+      constraint: '^1.0.0',
+      kind: 'direct',
+      ...registry,
+      hostedUrl: null,
+      isBare: false,
+      isHostedHere: false,
+      servedBy: null,
+    },
+    { name: 'icons', constraint: '>=9.0.0', kind: 'dev', ...registry, hostedUrl: here, isBare: false, isHostedHere: true, servedBy: null },
   ])
   const page = { page: 1, pageSize: 50, totalCount: 2, totalPages: 1 }
   const needs = { version: '1.0.0', constraint: '^1.0.0', kind: 'direct' }

@@ -177,6 +177,7 @@ it('says in the built-in privacy policy what is stored for each person, and who 
   const said: Record<string, string> = {
     AccessToken: 'Access tokens',
     Avatar: 'a picture if you upload one',
+    ConfusableName: 'who asked for a name',
     Invite: 'Invitations',
     OauthRequest: 'Wishes for a token',
     PackageLike: 'Likes',
@@ -184,6 +185,7 @@ it('says in the built-in privacy policy what is stored for each person, and who 
     PackageVersion: 'who published it',
     PublisherClaim: 'who claims a domain',
     PublisherMember: 'a member of a publisher',
+    ReservedName: 'who deleted the package of a reserved name',
     Session: 'Sessions',
     SignInOrigin: 'Devices and address ranges',
     Upload: 'who sends an archive',

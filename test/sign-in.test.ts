@@ -218,7 +218,7 @@ it('names the wrong field, and changes nothing', async () => {
     app.anonymous.post('/api/auth/login', body, { ip: app.address(), ...(headers && { headers }) })
   expect(await bad({ email: 5, password: 'x' })).toMatchObject({
     status: 400,
-    body: { error: { code: 'InvalidInput', message: 'email: must be a string.' } },
+    body: { error: { code: 'InvalidInput', message: 'email: must be a string, not 5.' } },
   })
   expect(await bad({ email: 'a@b.cc' })).toMatchObject({ status: 400, body: { error: { message: 'password: is required.' } } })
   expect(await bad({ email: 'a@b.cc', password: 'x'.repeat(2000) })).toMatchObject({

@@ -41,6 +41,9 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
   const limit = credential.kind === 'token' ? credential.expiresAt : null
   const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt: earlier(wanted, limit), ip }
   return em.transactional(async (inner) => {
+    // The person first, then the token, as whoever deletes the person locks them.
+    const owner = await inner.findOne(User, { id: viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
+    if (!owner) throw nobody(context)
     const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
     return issueToken(inner, { ...issue, madeWith })
   })

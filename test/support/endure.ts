@@ -21,13 +21,13 @@ type Fault = {
  */
 export async function endure({ task }: TestContext, registry: FaultRegistry, fault: Fault): Promise<void> {
   const { name, database, publishes, everyMs, strike } = fault
-  let isDone = false
+  const progress = { isDone: false }
   let [strikes, seconds] = [0, 0]
-  const publishing = registry.publishMany(publishes).finally(() => (isDone = true))
+  const publishing = registry.publishMany(publishes).finally(() => (progress.isDone = true))
   const striking = async () => {
-    while (!isDone) {
+    while (!progress.isDone) {
       await new Promise((resolve) => setTimeout(resolve, everyMs * (0.1 + 0.9 * Math.random())))
-      if (isDone) break
+      if (progress.isDone) break
       await strike()
       strikes++
       const overAt = Date.now()
