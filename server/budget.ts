@@ -1,4 +1,5 @@
 import type { Meter } from './db/meter.ts'
+import { unavailable } from './db/unavailable.ts'
 import { type ApiError, budgetSpent } from './errors.ts'
 import { isSliceOver, nextSlice } from './pace.ts'
 
@@ -77,10 +78,14 @@ export class Budget implements Meter {
   async measure<Value>(work: () => Promise<Value>, { inTransaction }: { inTransaction: boolean }): Promise<Value> {
     this.check()
     if (!inTransaction) await this.#admit()
-    const started = performance.now()
+    let started = performance.now()
     try {
       this.check()
       return await work()
+    } catch (error) {
+      // The time that a database is away is nobody's fault.
+      if (unavailable(error)) started = performance.now()
+      throw error
     } finally {
       this.#spend('databaseMs', performance.now() - started, 'database time', `${this.#allowance.databaseMs / 1000} seconds`)
       if (!inTransaction) this.#release()

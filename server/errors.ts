@@ -138,8 +138,9 @@ export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiEr
 export const diskFull = () =>
   serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again.", 60)
 
-/** 503: what archives are stored on is not there. */
-export const storageAway = () => serviceUnavailable('The storage of this server cannot be reached at the moment. Try again later.', 30)
+/** 503: what archives are stored on is not there, or fails. The cause is for the log. */
+export const storageAway = (cause?: unknown) =>
+  Object.assign(serviceUnavailable('The storage of this server cannot be reached at the moment. Try again later.', 30), { cause })
 
 /** 500 without a word about why: the cause is in the log, under the request id. */
 export const internalError = (requestId: string) =>

@@ -43,12 +43,14 @@ it('never accepts an invitation twice', async () => {
 }, 120_000)
 
 it('always has exactly one active owner, whoever transfers, demotes or disables at once', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ now: new Date() })
   const { reads } = app.services.database
   let owner = await app.owner()
   const admins = [await app.admin(), await app.admin()]
   for (let round = 0; round < rounds; round++) {
     const [one, two] = admins as [typeof owner, typeof owner]
+    // Addresses that fail are counted by the hour.
+    app.clock.now = new Date(Date.now() + round * 3_600_000)
     const answers = await Promise.all([
       owner.post('/api/admin/transfer-ownership', { email: one.email }),
       owner.post('/api/admin/transfer-ownership', { email: two.email }),

@@ -24,7 +24,7 @@ export function watchRoom(root: string): Room {
         fullAt = Number.NEGATIVE_INFINITY
         return result
       } catch (error) {
-        if (isAway(error)) throw storageAway()
+        if (isAway(error)) throw storageAway(error)
         if (!isForRoom(error)) throw error
         fullAt = performance.now()
         throw diskFull()

@@ -4,7 +4,7 @@ import type { FastifyReply } from 'fastify'
 import type { Context } from '../context.ts'
 import { lostRace } from '../db/races.ts'
 import { ApiError, internalError, statusOf } from '../errors.ts'
-import { challenge, withoutDatabase } from '../http/failures.ts'
+import { challenge, logCause, withoutDatabase } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
 import { toApiError } from '../rest/failures.ts'
 import type { Services } from '../services.ts'
@@ -27,6 +27,7 @@ export const answerErrors: Plugin<object, { caller: Context }> = {
 export function masked({ log }: Services, error: unknown): Error {
   const cause = error instanceof GraphQLError ? toApiError(error) : error
   const known = cause instanceof ApiError ? cause : lostRace(cause)
+  if (known) logCause(log, known, 'a query')
   if (known) return at(known, error)
   // Without a cause it is graphql-js complaining about the request, not about us.
   if (error instanceof GraphQLError && cause === error) return coded(error)

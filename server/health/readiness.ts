@@ -45,7 +45,7 @@ function steady({ log }: Pick<Services, 'log'>, name: CheckName, work: () => Pro
   let running: Promise<boolean> | undefined
   let begunAt = 0
   const keep = (passed: boolean, reason?: unknown) => {
-    if (!passed && last.passed) log.error(`not ready: ${name}: ${String(reason)}`)
+    if (!passed && last.passed) log.error(`not ready: ${name}: ${String(causeOf(reason))}`)
     if (passed && !last.passed) log.warning(`ready again: ${name}`)
     last = { at: performance.now(), passed }
     return passed
@@ -96,3 +96,6 @@ async function checkSpace({ MIN_FREE_BYTES, BLOB_PATH, DB_BACKEND, SQLITE_PATH }
     if (bavail * bsize < MIN_FREE_BYTES) throw new Error(`${bavail * bsize} bytes are free at ${path}, fewer than MIN_FREE_BYTES`)
   }
 }
+
+/** What an error for the receiver of an answer was made from; any other error as it is. */
+const causeOf = (reason: unknown): unknown => (reason instanceof Error && reason.cause !== undefined ? reason.cause : reason)

@@ -30,6 +30,7 @@ export const graphqlEnvelope: Envelope = ({ code, message, retryAfter }) => ({ e
 /** Answers with an error in the service's envelope or another; what is not ours to tell is logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {
   const failure = known(error, request) ?? withoutDatabase(log, error, `request ${request.id}`) ?? masked(log, error, request)
+  logCause(log, failure, `request ${request.id}`)
   if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenges(failure, reply))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
   return reply
@@ -94,6 +95,11 @@ function known(error: unknown, request: FastifyRequest): ApiError | null {
     return invalidInput(`The body is not valid JSON: ${message}`)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return invalidInput(message ?? 'The request is not valid.')
   return null
+}
+
+/** What a failure does not tell its receiver, for the log. `what` is what failed for it. */
+export function logCause(log: Log, { message, cause }: Error, what: string): void {
+  if (cause !== undefined) log.error(`${what} failed: ${message} ${String(cause)}`)
 }
 
 /** The 503 for an error that says the database is away, busy or full; the log says which. `what` is what failed for it. */
