@@ -98,4 +98,4 @@ async function checkSpace({ MIN_FREE_BYTES, BLOB_PATH, DB_BACKEND, SQLITE_PATH }
 }
 
 /** What an error for the receiver of an answer was made from; any other error as it is. */
-const causeOf = (reason: unknown): unknown => (reason instanceof Error && reason.cause !== undefined ? reason.cause : reason)
+const causeOf = (reason: unknown): unknown => (reason instanceof Error && reason.cause instanceof Error ? reason.cause : reason)

@@ -99,7 +99,7 @@ function known(error: unknown, request: FastifyRequest): ApiError | null {
 
 /** What a failure does not tell its receiver, for the log. `what` is what failed for it. */
 export function logCause(log: Log, { message, cause }: Error, what: string): void {
-  if (cause !== undefined) log.error(`${what} failed: ${message} ${String(cause)}`)
+  if (cause instanceof Error) log.error(`${what} failed: ${message} ${String(cause)}`)
 }
 
 /** The 503 for an error that says the database is away, busy or full; the log says which. `what` is what failed for it. */
