@@ -129,7 +129,7 @@ const browsable = new Set(['Package', 'PackageVersion'])
 const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn: true } =>
   ids.every(({ typename }) => browsable.has(typename)) ? { browse: true } : { signedIn: true }
 
-/** Whether the viewer must choose a new password first; tokens keep working meanwhile (decisions §4). */
+/** Whether the viewer must choose a new password first; tokens keep working meanwhile. */
 export const passwordIsDue = ({ viewer, credential }: Context): boolean =>
   credential?.kind === 'session' && viewer?.mustChangePassword === true
 

@@ -42,7 +42,7 @@ const proxyTrust = z.string().transform((value, context): boolean | string[] => 
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
 
 /**
- * Every environment variable the server reads (interface §8, decisions §9), in the order of the README's table.
+ * Every environment variable the server reads, in the order of the README's table.
  * `default` is what the variable would say if it were set; `shownDefault` describes a default that is derived.
  */
 export const variables = {

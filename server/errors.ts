@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql'
 
-/** The stable error codes of the API (interface §7) and the HTTP status each answers with. */
+/** The stable error codes of the API and the HTTP status each answers with. */
 export const statusOf = {
   MissingAuthentication: 401,
   InsufficientPermissions: 403,

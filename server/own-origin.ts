@@ -2,7 +2,7 @@ import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNo
 
 /**
  * Whether an operation that rides on a session must bring the session's CSRF token. Every mutation must, but one that names none but root
- * fields marked `ownOrigin`: those refuse other sites' pages by themselves, and nobody needs a token to sign in anew (decisions §4).
+ * fields marked `ownOrigin`: those refuse other sites' pages by themselves, and nobody needs a token to sign in anew.
  */
 export function needsCsrfToken(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): boolean {
   if (operation.operation !== 'mutation') return false

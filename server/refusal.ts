@@ -3,7 +3,7 @@ import type { Context } from './context.ts'
 import { publicUrl } from './http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication } from './errors.ts'
 
-/** The error for a request that lacks a scope: 401 for nobody, 403 with the reason for somebody (interface §5). */
+/** The error for a request that lacks a scope: 401 for nobody, 403 with the reason for somebody. */
 export function refusal(context: Context, failure: AuthFailure): ApiError {
   const { request, viewer, credential, config } = context
   if (!viewer || !credential) return nobody(context)

@@ -114,7 +114,7 @@ it("revokes somebody's token once, for administrators", async () => {
   expect(await summaries(app, 'token.revoked')).toEqual(['Ada revoked the token "test" of Alice'])
 })
 
-it("leaves the owner alone, and lets nobody end another's session through its id (decisions §2, §4)", async () => {
+it("leaves the owner alone, and lets nobody end another's session through its id", async () => {
   await using app = await testApp()
   const [owner, admin, alice, mallory] = [await app.owner(), await app.admin(), await app.member(), await app.member()]
   const [browser, ownersBrowser] = [await alice.session(), await owner.session()]

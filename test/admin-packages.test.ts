@@ -9,7 +9,7 @@ const here = 'http://localhost:8080'
 const query = (args: string) =>
   `{ managedPackages(first: 2, ${args}) { nodes { versionCount archiveBytes publisherId package { name uploaders { email } downloads { last30Days } } } totalCount pageInfo { hasNextPage endCursor } } }`
 
-it('lists all packages with versions, bytes and owners for administrators (decisions §3)', async () => {
+it('lists all packages with versions, bytes and owners for administrators', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const sizes = [
@@ -199,7 +199,7 @@ dev_dependencies:
   }
 })
 
-it('hides from whoever did not sign in who depends on a package, and on what is private (decisions §6)', async () => {
+it('hides from whoever did not sign in who depends on a package, and on what is private', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   for (const name of ['inner', 'open']) await publish(alice, { name, version: '1.0.0' })

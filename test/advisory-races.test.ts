@@ -27,7 +27,7 @@ it('is imported by the operator from a file, beside the server', async () => {
   expect(entries).toMatchObject([{ summary: 'The operator imported 2 security advisories: SNUG-1, SNUG-2', agent: null }])
 })
 
-it('reaches whoever browses a public package, without versions that need a private one (decisions §6)', async () => {
+it('reaches whoever browses a public package, without versions that need a private one', async () => {
   await using app = await publicApp()
   const [admin, alice] = [await app.admin(), await app.member()]
   await publish(alice, { name: 'hidden', version: '1.0.0' })

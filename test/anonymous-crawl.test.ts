@@ -117,7 +117,7 @@ describe('no GET route', () => {
     for (const path of pathsOf(route, shown)) expect({ path, found: tracesIn(await app.anonymous.get(path)) }).toEqual({ path, found: [] })
     const absentPaths = pathsOf(route, missing)
     for (const [index, path] of pathsOf(route, hidden).entries()) {
-      // A picture is public (interface 4.1), as is whose it is to whoever knows the id.
+      // A picture is public, as is whose it is to whoever knows the id.
       if (path.endsWith('/avatar') || path === absentPaths[index]) continue
       for (const method of ['GET', 'HEAD'] as const) {
         for (const headers of [{}, { range: 'bytes=0-9' }, { 'if-none-match': '*' }] as Record<string, string>[]) {

@@ -2,13 +2,13 @@ import { describe, expect, it } from 'vitest'
 import { testApp } from './app.ts'
 import { askFor, authorizeUrl, codeFor, consentUrl, loginUrl, parametersOf } from './support/oauth.ts'
 
-// One test for each transition of interface §3 that credentials and the server's settings have, told by its table and row.
+// One test for each transition that credentials and the server's settings have.
 
 const day = 86_400_000
 const failed = (status: number, code: string) => ({ status, body: { error: { code } } })
 const unknown = failed(401, 'MissingAuthentication')
 
-describe('interface §3, "PAT and session"', () => {
+describe('transitions of "PAT and session"', () => {
   it('PAT valid → revoked: by its owner; requests with it are 401', async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
@@ -55,7 +55,7 @@ describe('interface §3, "PAT and session"', () => {
   })
 })
 
-describe('interface §3, "OAuth authorization"', () => {
+describe('transitions of "OAuth authorization"', () => {
   it('none → none: who is not signed in goes to the login page', async () => {
     await using app = await testApp()
     const { status, headers } = await app.anonymous.get(authorizeUrl())
@@ -95,7 +95,7 @@ describe('interface §3, "OAuth authorization"', () => {
   })
 })
 
-describe('interface §3, "Public-packages switch"', () => {
+describe('transitions of "Public-packages switch"', () => {
   it('enabled false → true → false: by a server admin, with an entry in the audit log each', async () => {
     await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
     const admin = await app.admin()
@@ -119,7 +119,7 @@ describe('interface §3, "Public-packages switch"', () => {
   })
 })
 
-describe.each(['privacy', 'terms'])('interface §3, "Legal document" (%s)', (kind) => {
+describe.each(['privacy', 'terms'])('transitions of "Legal document" (%s)', (kind) => {
   it('default → custom: a text by the owner; custom → default: an empty text, or DELETE', async () => {
     await using app = await testApp()
     const [owner, admin] = [await app.owner(), await app.admin()]
@@ -137,7 +137,7 @@ describe.each(['privacy', 'terms'])('interface §3, "Legal document" (%s)', (kin
   })
 })
 
-describe('interface §3, "Health"', () => {
+describe('transitions of "Health"', () => {
   it('ok → degraded → ok: as a check fails and works again', async () => {
     await using app = await testApp()
     const health = () => app.anonymous.get('/api/v1/health')

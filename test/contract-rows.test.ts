@@ -22,8 +22,8 @@ const failed = (status: number, code: string, message: unknown = expect.any(Stri
 const forbidden = failed(403, 'InsufficientPermissions')
 const missing = failed(401, 'MissingAuthentication')
 
-describe('interface 4.6, statistics and health', () => {
-  it('4.6 GET /api/admin/stats: for admins', async () => {
+describe('statistics and health', () => {
+  it('GET /api/admin/stats: for admins', async () => {
     expect(await admin.get('/api/admin/stats')).toMatchObject(
       ok({
         counts: { packages: expect.any(Number) },
@@ -35,7 +35,7 @@ describe('interface 4.6, statistics and health', () => {
     expect(await app.anonymous.get('/api/admin/stats')).toMatchObject(missing)
   })
 
-  it('4.6 GET /api/v1/health: for everybody; 200 and ok, 503 and degraded when a check fails', async () => {
+  it('GET /api/v1/health: for everybody; 200 and ok, 503 and degraded when a check fails', async () => {
     const check = { status: 'ok', latencyMs: expect.any(Number) }
     expect(await app.anonymous.get('/api/v1/health')).toMatchObject(
       ok({
@@ -54,8 +54,8 @@ describe('interface 4.6, statistics and health', () => {
   })
 })
 
-describe('interface 4.8, package removal and public packages', () => {
-  it('4.8 DELETE /api/admin/packages/{package}/versions/{version}: for admins; the version and its archive', async () => {
+describe('package removal and public packages', () => {
+  it('DELETE /api/admin/packages/{package}/versions/{version}: for admins; the version and its archive', async () => {
     for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'doomed', version })
     const path = '/api/admin/packages/doomed/versions/1.1.0'
     expect(await alice.delete(path)).toMatchObject(forbidden)
@@ -66,7 +66,7 @@ describe('interface 4.8, package removal and public packages', () => {
     expect(await admin.delete(path)).toMatchObject(failed(404, 'NotFound'))
   })
 
-  it('4.8 DELETE /api/admin/packages/{package}: for admins; every version, archive and search entry', async () => {
+  it('DELETE /api/admin/packages/{package}: for admins; every version, archive and search entry', async () => {
     const path = '/api/admin/packages/doomed'
     expect(await alice.delete(path)).toMatchObject(forbidden)
     expect(await app.anonymous.delete(path)).toMatchObject(missing)
@@ -76,7 +76,7 @@ describe('interface 4.8, package removal and public packages', () => {
     expect((await alice.get('/api/search?q=doomed')).body.totalCount).toBe(0)
   })
 
-  it('4.8 GET /api/admin/public-packages: for admins; the status', async () => {
+  it('GET /api/admin/public-packages: for admins; the status', async () => {
     expect(await admin.get('/api/admin/public-packages')).toMatchObject(
       ok({ permittedByEnvironment: true, enabled: false, requiresServerAdmin: false, totalPackages: 1, publicPackages: 0 }),
     )
@@ -84,7 +84,7 @@ describe('interface 4.8, package removal and public packages', () => {
     expect(await app.anonymous.get('/api/admin/public-packages')).toMatchObject(missing)
   })
 
-  it('4.8 PUT /api/admin/public-packages: for admins; both ways in the audit log', async () => {
+  it('PUT /api/admin/public-packages: for admins; both ways in the audit log', async () => {
     const set = (actor: Actor, enabled: unknown) => actor.put('/api/admin/public-packages', { enabled })
     expect(await set(alice, true)).toMatchObject(forbidden)
     expect(await set(admin, 'yes')).toMatchObject(failed(400, 'InvalidInput', expect.stringContaining('enabled')))
@@ -98,8 +98,8 @@ describe('interface 4.8, package removal and public packages', () => {
   })
 })
 
-describe('interface 4.10, publishers', () => {
-  it('4.10 PUT /api/publishers/{id}: for admins of the publisher; any of its fields', async () => {
+describe('publishers', () => {
+  it('PUT /api/publishers/{id}: for admins of the publisher; any of its fields', async () => {
     const details = {
       displayName: 'The Corp',
       description: 'Makes things',
@@ -111,7 +111,7 @@ describe('interface 4.10, publishers', () => {
     expect(await stranger.put('/api/publishers/corp', details)).toMatchObject(forbidden)
   })
 
-  it('4.10 PUT /api/publishers/{id}/members/{userId}: adds the person, or changes the role', async () => {
+  it('PUT /api/publishers/{id}/members/{userId}: adds the person, or changes the role', async () => {
     const path = `/api/publishers/corp/members/${bob.id}`
     for (const role of ['member', 'admin', 'member']) {
       expect(await alice.put(path, { role })).toMatchObject({ status: 200 })
@@ -122,14 +122,14 @@ describe('interface 4.10, publishers', () => {
     expect(await alice.put(path, { role: 'owner' })).toMatchObject(failed(400, 'InvalidInput'))
   })
 
-  it('4.10 DELETE /api/publishers/{id}/members/{userId}: for admins of the publisher', async () => {
+  it('DELETE /api/publishers/{id}/members/{userId}: for admins of the publisher', async () => {
     const path = `/api/publishers/corp/members/${bob.id}`
     expect(await stranger.delete(path)).toMatchObject(forbidden)
     expect(await alice.delete(path)).toMatchObject({ status: 200 })
     expect(await alice.delete(path)).toMatchObject(failed(404, 'NotFound'))
   })
 
-  it('4.10 PUT /api/packages/{pkg}/publisher: for uploaders who belong to it; an id, or null', async () => {
+  it('PUT /api/packages/{pkg}/publisher: for uploaders who belong to it; an id, or null', async () => {
     const give = (actor: Actor, publisherId: string | null) => actor.put('/api/packages/acme/publisher', { publisherId })
     expect(await give(stranger, 'corp')).toMatchObject(forbidden)
     expect(await give(alice, 'corp')).toMatchObject(ok({ publisherId: 'corp' }))
@@ -137,27 +137,27 @@ describe('interface 4.10, publishers', () => {
   })
 })
 
-describe.each(['privacy', 'terms'])('interface 4.11, the legal page %s', (kind) => {
-  it('4.11 GET /api/legal/…: for everybody', async () => {
+describe.each(['privacy', 'terms'])('legal page %s', (kind) => {
+  it('GET /api/legal/…: for everybody', async () => {
     expect(await app.anonymous.get(`/api/legal/${kind}`)).toMatchObject(ok({ markdown: expect.stringMatching(/^# /), isCustom: false }))
   })
 
-  it('4.11 PUT /api/admin/legal/…: for the owner; an empty text takes the override away', async () => {
+  it('PUT /api/admin/legal/…: for the owner; an empty text takes the override away', async () => {
     const put = (actor: Actor, markdown: string) => actor.put(`/api/admin/legal/${kind}`, { markdown })
     expect(await put(admin, 'Ours')).toMatchObject(forbidden)
     expect(await put(owner, 'Ours')).toMatchObject(ok({ markdown: 'Ours', isCustom: true }))
     expect(await put(owner, '')).toMatchObject(ok({ isCustom: false }))
   })
 
-  it('4.11 DELETE /api/admin/legal/…: for the owner; gives the built-in text', async () => {
+  it('DELETE /api/admin/legal/…: for the owner; gives the built-in text', async () => {
     await owner.put(`/api/admin/legal/${kind}`, { markdown: 'Ours' })
     expect(await admin.delete(`/api/admin/legal/${kind}`)).toMatchObject(forbidden)
     expect(await owner.delete(`/api/admin/legal/${kind}`)).toMatchObject(ok({ markdown: expect.stringMatching(/^# /), isCustom: false }))
   })
 })
 
-describe('interface 4.12, package operations', () => {
-  it('4.12 PUT /api/packages/{pkg}/versions/{version}/options: retracts and restores', async () => {
+describe('package operations', () => {
+  it('PUT /api/packages/{pkg}/versions/{version}/options: retracts and restores', async () => {
     const set = (actor: Actor, isRetracted: boolean) => actor.put('/api/packages/acme/versions/1.1.0/options', { isRetracted })
     expect(await set(stranger, true)).toMatchObject(forbidden)
     expect(await set(alice, true)).toMatchObject(ok({ isRetracted: true, retractedAt: expect.any(String) }))
@@ -166,7 +166,7 @@ describe('interface 4.12, package operations', () => {
     expect(await set(alice, true)).toMatchObject({ status: 200 })
   })
 
-  it('4.12 GET /api/packages/{pkg}: latest and versions, retracted ones marked', async () => {
+  it('GET /api/packages/{pkg}: latest and versions, retracted ones marked', async () => {
     const { status, body } = await stranger.get('/api/packages/acme')
     expect({ status, latest: body.latest.version }).toEqual({ status: 200, latest: '1.0.0' })
     expect(body.versions.map(({ version, retracted }: { version: string; retracted?: true }) => [version, retracted])).toEqual([
@@ -176,14 +176,14 @@ describe('interface 4.12, package operations', () => {
     expect(await stranger.get('/api/packages/nothing')).toMatchObject(failed(404, 'NotFound'))
   })
 
-  it('4.12 GET /api/packages/{pkg}/options: includes isUnlisted', async () => {
+  it('GET /api/packages/{pkg}/options: includes isUnlisted', async () => {
     expect(await stranger.get('/api/packages/acme/options')).toMatchObject(ok({ isUnlisted: false }))
     await alice.put('/api/packages/acme/options', { isUnlisted: true })
     expect(await stranger.get('/api/packages/acme/options')).toMatchObject(ok({ isUnlisted: true }))
     expect((await stranger.get('/api/search?q=acme')).body.totalCount).toBe(0)
   })
 
-  it('4.12 GET /api/packages/{pkg}/activity-log: retracting and restoring are recorded (§6)', async () => {
+  it('GET /api/packages/{pkg}/activity-log: retracting and restoring are recorded', async () => {
     const { status, body } = await alice.get('/api/packages/acme/activity-log')
     expect(status).toBe(200)
     const recorded = body.entries.filter(({ kind }: { kind: string }) => kind.endsWith('retracted'))

@@ -3,8 +3,8 @@ import type { Actor } from './actor.ts'
 import { testApp, type TestApp } from './app.ts'
 import { publish } from './support/publish.ts'
 
-// One test for each transition of interface §3 that people, roles and packages have. Windows, races and refusals in depth are tested beside
-// the features; here each is told by its table and row.
+// One test for each transition that people, roles and packages have. Windows, races and refusals in depth are tested beside
+// the features.
 
 const password = 'a fine password'
 const person = { email: 'new@example.com', displayName: 'New' }
@@ -14,7 +14,7 @@ const login = (app: TestApp, given = password, { email } = person) =>
   app.anonymous.post('/api/auth/login', { email, password: given }, { ip: app.address() })
 const userOf = async (admin: Actor, id: string) => (await admin.get(`/api/admin/users/${id}`)).body
 
-describe('interface §3, "User account"', () => {
+describe('transitions of "User account"', () => {
   it('none → active: made by an admin with a one-time password, which must be changed', async () => {
     await using app = await testApp()
     for (const maker of [await app.admin(), await app.owner()]) {
@@ -98,7 +98,7 @@ describe('interface §3, "User account"', () => {
   })
 })
 
-describe('interface §3, "Role"', () => {
+describe('transitions of "Role"', () => {
   it('member, viewer, admin → the given role, never owner', async () => {
     await using app = await testApp()
     const [admin, alice] = [await app.admin(), await app.member()]
@@ -120,7 +120,7 @@ describe('interface §3, "Role"', () => {
   })
 })
 
-describe('interface §3, "Package version retraction"', () => {
+describe('transitions of "Package version retraction"', () => {
   it('not retracted → retracted → not retracted: time, pointers and activity follow', async () => {
     await using app = await testApp()
     const alice = await app.member()
@@ -147,7 +147,7 @@ describe('interface §3, "Package version retraction"', () => {
   })
 })
 
-describe('interface §3, "Package ownership"', () => {
+describe('transitions of "Package ownership"', () => {
   it('uploader-owned → publisher-owned → uploader-owned: uploaders keep their access', async () => {
     await using app = await testApp()
     const [admin, alice, helper] = [await app.admin(), await app.member(), await app.member()]

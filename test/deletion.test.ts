@@ -21,7 +21,7 @@ const audited = async (app: TestApp, name: string) =>
     version: string | null
   }[]
 
-it('deletes a package with every version, archive and search entry (interface §4.8)', async () => {
+it('deletes a package with every version, archive and search entry', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archives = [
@@ -53,7 +53,7 @@ it('deletes a package with every version, archive and search entry (interface §
   expect(await admin.delete('/api/admin/packages/acme')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
-it('deletes one version, and everything follows that showed it (interface §4.8)', async () => {
+it('deletes one version, and everything follows that showed it', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const described = (text: string) => ({
@@ -123,7 +123,7 @@ it('deletes a package with its last version', async () => {
   ).toEqual(['package.deleted', 'package.version_deleted'])
 })
 
-it('keeps what public packages depend on, until their breakage is accepted (interface §4.8, decisions §6)', async () => {
+it('keeps what public packages depend on, until their breakage is accepted', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })

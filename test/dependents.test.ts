@@ -44,7 +44,7 @@ it('finds the packages whose latest version depends on one, as hosted here or wi
   expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
 })
 
-it('follows public packages to whatever depends on them, by the shortest chain, and ends in circles (decisions §6)', async () => {
+it('follows public packages to whatever depends on them, by the shortest chain, and ends in circles', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const packages: [string, string[]][] = [

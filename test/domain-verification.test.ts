@@ -21,7 +21,7 @@ async function registry() {
   return { app, dns, alice, [Symbol.asyncDispose]: dispose }
 }
 
-describe('claiming a domain (decisions §5)', () => {
+describe('claiming a domain', () => {
   it('gives a TXT record to add, and a publisher once it is there', async () => {
     await using t = await registry()
     const { status, body } = await start(t.alice)

@@ -31,7 +31,7 @@ async function downloads(app: TestApp, actor: Actor, name: string) {
   }
 }
 
-it('counts what was fetched whole or from its beginning, once for each request (decisions §3)', async () => {
+it('counts what was fetched whole or from its beginning, once for each request', async () => {
   await using app = await testApp()
   const alice = await stocked(app)
   const etag = String((await fetchArchive(alice, 'often-1.0.0')).headers.etag)

@@ -96,7 +96,7 @@ it('takes a token as the password too, for readers that can send nothing else, a
   expect(await app.anonymous.post('/api/auth/keys', { name: 'x' }, basic('alice', secret))).toMatchObject({ status: 401 })
 })
 
-it('shows public packages to anybody, and no trace of others (decisions §6)', async () => {
+it('shows public packages to anybody, and no trace of others', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'open', version: '1.0.0' })

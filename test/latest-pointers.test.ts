@@ -14,7 +14,7 @@ async function pointers(actor: Actor) {
   return { description, latest: latest.version, latestPrerelease: latestPrerelease?.version ?? null }
 }
 
-describe('the latest versions, recomputed when one is retracted or restored (interface §2 and §3)', () => {
+describe('the latest versions, recomputed when one is retracted or restored', () => {
   it('are the highest that is not retracted, with the description and the search entry of that version', async () => {
     await using app = await testApp()
     const alice = await app.member()

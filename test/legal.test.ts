@@ -14,7 +14,7 @@ const audited = async (app: TestApp) =>
     ({ summary }: { summary: string }) => summary,
   )
 
-describe.each(legalKinds)('the legal page %s (interface §4.11, §3 Legal document)', (kind) => {
+describe.each(legalKinds)('the legal page %s', (kind) => {
   it('is the built-in text for everybody until the owner writes another', async () => {
     await using app = await testApp()
     const [owner, viewer] = [await app.owner(), await app.viewer()]
@@ -77,7 +77,7 @@ describe.each(legalKinds)('the legal page %s (interface §4.11, §3 Legal docume
 
 const queryOf = ({ query, variables }: { query: string; variables: object }) => [query, variables] as const
 
-it('is readable before there is an owner, and not writable (decisions §4)', async () => {
+it('is readable before there is an owner, and not writable', async () => {
   await using app = await testApp({ setUp: false })
   await announceSetupCode(app.services)
   for (const kind of legalKinds) {
@@ -88,7 +88,7 @@ it('is readable before there is an owner, and not writable (decisions §4)', asy
   expect(body.data.legalDocument).toMatchObject({ html: expect.stringContaining('<h1 id="doc-privacy-policy">'), viewerCanUpdate: false })
 })
 
-it('takes 256 KiB of UTF-8, counted after decoding, on both doors (interface §8)', async () => {
+it('takes 256 KiB of UTF-8, counted after decoding, on both doors', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const json = { headers: { 'content-type': 'application/json' } }

@@ -14,7 +14,7 @@ const likes = async (actor: Actor, name: string) =>
 const byLikes = async (actor: Actor) =>
   ((await actor.get('/api/search?sort=likes')).body.packages as { package: string }[]).map((found) => found.package)
 
-it('likes once, however often, and no longer (decisions §3)', async () => {
+it('likes once, however often, and no longer', async () => {
   await using app = await testApp({ now: new Date('2026-05-05T05:05:05.000Z') })
   const alice = await stocked(app)
   const viewer = await app.viewer()
@@ -51,7 +51,7 @@ it('does the same on GraphQL', async () => {
   expect(unlike.body.data.unlikePackage.package).toEqual({ name: 'apple', likeCount: 0, viewerHasLiked: false })
 })
 
-it('goes with the account and with the package (decisions §4)', async () => {
+it('goes with the account and with the package', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await stocked(app), await app.member(), await app.admin()]
   for (const actor of [alice, bob]) await actor.put('/api/account/likes/banana')

@@ -18,7 +18,7 @@ async function withPackage() {
 const kinds = async (actor: Actor) =>
   (await actor.get('/api/packages/acme/activity-log')).body.entries.map(({ kind }: { kind: string }) => kind)
 
-it('changes what is given and leaves the rest (interface §4.12, decisions §2 "Package options")', async () => {
+it('changes what is given and leaves the rest', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   expect(await alice.get(path)).toMatchObject({ status: 200, body: plain })
@@ -97,7 +97,7 @@ it('refuses what is no option, and what is not there', async () => {
   expect((await alice.put(path, { package: 'nothing', pkg: 'nothing', isUnlisted: true })).body).toMatchObject({ isUnlisted: true })
 })
 
-it('is for package admins (decisions §3)', async () => {
+it('is for package admins', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   const { admin: boss, member: helper } = await makeOwned(app, 'acme')
@@ -114,7 +114,7 @@ it('is for package admins (decisions §3)', async () => {
   expect(await app.anonymous.get(path)).toMatchObject({ status: 401 })
 })
 
-it('keeps unlisted packages out of lists and completion, but not from those who know the name (interface §2)', async () => {
+it('keeps unlisted packages out of lists and completion, but not from those who know the name', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   await publish(alice, { name: 'beta', version: '1.0.0' })
@@ -129,7 +129,7 @@ it('keeps unlisted packages out of lists and completion, but not from those who 
   expect((await alice.get('/api/packages')).body).toMatchObject({ totalCount: 2 })
 })
 
-it('writes down what was changed, and nothing when nothing was (decisions §8)', async () => {
+it('writes down what was changed, and nothing when nothing was', async () => {
   const { app, alice } = await withPackage()
   await using _app = app
   await alice.put(path, { isDiscontinued: true, replacedBy: 'better', isUnlisted: true })
@@ -155,7 +155,7 @@ it('is in GraphQL as well, with the replacement itself when it is here', async (
   expect((await change('acme')).body.errors[0].extensions).toMatchObject({ code: 'InvalidInput', field: 'replacedBy' })
 })
 
-it('names a replacement to whoever did not sign in only while it is public here: private looks like absent (decisions §6)', async () => {
+it('names a replacement to whoever did not sign in only while it is public here: private looks like absent', async () => {
   await using app = await publicApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

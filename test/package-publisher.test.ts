@@ -24,7 +24,7 @@ async function scene() {
   return { app, root, alice, bob, cleo, set, remove, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-describe('choosing the publisher of a package (interface §3 "Package ownership", 4.10)', () => {
+describe('choosing the publisher of a package', () => {
   it('is for uploaders who belong to it, as member or admin, and is undone by null', async () => {
     await using s = await scene()
     expect(await owner(s.cleo)).toBeNull()
@@ -98,7 +98,7 @@ describe('choosing the publisher of a package (interface §3 "Package ownership"
   })
 })
 
-describe('rights are the union of uploaders and members (interface §2)', () => {
+describe('rights are the union of uploaders and members', () => {
   it('publishes as uploader, member or admin, and administers as uploader or admin', async () => {
     await using s = await scene()
     await give(s.alice)
@@ -171,7 +171,7 @@ it('takes as many statements for many publishers as for one', async () => {
   expect(await s.app.countQueries(list)).toBe(before)
 })
 
-describe('deleting an account (decisions §4)', () => {
+describe('deleting an account', () => {
   it('lists the publishers that would lose their last admin, and the packages without publisher or other uploader', async () => {
     await using s = await scene()
     const remove = () => s.root.delete(`/api/admin/users/${s.bob.id}`)

@@ -3,7 +3,7 @@ import type { Actor } from './actor.ts'
 import { testApp } from './app.ts'
 import { announce, publish } from './support/publish.ts'
 
-// Decisions §4: the client's side of the connection is https when a trusted proxy says so, even where SERVER_URL says http.
+// The client's side of the connection is https when a trusted proxy says so, even where SERVER_URL says http.
 const encrypted = { 'x-forwarded-proto': 'https' }
 const proxied = { ip: '127.0.0.1', headers: encrypted }
 const login = ({ email }: Actor) => ({ email, password: 'correct horse' })

@@ -20,7 +20,7 @@ const statusesOf = async (app: TestApp, name: string, actor = app.anonymous) =>
 const readable = [200, 200, 200, 200, 200, 303, 303]
 const refused = readable.map(() => 401)
 
-describe('reading without signing in (decisions §6)', () => {
+describe('reading without signing in', () => {
   it('needs all three: the environment, the switch and the package itself', async () => {
     await using app = await publicApp()
     const alice = await app.member()
@@ -50,7 +50,7 @@ describe('reading without signing in (decisions §6)', () => {
     }
   })
 
-  it('is for nobody who sends a token that does not work (interface §5.4)', async () => {
+  it('is for nobody who sends a token that does not work', async () => {
     await using app = await publicApp()
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -138,7 +138,7 @@ describe('what needs a private package', () => {
   })
 })
 
-describe('the switch (interface §3, 4.8)', () => {
+describe('the switch', () => {
   const path = '/api/admin/public-packages'
   const kinds = async (app: TestApp) => {
     const { body } = await (await app.admin()).get('/api/admin/audit-log?kind=server.')

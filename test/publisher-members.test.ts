@@ -20,7 +20,7 @@ async function team() {
   return { app, root, alice, bob, set, remove, roles, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-it('adds somebody, then changes the role, then takes them out (interface 4.10)', async () => {
+it('adds somebody, then changes the role, then takes them out', async () => {
   await using t = await team()
   const { email, displayName } = t.bob.user
   expect(await t.set(t.alice, t.bob, 'member')).toMatchObject({
@@ -50,7 +50,7 @@ it('is for its admins and server admins; a member may leave', async () => {
   expect(await t.set(t.root, stranger, 'member')).toMatchObject({ status: 200 })
 })
 
-it('keeps the last admin, whoever asks (decisions §5)', async () => {
+it('keeps the last admin, whoever asks', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'member')
   const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last admin')) }
@@ -90,7 +90,7 @@ it('counts no admin who has not accepted the invitation yet either', async () =>
   expect(await t.remove(t.alice, t.alice)).toMatchObject({ status: 200 })
 })
 
-it('keeps the memberships of a disabled person, who has no power meanwhile (interface §3)', async () => {
+it('keeps the memberships of a disabled person, who has no power meanwhile', async () => {
   await using t = await team()
   await t.set(t.alice, t.bob, 'admin')
   await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })

@@ -7,7 +7,7 @@ const acme = { id: 'acme', displayName: 'Acme' }
 const error = (code: string, message: unknown = expect.any(String)) => ({ body: { error: { code, message } } })
 const globalId = (type: string, id: string) => Buffer.from(`${type}:${id}`).toString('base64')
 
-describe('making a publisher (decisions §5)', () => {
+describe('making a publisher', () => {
   it('is for server admins, who become its first admin', async () => {
     await using app = await testApp()
     const admin = await app.admin()
@@ -87,7 +87,7 @@ async function team() {
   return { app, root, alice, bob, eve, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
-describe('reading (decisions §2, §3)', () => {
+describe('reading', () => {
   it('shows a publisher to everybody who signed in, and its members to members and server admins', async () => {
     await using t = await team()
     const own = [t.root, await t.app.owner(), t.alice, t.bob]
@@ -177,7 +177,7 @@ describe('reading (decisions §2, §3)', () => {
   })
 })
 
-describe('changing (interface 4.10)', () => {
+describe('changing', () => {
   it('is for its admins and server admins, each field by itself', async () => {
     await using t = await team()
     expect(await t.alice.put('/api/publishers/acme', { description: 'New', websiteUrl: 'http://acme.example' })).toMatchObject({

@@ -26,7 +26,7 @@ async function publishedAt(actor: Actor, version: string): Promise<number> {
 
 const setClock = (app: TestApp, moment: number) => (app.clock.now = new Date(moment))
 
-describe('retracting (interface §3, "Package version retraction", and 4.12)', () => {
+describe('retracting', () => {
   it('marks the version for clients, says since when, keeps the archive, and is written down', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
@@ -122,7 +122,7 @@ describe('retracting (interface §3, "Package version retraction", and 4.12)', (
     })
   })
 
-  it('is refused twice in a row, either way (interface §3 and §7)', async () => {
+  it('is refused twice in a row, either way', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'])
     await using _app = app
     expect(await restore(alice, '1.0.0')).toMatchObject({
@@ -136,7 +136,7 @@ describe('retracting (interface §3, "Package version retraction", and 4.12)', (
     })
   })
 
-  it('is for named uploaders, admins of the owning publisher, and server admins (interface §4.12)', async () => {
+  it('is for named uploaders, admins of the owning publisher, and server admins', async () => {
     const { app, alice } = await published(['1.0.0', '1.1.0'], { ENFORCE_RETRACTION_WINDOW: 'false' })
     await using _app = app
     const { admin: boss, member: helper } = await makeOwned(app, 'acme')

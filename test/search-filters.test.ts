@@ -166,7 +166,7 @@ it('shows unlisted packages to nobody, but to those who administer them when the
   expect(await find(admin, 'is:unlisted -dependency:http')).toEqual(['fancy'])
 })
 
-it('lets nobody who did not sign in find what is not public and listed (decisions §6)', async () => {
+it('lets nobody who did not sign in find what is not public and listed', async () => {
   await using app = await testApp()
   await stocked(app)
   await change(app, 'camera', { visibility: 'public' })

@@ -25,7 +25,7 @@ const setVisibility = async (actor: Actor, name: string, visibility: 'public' | 
   expect({ name, status: answer.status, body: answer.body }).toMatchObject({ name, status: 200 })
 }
 
-it('finds public packages for whoever did not sign in, and no trace of others (decisions §6)', async () => {
+it('finds public packages for whoever did not sign in, and no trace of others', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -119,7 +119,7 @@ it('suggests a public name to them, however many private ones look more like wha
   expect(body.data).toEqual({ searchPackages: { didYouMean: ['carousel'] } })
 })
 
-it('takes only what is hosted here for a package of this server, as the listing does (decisions §6)', async () => {
+it('takes only what is hosted here for a package of this server, as the listing does', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'path', version: '1.0.0' })

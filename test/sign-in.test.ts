@@ -106,7 +106,7 @@ it('refuses a login that another site sent', async () => {
   expect(await app.anonymous.post('/api/auth/login', login(alice.email), { headers: own })).toMatchObject({ status: 200 })
 })
 
-// Decisions §4: login, signup, setup and invitations have a rule of their own; a stale cookie must lock nobody out.
+// Login, signup, setup and invitations have a rule of their own; a stale cookie must lock nobody out.
 it('signs in anew, signs up and accepts invitations in a browser that has a session, without its token', async () => {
   await using app = await testApp({ env: { SIGNUP_ENABLED: 'true' } })
   const alice = await app.member()

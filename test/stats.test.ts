@@ -12,7 +12,7 @@ import { publish } from './support/publish.ts'
 const onPostgres = process.env.TEST_DB === 'postgres'
 const statistics = async (app: TestApp) => (await (await app.admin()).get('/api/admin/stats')).body
 
-it('counts what there is and says for how long it has run (interface §2 Server statistics, §4.6)', async () => {
+it('counts what there is and says for how long it has run', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -36,7 +36,7 @@ it('counts what there is and says for how long it has run (interface §2 Server 
   expect(jobs).toEqual({ queued: 2, running: 1, failed: 1 })
 })
 
-it('says how much room it takes: archives as on disk, the database with its sidecar files (interface §2 Server statistics)', async () => {
+it('says how much room it takes: archives as on disk, the database with its sidecar files', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const archives = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
@@ -53,7 +53,7 @@ it('says how much room it takes: archives as on disk, the database with its side
   return expect(disk.database).toEqual({ bytes: sizes.reduce((sum, size) => sum + size, 0), available: true })
 })
 
-it('reports the database: size, what a vacuum frees, the largest tables and indexes (interface §2 Server statistics)', async () => {
+it('reports the database: size, what a vacuum frees, the largest tables and indexes', async () => {
   await using app = await testApp()
   const alice = await app.member()
   const story = randomBytes(80_000).toString('hex').replace(/.{40}/g, '$& ')

@@ -5,7 +5,7 @@ import { publish } from './support/publish.ts'
 
 const rounds = 200
 
-it('never leaves a package to nobody when two uploaders remove each other (interface §7)', async () => {
+it('never leaves a package to nobody when two uploaders remove each other', async () => {
   await using app = await testApp()
   const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })

@@ -19,7 +19,7 @@ async function withPackage() {
   return { app, alice, bob }
 }
 
-describe('uploaders (interface §2 "uploaders", decisions §3)', () => {
+describe('uploaders', () => {
   it('are added and taken away by an uploader, and may publish in between', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
@@ -56,7 +56,7 @@ describe('uploaders (interface §2 "uploaders", decisions §3)', () => {
     expect(entries.filter(({ kind }: { kind: string }) => kind === 'package.uploader_added')).toHaveLength(1)
   })
 
-  it('never lose the last one of a package without a publisher (interface §7, InvalidInput)', async () => {
+  it('never lose the last one of a package without a publisher', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const last = {
@@ -103,7 +103,7 @@ describe('uploaders (interface §2 "uploaders", decisions §3)', () => {
     expect(await emails(alice)).toEqual([alice.email])
   })
 
-  it('keep their place when the account is disabled, and can be taken off (interface §3, "User account")', async () => {
+  it('keep their place when the account is disabled, and can be taken off', async () => {
     const { app, alice, bob } = await withPackage()
     await using _app = app
     const admin = await app.admin()

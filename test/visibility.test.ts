@@ -27,7 +27,7 @@ const kinds = async (app: TestApp) => {
   return body.entries.map((entry: { package: string; summary: string }) => entry.summary.replace(/^.* made /, '')).toReversed()
 }
 
-describe('going public (decisions §6)', () => {
+describe('going public', () => {
   it('shows what comes along and takes it, when exactly that is named', async () => {
     await using app = await publicApp()
     const alice = await app.member()

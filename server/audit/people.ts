@@ -1,4 +1,4 @@
-/** What stands for somebody whose account is gone (decisions §4). */
+/** What stands for somebody whose account is gone. */
 export const deletedUser = 'deleted user'
 
 type Person = { userId: string; displayName: string; email: string }

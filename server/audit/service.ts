@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { AuditEntry } from './entity.ts'
 
-/** Every kind of event that is recorded (interface §6, decisions §8). */
+/** Every kind of event that is recorded. */
 export type AuditKind =
   | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
   | `token.${'created' | 'revoked' | 'reuse_detected'}`

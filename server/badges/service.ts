@@ -23,7 +23,7 @@ export async function scoreBadge(reader: Reader, audience: Audience, name: strin
   return (await find(reader, audience, name)) ? { label: 'score', value: 'not analyzed', color: 'gray' } : null
 }
 
-/** Downloads of the last thirty days; null for a package that is not there, and for anybody but members, who alone see counts (decisions §6). */
+/** Downloads of the last thirty days; null for a package that is not there, and for anybody but members, who alone see counts. */
 export async function downloadsBadge(context: Context, audience: Audience, name: string): Promise<Badge | null> {
   const pkg = audience === 'members' ? await findPackage(context, name) : null
   if (!pkg) return null

@@ -28,7 +28,7 @@ export class PostgresConnections {
   readonly #max: number
   readonly #all: Set<PostgresConnections>
   readonly #waiting = new Set<(error: Error) => void>()
-  readonly #deafen: () => void
+  readonly #unsubscribe: () => void
   #clients = new Set<PoolClient>()
   #pool: Pool
   #content: NodeJS.Timeout | undefined
@@ -40,7 +40,7 @@ export class PostgresConnections {
     this.#all = options.all.add(this)
     this.#makePool = () => this.#prepare(new Pool(poolOptions(config, watch.name, options)))
     this.#pool = this.#makePool()
-    this.#deafen = watch.onAway(() => this.#abandon())
+    this.#unsubscribe = watch.onAway(() => this.#abandon())
   }
 
   /**
@@ -87,7 +87,7 @@ export class PostgresConnections {
   }
 
   async close(): Promise<void> {
-    this.#deafen()
+    this.#unsubscribe()
     clearTimeout(this.#content)
     this.#all.delete(this)
     await this.#pool.end()

@@ -13,7 +13,7 @@ export const downloadRoutes = [
       answer: {
         from: (data, context) => {
           const { name, downloads } = packageOf(data, context)
-          // How often something is used is for members (decisions §6).
+          // How often something is used is for members.
           if (downloads === null) throw nobody(context)
           const { last30Days, weeks, versions } = downloads as { last30Days: number; weeks: Weeks; versions: Data[] }
           return {

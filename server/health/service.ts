@@ -10,7 +10,7 @@ export type Health = {
   timestamp: Date
 }
 
-/** Asks each component whether it works (interface §4.6). Never throws; what failed is named without its inner details. */
+/** Asks each component whether it works. Never throws; what failed is named without its inner details. */
 export async function checkHealth(services: Services, checkSearch: (services: Services) => Promise<Check['status']>): Promise<Health> {
   const { database, blobs, log, now } = services
   const [metadata, blob, search] = await Promise.all([

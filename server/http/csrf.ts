@@ -6,7 +6,7 @@ import { publicUrl } from './public-url.ts'
 /** The CSRF token of a session: bound to it by HMAC, so that no other session's token fits. */
 export const csrfToken = (keys: Keys, sessionId: string): string => hmac(keys.csrf, sessionId)
 
-/** Refuses a state-changing request that rides on a session without its CSRF token (decisions §4). */
+/** Refuses a state-changing request that rides on a session without its CSRF token. */
 export function requireCsrf(request: FastifyRequest, keys: Keys, sessionId: string): void {
   const given = request.headers['x-csrf-token']
   if (typeof given !== 'string' || !equalSecrets(given, csrfToken(keys, sessionId))) throw csrfMismatch()

@@ -6,7 +6,7 @@ import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsuppor
 import { notStored } from './conditional.ts'
 import type { Log } from './log.ts'
 
-/** The largest JSON body (decisions §1). */
+/** The largest JSON body. */
 export const bodyLimit = 1024 * 1024
 
 /** What package clients ask for, and get from the endpoints that are theirs, errors included. */

@@ -22,7 +22,7 @@ export function refuseDeepJson(text: string): void {
 }
 
 /**
- * The value of a JSON body; none at all is undefined, whatever type was announced for it. A key that stands twice in one object is refused: which of the two counts would be anybody's guess.
+ * The value of a JSON body; none at all is undefined, whatever type was announced for it. A duplicate key is refused: which of the two counts would be unclear.
  * @throws ApiError InvalidInput, naming the key.
  */
 export function parseJsonBody(text: string): unknown {
@@ -37,7 +37,7 @@ export function parseJsonBody(text: string): unknown {
     )
   }
   const repeated = repeatedKey(text)
-  if (repeated !== null) throw invalidInput(`${repeated}: stands twice. Send it once.`, repeated)
+  if (repeated !== null) throw invalidInput(`${repeated}: duplicate key. Send it once.`, repeated)
   return value
 }
 

@@ -3,7 +3,7 @@ import sonicBoom from 'sonic-boom'
 const levels = ['error', 'warning', 'info', 'debug'] as const
 export type LogLevel = (typeof levels)[number]
 
-/** Writes plain-text lines to stdout: `<ISO time> <LEVEL> <text>` (interface §6, decisions §9). */
+/** Writes plain-text lines to stdout: `<ISO time> <LEVEL> <text>`. */
 export type Log = Record<LogLevel, (text: string) => void> & {
   /** Writes a line as it is, at any level: for what the operator must see. */
   announce(text: string): void

@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isSecure } from './cookies.ts'
 import type { Log } from './log.ts'
 
-/** SERVER_URL as this client reaches it: https when a trusted proxy says so, whatever the configuration says (decisions §4). */
+/** SERVER_URL as this client reaches it: https when a trusted proxy says so, whatever the configuration says. */
 export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
   isSecure(request, serverUrl) ? serverUrl.replace(/^http:/, 'https:') : serverUrl
 

@@ -64,7 +64,7 @@ export async function inspectInvite(context: Context, token: string): Promise<{ 
 }
 
 /**
- * Accepts an invitation with a password. No session begins; the person signs in afterwards (interface §4.2).
+ * Accepts an invitation with a password. No session begins; the person signs in afterwards.
  * @throws ApiError NotFound as for inspecting, InvalidInput for the password, RateLimitExceeded.
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {

@@ -59,7 +59,7 @@ async function record({ database, log, now }: Circumstances, { maxAttempts }: Ha
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
   log.error(`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${trace}`)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
-  await fail(database.fork(), held, now(), message.slice(0, longestError) || 'It failed without a word.', retryAt)
+  await fail(database.fork(), held, now(), message.slice(0, longestError) || 'It failed without an error message.', retryAt)
 }
 
 /** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */

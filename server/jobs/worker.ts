@@ -45,7 +45,7 @@ export function startWorker(
   const look = () => wake({ ...services, handlers, concurrency, leaseMs }, state)
   const timer = setInterval(look, pollMs)
   timer.unref()
-  const deafen = onWaiting(services.database.orm.em, look)
+  const unsubscribe = onWaiting(services.database.orm.em, look)
   look()
   return {
     async settled() {
@@ -54,7 +54,7 @@ export function startWorker(
     async stop() {
       state.stopping = true
       clearInterval(timer)
-      deafen()
+      unsubscribe()
       await state.looking
       for (const one of running) one.stop()
       await inTime(Promise.all([...running].map(({ ended }) => ended)), graceMs)

@@ -6,7 +6,7 @@ import type { Services } from '../services.ts'
 import { defaultMarkdown } from './defaults.ts'
 import { LegalDocument, type LegalKind } from './entity.ts'
 
-/** Largest legal document (interface §8), in bytes of UTF-8. */
+/** Largest legal document, in bytes of UTF-8. */
 export const maxLegalBytes = 256 * 1024
 
 /** A legal page as it is served; `updatedAt` is null while it is the built-in one. */
@@ -14,7 +14,7 @@ export type LegalText = { kind: LegalKind; markdown: string; isCustom: boolean; 
 
 const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
 
-/** The legal page that everybody gets: the owner's, else the built-in one (interface §2 Legal document). */
+/** The legal page that everybody gets: the owner's, else the built-in one. */
 export async function readLegalDocument({ database }: Pick<Services, 'database'>, kind: LegalKind): Promise<LegalText> {
   const row = await database.reads.recall<{ markdown: string; updated_at: number | Date }>(
     'select markdown, updated_at from legal_documents where kind = ?',
@@ -23,7 +23,7 @@ export async function readLegalDocument({ database }: Pick<Services, 'database'>
   return row ? { kind, markdown: row.markdown, isCustom: true, updatedAt: toDate(row.updated_at) } : builtIn(kind)
 }
 
-/** Replaces the text of a legal page; an empty text brings the built-in one back (interface §4.11). The same text again changes nothing. */
+/** Replaces the text of a legal page; an empty text brings the built-in one back. The same text again changes nothing. */
 export async function updateLegalDocument(context: SignedInContext, kind: LegalKind, markdown: string): Promise<LegalText> {
   if (markdown === '') return resetLegalDocument(context, kind)
   const { em, viewer, ip, now } = context

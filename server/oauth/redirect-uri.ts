@@ -1,6 +1,6 @@
 /**
  * Where a command-line client listens: http on this computer, with a port. The address must be written in just this way, so that no other
- * reader of it, browsers included, can take it for another place (RFC 8252 §7.3, decisions §4).
+ * reader of it, browsers included, can take it for another place (RFC 8252 §7.3).
  */
 const loopback =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost):(?<port>[1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[2-9A-Fa-f][\dA-Fa-f])*)?(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[2-9A-Fa-f][\dA-Fa-f])*)?$/

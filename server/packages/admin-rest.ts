@@ -1,6 +1,6 @@
 import { type Data, ok, route } from '../rest/route.ts'
 
-/** What server administrators do with packages (interface §4.8). */
+/** What server administrators do with packages. */
 export const packageAdminRoutes = [
   route(
     'GET /api/admin/packages',

@@ -8,7 +8,7 @@ export type Chain = string[]
 
 /**
  * The public packages that depend, directly or through other public ones, on these: each with its shortest chain, by name. A dependency counts
- * when a version that is there, whichever, states it in `dependencies` and as `hosted:` on this server (decisions §6). A private package in
+ * when a version that is there, whichever, states it in `dependencies` and as `hosted:` on this server. A private package in
  * between ends a chain: what needs one is out of the public's reach already. One statement, however deep; circles end.
  */
 export async function publicDependents(em: EntityManager, serverUrl: string, names: readonly string[]): Promise<Chain[]> {

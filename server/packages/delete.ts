@@ -21,7 +21,7 @@ export type VersionDeletion = PackageDeletion & { version: string }
 /**
  * Deletes a package with all its versions, for administrators. Their numbers stay taken, the name is reserved, their archives go after the
  * commit.
- * @throws ApiError NotFound; Conflict with the chains of public packages that depend on it, until their breakage is accepted (decisions §6).
+ * @throws ApiError NotFound; Conflict with the chains of public packages that depend on it, until their breakage is accepted.
  */
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
   return changePackage(context, name, async (em, pkg) => {

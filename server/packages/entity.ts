@@ -23,7 +23,7 @@ export const Package = defineEntity({
     latestPrerelease: p.string().length(64).nullable(),
     /** The owner; without one, the uploaders alone are. A publisher that owns packages cannot be deleted. */
     publisher: () => p.manyToOne(Publisher).nullable().deleteRule('restrict').index(),
-    /** Who may read it: whoever signed in, or anybody where the server permits that (decisions §6). */
+    /** Who may read it: whoever signed in, or anybody where the server permits that. */
     visibility: p.enum(visibilities).default('private').index(),
     isDiscontinued: p.boolean().default(false),
     /** The name of a package to use instead; only while it is discontinued. */

@@ -8,7 +8,7 @@ const optionFields = 'isDiscontinued replacedBy isUnlisted'
 const uploaderFields = 'uploaders { userId: uuid email displayName }'
 const packageIn = (mutation: string) => ({ from: (data: Data) => (data[mutation] as Data).package })
 
-/** What package admins do (interface §4.12, decisions §3). */
+/** What package admins do. */
 export const manageRoutes = [
   route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
     summary: 'Whether the package is discontinued, by what it is replaced, and whether it is unlisted.',

@@ -6,7 +6,7 @@ import { parseVersion } from './version.ts'
 const nameForm = /^[a-z][a-z0-9_]{0,63}$/
 const nameRule = 'has 1 to 64 lowercase letters, digits and underscores and starts with a letter.'
 
-/** The name of a package that may be there (interface §8). */
+/** The name of a package that may be there. */
 export const packageName = z.string().regex(nameForm, `A package name ${nameRule}`)
 
 /**

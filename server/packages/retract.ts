@@ -12,7 +12,7 @@ import { isRestorable, isRetractable, restorableUntil, retractableUntil, windowD
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
 
 /**
- * Retracts a version, or restores it. The pointers to the latest versions follow, and with them description and search (interface §3).
+ * Retracts a version, or restores it. The pointers to the latest versions follow, and with them description and search.
  * @throws ApiError NotFound; InsufficientPermissions; Conflict when it is so already, or when the window of 7 days is over.
  */
 export async function updateVersionOptions(context: SignedInContext, options: VersionOptions): Promise<PackageVersion> {

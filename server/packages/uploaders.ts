@@ -42,7 +42,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
 
 /**
  * Takes somebody off the uploaders, oneself included.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when a package without a publisher would be left to nobody (interface §7).
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when a package without a publisher would be left to nobody.
  */
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
@@ -71,7 +71,7 @@ async function personOf(em: EntityManager, email: string): Promise<User> {
 
 const unknownPerson = (email: string) => notFound(`Nobody here has the e-mail address ${email}. Ask an administrator to invite them.`)
 
-/** Whoever is named keeps the right when the account changes later; but it is given only to those who can use it (interface §5.11). */
+/** Whoever is named keeps the right when the account changes later; but it is given only to those who can use it. */
 function refuseUnlessPublishing({ displayName, isActive, passwordHash, role }: User): void {
   if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
   if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)

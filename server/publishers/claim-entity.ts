@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../users/entity.ts'
 
-/** Somebody's intention to prove that they hold a domain: the text that its DNS must show by then (decisions §5). */
+/** Somebody's intention to prove that they hold a domain: the text that its DNS must show by then. */
 export const PublisherClaim = defineEntity({
   name: 'PublisherClaim',
   tableName: 'publisher_claims',

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../users/entity.ts'
 
-/** An organisation that owns packages. Its id is a slug, or its domain when it proved to hold that (decisions §5). */
+/** An organisation that owns packages. Its id is a slug, or its domain when it proved to hold that. */
 export const Publisher = defineEntity({
   name: 'Publisher',
   tableName: 'publishers',

@@ -4,7 +4,7 @@ import { email, label } from '../users/input.ts'
 /** A publisher's name for people. */
 export const publisherName = label(100)
 
-/** The id of the plain kind (decisions §5). Without a dot, it can never be taken for a domain. */
+/** The id of the plain kind. Without a dot, it can never be taken for a domain. */
 export const slug = z
   .string()
   .regex(/^[^.]*$/, 'must not look like a domain. Whoever holds a domain claims it as a publisher by a DNS record')

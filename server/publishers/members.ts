@@ -16,7 +16,7 @@ export type Membership = PublisherMember & { user: User }
 export type PersonKey = { id: string } | { email: string }
 
 /**
- * Adds somebody to a publisher, or changes what they are in it (interface 4.10).
+ * Adds somebody to a publisher, or changes what they are in it.
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left; RateLimitExceeded after too many addresses
  *   that nobody has.
  */
@@ -76,7 +76,7 @@ async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
 const unknownPerson = (person: PersonKey) =>
   notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to make the account first.`)
 
-/** Somebody must be left who can add others: an admin, and one who can sign in if this one can (decisions §5). */
+/** Somebody must be left who can add others: an admin, and one who can sign in if this one can. */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
   const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
   const others = await em.find(PublisherMember, where, { populate: ['user.passwordHash'] })

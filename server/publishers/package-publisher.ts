@@ -10,13 +10,13 @@ import { lockPublisher } from './change.ts'
 import type { Publisher } from './entity.ts'
 import { roleIn } from './policy.ts'
 
-/** Whoever may give a package to a publisher of theirs, or take it away: its uploaders and server admins (interface §3, 4.10). */
+/** Whoever may give a package to a publisher of theirs, or take it away: its uploaders and server admins. */
 export const canChoosePublisher = async (em: EntityManager, actor: Actor, pkg: Pick<Package, 'id' | 'publisher'>): Promise<boolean> =>
   isServerAdmin(actor) || (await isUploader(em, actor, pkg))
 
 /**
  * Gives a package to a publisher, or to none. The caller is an uploader or a server admin, and a member of the publisher that gets it, and
- * of the one that loses it; the uploaders keep their rights (interface §3, "Package ownership").
+ * of the one that loses it; the uploaders keep their rights.
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when nobody would be left to look after it.
  */
 export function setPackagePublisher(context: SignedInContext, name: string, publisherId: string | null): Promise<Package> {

@@ -9,11 +9,11 @@ type Identified = { id: string }
 export const roleIn = (em: EntityManager, viewer: Identified, publisher: Identified): Promise<PublisherRole | null> =>
   loadRole({ em }, `${publisher.id} ${viewer.id}`)
 
-/** Whoever may change a publisher and its members: one of its admins, or a server admin (interface 4.10, §5). */
+/** Whoever may change a publisher and its members: one of its admins, or a server admin. */
 export const canAdministerPublisher = async (em: EntityManager, actor: Actor, publisher: Identified): Promise<boolean> =>
   isServerAdmin(actor) || (await roleIn(em, actor.viewer, publisher)) === 'admin'
 
-/** Whoever may see who the members are: the members, and server admins (decisions §2). */
+/** Whoever may see who the members are: the members, and server admins. */
 export const canSeeMembers = async (em: EntityManager, actor: Actor, publisher: Identified): Promise<boolean> =>
   isServerAdmin(actor) || (await roleIn(em, actor.viewer, publisher)) !== null
 

@@ -111,7 +111,7 @@ function publisherOf({ publisher }: Data, { request }: Context): Publisher {
   return publisher as Publisher
 }
 
-/** Members are left out for who may not see them (decisions §2). */
+/** Members are left out for who may not see them. */
 const restPublisher = ({ members, ...publisher }: Publisher): Data => ({
   ...publisher,
   ...(members && { members: members.map(restMember) }),

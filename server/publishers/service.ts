@@ -52,7 +52,7 @@ export async function createWithin(em: EntityManager, { viewer, ip, now }: Signe
 export const takenId = (id: string) => conflict(`There is a publisher ${id} already. Ask one of its admins to add you.`)
 
 /**
- * Changes what a publisher says of itself (interface 4.10); its id never changes.
+ * Changes what a publisher says of itself; its id never changes.
  * @throws ApiError NotFound; InsufficientPermissions for who does not administer it.
  */
 export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {

@@ -19,7 +19,7 @@ const claimMs = 24 * 3_600_000
 export type DomainChallenge = { domain: string; host: string; value: string; expiresAt: Date }
 
 /**
- * Begins to claim a domain as a publisher (decisions §5). Asked again while the claim lives, it gives the same value another 24 hours, so
+ * Begins to claim a domain as a publisher. Asked again while the claim lives, it gives the same value another 24 hours, so
  * that what is in the DNS already stays right.
  * @throws ApiError InvalidInput for what is no domain, Conflict when the publisher exists, RateLimitExceeded.
  */

@@ -93,7 +93,7 @@ function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMeth
   }
 }
 
-/** To whoever did not sign in, a package that is not there answers like one that is not for them (decisions §6): by asking who they are. */
+/** To whoever did not sign in, a package that is not there answers like one that is not for them: by asking who they are. */
 function hidingMissing(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
   if (context.viewer || !/:(pkg|file)\b/.test(route.path)) return work()
   return work().catch((error: unknown) => {

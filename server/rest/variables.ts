@@ -21,13 +21,13 @@ import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>
 
-/** The page size of every REST list (decisions §1). */
+/** The page size of every REST list. */
 export const pageSize = 50
 
 /**
  * Makes the function that fills an operation's variables from a request. `$input` takes the JSON body's fields and path parameters by name;
  * any other variable is a path parameter, else a query parameter, read as its type says; `$page` also gives `$offset`. Fields that
- * the schema does not know are ignored (decisions §1).
+ * the schema does not know are ignored.
  */
 export function variablesReader(
   schema: GraphQLSchema,

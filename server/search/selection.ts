@@ -46,7 +46,7 @@ const exclusive: ReadonlySet<Filter> = new Set(['publisher', 'license'])
 /** The tag behind a filter; null when no package that the audience may find can have it. */
 async function tagOf({ reads }: Source, { filter, value }: QueryFilter, audience: Audience): Promise<Tag | null> {
   if (filter !== 'uploader') return `${filter}:${value.replaceAll(/\s/g, '-')}`
-  // Nobody learns who uploads without signing in (decisions §6).
+  // Nobody learns who uploads without signing in.
   if (!audience) return null
   if (value === 'me') return `uploader:${audience.id}`
   const user = await reads.get<{ id: string }>('select id from users where email_key = ?', value)

@@ -45,7 +45,7 @@ const RevokeUserSessionInput = builder.inputType('RevokeUserSessionInput', {
 })
 
 const RevokeUserSessionPayload = builder.objectRef<{ session: Session }>('RevokeUserSessionPayload').implement({
-  description: 'A session that works no more.',
+  description: 'A session that has ended.',
   fields: (t) => ({ session: t.expose('session', { type: SessionRef, description: 'The session that ended.' }) }),
 })
 

@@ -29,7 +29,7 @@ const userColumns =
 const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
 const sessionSql = `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
 
-/** Seven days without use end a session (decisions §4). */
+/** Seven days without use end a session. */
 export const sessionIdleMs = 7 * 86_400_000
 
 /**

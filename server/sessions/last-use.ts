@@ -6,7 +6,7 @@ const maxAtOnce = 2
 let underWay = 0
 
 /**
- * Writes down that a token or session was used, at most once a minute each (decisions §2). It does not hold the request up:
+ * Writes down that a token or session was used, at most once a minute each. It does not hold the request up:
  * a write that fails is tried again at the next use.
  */
 export function keepLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {

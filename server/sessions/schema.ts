@@ -127,7 +127,7 @@ const RevokeSessionInput = builder.inputType('RevokeSessionInput', {
 })
 
 const RevokeSessionPayload = builder.objectRef<{ session: Session }>('RevokeSessionPayload').implement({
-  description: 'A session that works no more.',
+  description: 'A session that has ended.',
   fields: (t) => ({ session: t.expose('session', { type: SessionRef, description: 'The session that ended.' }) }),
 })
 

@@ -9,7 +9,7 @@ export async function isSetUp({ database }: Pick<Services, 'database'>): Promise
   return owner !== undefined
 }
 
-/** Refuses everything but the setup itself until there is an owner (decisions §4). */
+/** Refuses everything but the setup itself until there is an owner. */
 export function requireSetup(services: Pick<Services, 'database' | 'config'>): Promise<void> | undefined {
   return done.has(services.database) ? undefined : refuseUnlessSetUp(services)
 }

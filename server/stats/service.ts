@@ -43,7 +43,7 @@ export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>
 })
 
 /**
- * How much room things take. Archives: what the versions name, wherever the bytes are. The database with its sidecar files (interface §2).
+ * How much room things take. Archives: what the versions name, wherever the bytes are. The database with its sidecar files.
  * There is no generated documentation yet, so it takes none. The sum is known when every part is.
  */
 export async function diskUsage(reader: Reader): Promise<Disk> {

@@ -70,7 +70,7 @@ const RevokeUserTokenInput = builder.inputType('RevokeUserTokenInput', {
 })
 
 const RevokeUserTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeUserTokenPayload').implement({
-  description: 'A token that works no more.',
+  description: 'A token that was revoked.',
   fields: (t) => ({ token: t.expose('token', { type: AccessTokenRef, description: 'The revoked token.' }) }),
 })
 

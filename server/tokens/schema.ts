@@ -77,7 +77,7 @@ const RevokeTokenInput = builder.inputType('RevokeTokenInput', {
 })
 
 const RevokeTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeTokenPayload').implement({
-  description: 'A token that works no more.',
+  description: 'A token that was revoked.',
   fields: (t) => ({ token: t.expose('token', { type: AccessTokenRef, description: 'The revoked token.' }) }),
 })
 

@@ -1,7 +1,7 @@
 import type { ArchiveFile } from './archive-tree.ts'
 import { quoted, refuse } from './refuse.ts'
 
-/** The manifest counts only at the root of the archive, under exactly this name (interface §8, "Archive root"). */
+/** The manifest counts only at the root of the archive, under exactly this name. */
 export const manifestName = 'pubspec.yaml'
 
 /** The text of the manifest. Throws `PackageRejected` if it is missing, saying where a likely one is, or not UTF-8. */

@@ -1,4 +1,4 @@
-/** What is wrong with a package name, as a sentence about `name`; null when it may be published. Source: interface §8 and pub's list of reserved words. */
+/** What is wrong with a package name, as a sentence about `name`; null when it may be published. Source: at most 64 lower-case letters, digits and underscores, and pub's list of reserved words. */
 export function nameFault(name: string): string | null {
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(name)) return 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
   return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null

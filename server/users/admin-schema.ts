@@ -6,7 +6,7 @@ import { displayName, email, inviteHours, password } from './input.ts'
 import { transferOwnership } from './ownership.ts'
 import { type PublicUser, UserRef } from './refs.ts'
 
-/** A role that an administrator may give; `editor` is the old name of `member` (interface §2). */
+/** A role that an administrator may give; `editor` is the old name of `member`. */
 const AssignableRoleEnum = builder.enumType('AssignableRole', {
   description: 'A role that an administrator may give. Ownership is transferred instead.',
   values: {

@@ -26,7 +26,7 @@ export type CreatedUser = {
 }
 
 /**
- * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows (interface §4.7).
+ * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows.
  * @throws ApiError Conflict when the e-mail address has an account; InsufficientPermissions for an administrator made by a session that did not
  *   prove its password lately.
  */
@@ -108,7 +108,7 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
 }
 
 /**
- * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another (interface §4.7).
+ * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another.
  * @throws ApiError NotFound, InvalidInput, InsufficientPermissions for the owner, for oneself, and for a session that did not prove its password
  *   lately.
  */

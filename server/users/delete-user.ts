@@ -11,7 +11,7 @@ import { User } from './entity.ts'
 
 /**
  * Deletes an account with its sessions, tokens, memberships and likes. What the person published stays, and shows "deleted user"
- * (decisions §4).
+ *.
  * @throws ApiError NotFound; InsufficientPermissions for the owner and for oneself; Conflict, with the names, while packages or publishers
  * would be left to nobody.
  */

@@ -6,7 +6,7 @@ import { isOutOfReach } from './policy.ts'
 
 /**
  * Somebody whom the admin API may edit.
- * @throws ApiError NotFound, InsufficientPermissions for the owner (decisions §4).
+ * @throws ApiError NotFound, InsufficientPermissions for the owner.
  */
 export async function editable(em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> {
   const user = await em.findOne(User, id, { populate: ['passwordHash'], refresh: true })

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
-/** The four roles, weakest first; each includes the ones before it (interface §5.11). */
+/** The four roles, weakest first; each includes the ones before it. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 

@@ -4,5 +4,5 @@ import { randomInt } from 'node:crypto'
 const alphabet = '23456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnpqrstuvwxyz'
 const length = 16
 
-/** A one-time password: 16 characters without look-alikes, some 92 bits (interface §8). `randomInt` favours no character. */
+/** A one-time password: 16 characters without look-alikes, some 92 bits. `randomInt` favours no character. */
 export const generatePassword = (): string => Array.from({ length }, () => alphabet[randomInt(alphabet.length)]).join('')

@@ -10,7 +10,7 @@ import { limitLookups } from './lookups.ts'
 export type Transfer = { owner: User; previousOwner: User }
 
 /**
- * Makes an active administrator the owner; the owner so far becomes an administrator, in one step (interface §3).
+ * Makes an active administrator the owner; the owner so far becomes an administrator, in one step.
  * @throws ApiError NotFound for an unknown address, Conflict when the person is not an active administrator or the caller owns no more; RateLimitExceeded; InsufficientPermissions for
  *   a session that did not prove its password lately.
  */

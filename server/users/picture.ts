@@ -7,7 +7,7 @@ const edge = 512
 const mostPixels = 25_000_000
 
 /**
- * The middle of a PNG, JPEG or WebP picture as a square PNG, upright and without metadata (decisions §4). Only the first frame of an animation.
+ * The middle of a PNG, JPEG or WebP picture as a square PNG, upright and without metadata. Only the first frame of an animation.
  * @throws ApiError InvalidInput when it is not such a picture, is damaged, or has more than 25 megapixels.
  */
 export async function squarePicture(bytes: Buffer): Promise<Buffer> {

@@ -30,7 +30,7 @@ const scopesOfRole: Record<Role, readonly Scope[]> = {
   owner: scopes,
 }
 
-/** The scopes that a role may hold (decisions §4). */
+/** The scopes that a role may hold. */
 export const allowedScopes = (role: Role): readonly Scope[] => scopesOfRole[role]
 
 /** Scopes with those they include: `admin` includes `write`, `write` includes `read`. */
@@ -51,13 +51,13 @@ const upTo: readonly ReadonlySet<Scope>[] = [nothing, ...scopes.map((_, index) =
 type Caller = { viewer: Pick<Viewer, 'id'> | null; scopes: ReadonlySet<Scope> }
 type Account = { id: string; role: Role }
 
-/** Nobody edits, resets, disables or deletes the owner, nor ends their sessions: the ownership is transferred instead (decisions §4). */
+/** Nobody edits, resets, disables or deletes the owner, nor ends their sessions: the ownership is transferred instead. */
 export const isOutOfReach = ({ role }: Pick<Account, 'role'>): boolean => role === 'owner'
 
 /** Whether the caller may change somebody's name and password, and end their sessions and tokens. */
 export const canEdit = ({ scopes }: Pick<Caller, 'scopes'>, account: Account): boolean => scopes.has('admin') && !isOutOfReach(account)
 
-/** Whether the caller may change somebody's role and activity, or delete the account: never one's own (decisions §4). */
+/** Whether the caller may change somebody's role and activity, or delete the account: never one's own. */
 export const canChangeAccess = (caller: Caller, account: Account): boolean => canEdit(caller, account) && caller.viewer?.id !== account.id
 
 /** Somebody as their credential lets them act. */

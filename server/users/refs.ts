@@ -8,7 +8,7 @@ export type PublicUser = Viewer & { passwordHash?: string | null | undefined }
 /** The type of accounts, apart from its description, since many features name it. */
 export const UserRef = builder.objectRef<PublicUser>('User')
 
-/** The fields of a user as REST shows them (decisions §2). */
+/** The fields of a user as REST shows them. */
 export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status avatarUrl createdAt lastLoginAt'
 
 /** The roles and states are lower-case words on REST. */

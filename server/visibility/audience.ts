@@ -8,7 +8,7 @@ export type Audience = 'members' | 'anybody'
 export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience => (viewer ? 'members' : 'anybody')
 
 /**
- * Whether somebody who did not sign in may look around (decisions §6). Whoever sends a token that does not work is no such person:
+ * Whether somebody who did not sign in may look around. Whoever sends a token that does not work is no such person:
  * they believe to be somebody, and must hear that they are not.
  */
 export function mayBrowseAnonymously(context: Context): boolean | Promise<boolean> {

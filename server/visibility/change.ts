@@ -26,7 +26,7 @@ export type VisibilityChange = {
 }
 
 /**
- * Makes a package public or private (decisions §6). The next request sees it.
+ * Makes a package public or private. The next request sees it.
  * @throws ApiError InvalidInput without the name as confirmation; NotFound; InsufficientPermissions; Conflict, naming what would have to come
  *   along, or the public packages that would break.
  */

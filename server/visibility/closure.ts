@@ -14,7 +14,7 @@ export type Closure = {
 
 /**
  * The dependencies of a package that are hosted here, in all versions, of `dependencies` only and only those declared as `hosted:` on this
- * server (decisions §6). One statement, however deep; circles end.
+ * server. One statement, however deep; circles end.
  */
 export async function closureOf(em: EntityManager, serverUrl: string, name: string): Promise<Closure> {
   const here = normalHostedUrl(serverUrl)

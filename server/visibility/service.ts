@@ -16,7 +16,7 @@ export const publicPackagesSwitch: Setting<PublicPackagesSwitch> = {
   initial: { enabled: false, requiresServerAdmin: false },
 }
 
-/** Whether public packages can be read without signing in now (decisions §6). Where the environment does not permit it, nothing is read. */
+/** Whether public packages can be read without signing in now. Where the environment does not permit it, nothing is read. */
 export function isBrowsingOn({ config, database }: Pick<Services, 'config' | 'database'>): boolean | Promise<boolean> {
   if (!config.PUBLIC_PACKAGES_ENABLED) return false
   return readSetting(database.reads, publicPackagesSwitch).then(({ enabled }) => enabled)

@@ -6,7 +6,7 @@ import { requireRecentProof } from '../sessions/proof.ts'
 import { readSetting, writeSetting } from '../settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from './service.ts'
 
-/** Where the feature stands (interface §2, Public-packages status). */
+/** Where the feature stands. */
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }
 
 /** What the environment and the administrators decided. */
@@ -18,7 +18,7 @@ export const countPackages = ({ em }: Pick<Context, 'em'>): Promise<number> => e
 export const countPublicPackages = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package, { visibility: 'public' })
 
 /**
- * Sets the server's switch (interface §3, Public-packages switch). The next request sees it.
+ * Sets the server's switch. The next request sees it.
  * @throws ApiError InsufficientPermissions when the environment does not permit public packages, and for a session that did not prove its password
  *   lately.
  */

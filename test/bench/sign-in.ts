@@ -10,7 +10,7 @@ const headers = { 'content-type': 'application/json' }
 type Account = { userId: string; email: string }
 
 /**
- * What an outsider can learn from the time of a refused login: nothing, within a tenth (decisions §4); and whether a hundred logins at once
+ * What an outsider can learn from the time of a refused login: nothing, within a tenth; and whether a hundred logins at once
  * leave the health check, which load balancers ask, under 300 ms. The server is the real one, with the hashes that people get.
  */
 export async function signInRows(folder: string, { attempts, parallel }: { attempts: number; parallel: number }): Promise<Row[]> {

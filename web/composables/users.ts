@@ -108,7 +108,7 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     }),
     /** Newest first. The two lists overlap where somebody acted upon themselves. */
     history: computed(() => {
-      const entries = [...(data.value?.done.nodes ?? []), ...(data.value?.suffered.nodes ?? [])]
+      const entries = [...(data.value?.done.nodes ?? []), ...(data.value?.about.nodes ?? [])]
       const unique = new Map(entries.map((entry) => [entry.id, entry]))
       return [...unique.values()].toSorted((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt)).slice(0, 20)
     }),
