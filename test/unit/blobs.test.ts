@@ -141,7 +141,7 @@ describe('stored bytes', () => {
   it('reports what is not there', async () => {
     await using blobs = await testBlobs()
     const sha256 = 'a'.repeat(64)
-    await expect(blobs.promote('none', sha256)).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(blobs.promote('none', sha256)).rejects.toMatchObject({ code: 'ServiceUnavailable', cause: { code: 'ENOENT' } })
     await expect(blobs.open(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
     await expect(blobs.read(sha256)).rejects.toMatchObject({ code: 'ENOENT' })
     expect(await blobs.remove(sha256, { at: new Date() })).toBeNull()
