@@ -17,7 +17,7 @@ export const consolePages: readonly string[] = [
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
   ...below('/me', ['', '/packages', '/publishers', '/activity']),
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
-  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/jobs', '/self-check', '/advisories', '/audit']),
+  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/names', '/jobs', '/self-check', '/advisories', '/audit']),
   ...below('/admin', ['/public-packages', '/settings/legal', '/settings/legal/terms', '/ownership']),
 ]
 
