@@ -26,12 +26,11 @@ export async function endure({ task }: TestContext, registry: FaultRegistry, fau
   const publishing = registry.publishMany(publishes).finally(() => (progress.isDone = true))
   const striking = async () => {
     while (!progress.isDone) {
-      await new Promise((resolve) => setTimeout(resolve, everyMs * (0.1 + 0.9 * Math.random())))
-      if (progress.isDone) break
       await strike()
       strikes++
       const overAt = Date.now()
       seconds = Math.max(seconds, ((await Promise.race([registry.nextAcknowledgement(), publishing.then(() => overAt)])) - overAt) / 1000)
+      await new Promise((resolve) => setTimeout(resolve, everyMs * (0.1 + 0.9 * Math.random())))
     }
   }
   await Promise.all([publishing, striking()])
