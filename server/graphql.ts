@@ -8,6 +8,7 @@ import { withMeter } from './db/meter.ts'
 import { bodyTooLarge, invalidInput } from './errors.ts'
 import { refuseDear } from './graphql/cost.ts'
 import { answerErrors, masked } from './graphql/errors.ts'
+import { nameLiterals } from './graphql/literals.ts'
 import { refuseDeepQuery } from './graphql/nesting.ts'
 import { toFetch } from './graphql/request.ts'
 import { executeInTurn } from './graphql/turns.ts'
@@ -85,7 +86,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     graphiql: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
-    plugins: [boundQuery, ...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
+    plugins: [boundQuery, nameLiterals, ...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
   })
 }
 

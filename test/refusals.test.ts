@@ -136,6 +136,42 @@ it('names the field and quotes what was sent, unless it is a secret', async () =
   )
 })
 
+const literals: [query: string, message: string, field: string][] = [
+  ['{ packages(first: "a") { totalCount } }', 'first: must be a whole number, not "a".', 'first'],
+  ['{ packages(first: 99999999999) { totalCount } }', 'first: must be a whole number, not 99999999999.', 'first'],
+  ['{ server { version @include(if: "yes") } }', 'if: must be true or false, not "yes".', 'if'],
+  ['{ nodes(ids: ["x", true]) { id } }', 'ids[1]: must be a string, not true.', 'ids[1]'],
+  ['{ package(name: null) { name } }', 'name: is required.', 'name'],
+  ['{ package { name } }', 'name: is required.', 'name'],
+  ['query ($first: Int = "a") { packages(first: $first) { totalCount } }', 'first: must be a whole number, not "a".', 'first'],
+  ['{ auditEntries(first: 1, from: "soon") { totalCount } }', 'from: must be a moment such as 2026-01-31T12:00:00Z, not "soon"', 'from'],
+  [
+    'mutation { createUser(input: { email: "a@example.com", displayName: "A", role: Admin }) { mode } }',
+    'role: must be a value of AssignableRole, not "Admin".',
+    'role',
+  ],
+  [
+    'mutation { createUser(input: { email: "a@example.com", displayName: "A", role: "ADMIN" }) { mode } }',
+    'role: must be a value of AssignableRole, written without quotes, not "ADMIN".',
+    'role',
+  ],
+  ['mutation { createUser(input: { email: "a@example.com", role: VIEWER }) { mode } }', 'displayName: is required.', 'displayName'],
+  [
+    'mutation { login(input: { email: "a@example.com", password: "secret", pasword: "secret" }) { user { id } } }',
+    'pasword: is not a known field. Did you mean "password"?',
+    'pasword',
+  ],
+  ['mutation { login(input: { email: "a@example.com", password: 12345678 }) { user { id } } }', 'password: must be a string.', 'password'],
+  ['mutation { createUser(input: 5) { mode } }', 'input: Expected value of type "CreateUserInput" to be an object.', 'input'],
+]
+
+it.each(literals)('names the argument of what is written out in a query and does not fit: %s', async (query, message, field) => {
+  expect(await owner.graphql(query)).toMatchObject(refused(message, field))
+  // Once more, from the cache of what was validated before.
+  expect(await owner.graphql(query)).toMatchObject(refused(message, field))
+  expect(errors()).toEqual([])
+})
+
 it('tells whoever sends a credential that does not work, also where nobody needs one', async () => {
   const challenged = {
     status: 401,

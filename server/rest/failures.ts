@@ -32,17 +32,26 @@ function rootCause(error: GraphQLError): Error | undefined {
   return rootCause(cause)
 }
 
-/** graphql-js says: Variable "$input" has invalid value at .password: … */
-function misfitOf({ message }: GraphQLError): ApiError | null {
-  const [, variable = '', path = '', reason = ''] =
-    /^Variable "\$(\w+)" has invalid value(?: at \.?([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
-  if (!variable) return null
+/**
+ * 400 for a value that graphql-js refuses: names the field and says what it must be. `place` is where in the variable or argument `name` the
+ * value is, such as `.scopes[0]`; without a name it is the field.
+ */
+export function refusedValue(name: string, place: string, reason: string): ApiError {
   const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
-  const name = variable === 'input' ? '' : variable
-  const field = [path.startsWith('[') ? `${name}${path}` : path, missing].filter(Boolean).join('.') || name
+  const [, unknown, hint = ''] = /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/.exec(reason) ?? []
+  const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
+  const field = [path, missing ?? unknown].filter(Boolean).join('.') || name
+  if (unknown) return invalidInput(`${field}: is not a known field.${hint}`, field)
   if (missing || /non-null/i.test(reason))
     return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
   return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
+}
+
+/** graphql-js says: Variable "$input" has invalid value at .password: … */
+function misfitOf({ message }: GraphQLError): ApiError | null {
+  const [, variable = '', place = '', reason = ''] =
+    /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
+  return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
 }
 
 /** What came instead, cut short. */
@@ -62,5 +71,7 @@ function wanted(reason: string, field: string): string {
   if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
   const [, word = '', type] = /^Value ("[^]*") does not exist in "(\w+)" enum/.exec(reason) ?? []
   if (type) return `must be a value of ${type}${sent(field, word)}.`
-  return reason.replace(/, found: [^]*$/, '.')
+  const [, group, other = ''] = /^Enum "(\w+)" cannot represent non-\w+ value: ([^]*?)\.(?: Did you mean [^]*)?$/.exec(reason) ?? []
+  if (group) return `must be a value of ${group}${other.startsWith('"') ? ', written without quotes' : ''}${sent(field, other)}.`
+  return reason.replace(/, found: [^]*$/, '.').replace(/ Found: [^]*$/, '')
 }
