@@ -3,7 +3,7 @@ import { pathToFileURL } from 'node:url'
 import { defineConfig, type Plugin } from 'vite'
 
 /** What stays in node_modules: native code, and what is found there by its path. */
-const external = ['better-sqlite3', 'bcrypt', 'sharp', 'pg-native', 'swagger-ui-dist']
+const external = ['better-sqlite3', 'sharp', 'pg-native', 'swagger-ui-dist']
 
 // One file for what every start loads, with its dependencies, and further ones for what is loaded on demand. No comments, no blanks, and
 // nothing that is never called: V8 keeps the text of every module in memory. Names stay, so that a stack still says where it happened.

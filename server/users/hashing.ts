@@ -1,22 +1,28 @@
 import { channel } from 'node:diagnostics_channel'
 import { availableParallelism } from 'node:os'
-import bcrypt from 'bcrypt'
+import { z } from 'zod'
 import type { Context } from '../context.ts'
 import type { Database } from '../db/orm.ts'
 import { addressKey } from '../http/limits.ts'
 import { takeFairTurns } from '../jobs/fair-turns.ts'
+import type { Task } from './hashing-worker.ts'
+import { threadsOf } from './threads.ts'
 
 /** For whom a password is hashed: the address tells whose turn it is. */
 export type Hasher = Pick<Context, 'ip'> & { config: Pick<Context['config'], 'BCRYPT_COST'> }
 
-// Two at a time, or one where there are no more than two cores: more would take every thread of the pool from files and DNS, and every core
-// from other requests. The ten sign-ins that an address has in a quarter of an hour may come at once.
+// Two at a time, or one where there are no more than two cores: more would take every core from other requests. The ten sign-ins that an
+// address has in a quarter of an hour may come at once.
 const atOnce = availableParallelism() > 2 ? 2 : 1
 const inTurn = takeFairTurns({ atOnce, waiting: 32, waitingPerKey: 10 - atOnce })
 
+// Threads of our own, because those of libuv's pool have the priority of requests: a hash waits for whatever else there is to do. The
+// deadline is far above what the highest cost takes on a busy machine.
+const ask = threadsOf(new URL('./hashing-worker.ts', import.meta.url), { deadlineMs: 120_000, idleMs: 60_000, maxHeapMb: 64 })
+
 /**
  * Hashes a password that was accepted.
- * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
+ * @throws ApiError RateLimitExceeded when too much is waiting to be hashed, ServiceUnavailable when the hashing fails.
  */
 export const hashPassword = ({ ip, config }: Hasher, password: string): Promise<string> =>
   inTurn(addressKey(ip), () => hash(password, config.BCRYPT_COST))
@@ -24,7 +30,7 @@ export const hashPassword = ({ ip, config }: Hasher, password: string): Promise<
 /**
  * Whether the password is the hashed one. Every "no" costs the same work, without a hash and whatever the cost of the stored one, so that
  * nobody can tell from the time who has an account.
- * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
+ * @throws ApiError RateLimitExceeded when too much is waiting to be hashed, ServiceUnavailable when the hashing fails.
  */
 export async function verifyPassword(
   { ip, config, database }: Hasher & Pick<Context, 'database'>,
@@ -36,14 +42,14 @@ export async function verifyPassword(
 }
 
 /** Whether a stored hash was made with another cost than is configured now. */
-export const needsRehash = (stored: string, cost: number): boolean => bcrypt.getRounds(stored) !== cost
+export const needsRehash = (stored: string, cost: number): boolean => costOf(stored) !== cost
 
 /** Each step of cost doubles the work: after a compare at cost 10, decoys at 10 and 11 make it as much as one at 12. */
 async function compareAlike(password: string, stored: string | null, ceiling: number): Promise<boolean> {
   const fits = await compare(password, stored ?? decoy(ceiling))
   // bcrypt reads no more than 72 bytes: a longer password would fit by its beginning.
   if (fits && stored !== null && Buffer.byteLength(password) <= 72) return true
-  for (let cost = stored === null ? ceiling : bcrypt.getRounds(stored); cost < ceiling; cost++) await compare(password, decoy(cost))
+  for (let cost = stored === null ? ceiling : costOf(stored); cost < ceiling; cost++) await compare(password, decoy(cost))
   return false
 }
 
@@ -53,15 +59,18 @@ const decoy = (cost: number): string => `$2b$${String(cost).padStart(2, '0')}$${
 /** Hears of every hash that is computed, with its cost. */
 const hashed = channel('snug:password-hash')
 
-function hash(password: string, cost: number): Promise<string> {
+async function hash(password: string, cost: number): Promise<string> {
   hashed.publish({ cost })
-  return bcrypt.hash(password, cost)
+  return z.string().parse(await ask({ password, cost } satisfies Task))
 }
 
-function compare(password: string, stored: string): Promise<boolean> {
-  hashed.publish({ cost: bcrypt.getRounds(stored) })
-  return bcrypt.compare(password, stored)
+async function compare(password: string, stored: string): Promise<boolean> {
+  hashed.publish({ cost: costOf(stored) })
+  return z.boolean().parse(await ask({ password, stored } satisfies Task))
 }
+
+/** The cost in a hash: `$2b$12$…`. */
+const costOf = (stored: string): number => Number(stored.slice(4, 6))
 
 const lookAgainMs = 10 * 60_000
 type Highest = { cost: number; readAt: number }
