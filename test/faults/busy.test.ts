@@ -13,13 +13,12 @@ const dearest = [
   '{ packages(first: 70) { nodes { name latest { version pubspec publishedBy { displayName } topics platforms } uploaders { displayName } advisories { url } } } }',
   `{ ${Array.from({ length: 25 }, (_, index) => `s${index}: searchPackages(query: "item ${index}", first: 10) { totalCount nodes { name } }`).join(' ')} }`,
 ]
-const texts = Object.keys(hostile).map((name) => `{ package(name: "${name}") { latest { readme { html } } } }`)
 
-it.each(['sqlite', 'postgres'])('answers others while the dearest queries, the worst texts or 100 sign-ins run, on %s', async (backend) => {
-  const server = await start(folderForTest(), backend === 'postgres' ? await emptyPostgres() : {})
+it.each(['sqlite', 'postgres'])('answers others while the worst queries, texts and 100 sign-ins run at once, on %s', async (backend) => {
+  // Every address may sign in so often that there are passwords to hash in each round.
+  const settings = { BCRYPT_COST: '12', SIGN_IN_LIMIT: '1000' }
+  const server = await start(folderForTest(), backend === 'postgres' ? { ...settings, ...(await emptyPostgres()) } : settings)
   const authorization = `Bearer ${await ownersToken(server)}`
-  for (const [name, readme] of Object.entries(hostile))
-    await publishTo(server, authorization, await packageArchive({ name, version: '1.0.0', files: { 'README.md': readme } }))
   for (let index = 0; index < 30; index++) {
     const files = { 'README.md': `# ${index}\n${lines}`, 'CHANGELOG.md': `${lines}${index}` }
     await publishTo(server, authorization, await packageArchive({ name: `busy_package${'x'.repeat(index)}`, version: '1.0.0', files }))
@@ -27,17 +26,25 @@ it.each(['sqlite', 'postgres'])('answers others while the dearest queries, the w
   const ask = (query: string) => json(`${server.url}/graphql`, { query }, { authorization })
   const signIn = (_: unknown, index: number) =>
     json(`${server.url}/api/auth/login`, { email: `somebody${index}@example.com`, password: 'not the password' })
-  const loads = {
-    queries: () => Promise.all([...dearest, ...dearest, ...texts].map(ask)),
-    signIns: () => Promise.all(Array.from({ length: 100 }, signIn)),
+  // The machine may be busy with something else: the best of three rounds tells what the server does.
+  const rounds: number[] = []
+  while (rounds.length < 3 && !rounds.some((slowest) => slowest < 300)) {
+    const texts = await publishTexts(server, authorization, rounds.length)
+    const load = () => Promise.all([...[...dearest, ...dearest, ...texts].map(ask), ...Array.from({ length: 100 }, signIn)])
+    rounds.push(await slowestWhile(server, authorization, load))
   }
-  for (const [name, load] of Object.entries(loads)) {
-    // The machine may be busy with something else: the best of three rounds tells what the server does.
-    const rounds: number[] = []
-    while (rounds.length < 3 && !rounds.some((slowest) => slowest < 300)) rounds.push(await slowestWhile(server, authorization, load))
-    expect({ name, best: Math.min(...rounds) }).toEqual({ name, best: expect.toSatisfy((slowest: number) => slowest < 300) })
-  }
+  expect(rounds).toContainEqual(expect.toSatisfy((slowest: number) => slowest < 300))
 })
+
+/** Publishes texts that were never rendered, and gives the queries that have them rendered. */
+async function publishTexts(server: Server, authorization: string, round: number): Promise<string[]> {
+  const version = `1.0.${round}`
+  for (const [name, readme] of Object.entries(hostile)) {
+    const files = { 'README.md': `${round}\n\n${readme}` }
+    await publishTo(server, authorization, await packageArchive({ name, version, files }))
+  }
+  return Object.keys(hostile).map((name) => `{ package(name: "${name}") { latest { version readme { html } } } }`)
+}
 
 /** What 99 of 100 requests of somebody else stay below while something runs, in milliseconds. */
 async function slowestWhile({ url }: Server, authorization: string, load: () => Promise<unknown>): Promise<number> {
