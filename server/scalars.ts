@@ -16,10 +16,17 @@ function isMoment(value: string): boolean {
   return isoMoment.test(value) && year >= 1 && year <= 9999
 }
 
+/** Whether the calendar has the day of a moment: `Date` takes the 30th of February for the 2nd of March. */
+function isOnDay(moment: string): boolean {
+  const day = moment.slice(0, 10)
+  return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+}
+
 builder.scalarType('DateTime', {
   description: 'A moment in UTC: ISO 8601 with milliseconds, such as 2026-01-31T12:00:00.000Z.',
   serialize: (value) => value.toISOString(),
-  parseValue: (value) => new Date(text(value, 'a moment such as 2026-01-31T12:00:00Z', isMoment)),
+  parseValue: (value) =>
+    new Date(text(text(value, 'a moment such as 2026-01-31T12:00:00Z', isMoment), 'on a day that the calendar has', isOnDay)),
 })
 
 builder.scalarType('BigInt', {

@@ -118,6 +118,22 @@ it('refuses moments that not every calendar has', async () => {
   }
 })
 
+it('refuses moments on days that the calendar does not have', async () => {
+  const query = 'query ($from: DateTime) { auditEntries(first: 1, from: $from) { totalCount } }'
+  for (const from of ['2026-02-30', '2026-02-29T12:00:00Z', '2026-04-31T00:00:00+02:00', '2100-02-29']) {
+    const message = `from: must be on a day that the calendar has, not "${from}"`
+    expect(await owner.get(`/api/admin/audit-log?from=${encodeURIComponent(from)}`)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringContaining(message) } },
+    })
+    const answer = refused(expect.stringContaining(message), 'from')
+    expect(await owner.graphql(query, { from })).toMatchObject(answer)
+    expect(await owner.graphql(`{ auditEntries(first: 1, from: "${from}") { totalCount } }`)).toMatchObject(answer)
+  }
+  for (const from of ['2024-02-29', '2000-02-29T12:00:00Z', '2026-12-31T23:59:59-14:00'])
+    expect(await owner.graphql(query, { from })).toMatchObject({ status: 200, body: { data: { auditEntries: {} } } })
+})
+
 it('names the field and quotes what was sent, unless it is a secret', async () => {
   const create = (fields: object) => owner.post('/api/admin/users', { email: 'a@example.com', displayName: 'A', ...fields })
   const saying = (message: string) => ({ status: 400, body: { error: { code: 'InvalidInput', message } } })

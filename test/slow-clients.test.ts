@@ -118,6 +118,37 @@ it('ends responses that nobody takes', async () => {
   await expect.poll(count, { timeout: 10_000 }).toBe(0)
 })
 
+it('ends a response that nobody takes soon, however large it is, and lets a slow but steady client take all of it', async () => {
+  // All of the archive at this pace would take 16 seconds; no other limit may end it.
+  const pace = { graceMs: 1500, bytesPerSecond: 1024 ** 2, sweepMs: 50 }
+  await using app = await testApp({ timings: { ...timings, silenceMs: 600_000, pace } })
+  await app.listen()
+  const alice = await app.member()
+  await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(16_000_000) } })
+  const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
+  const readers = await Promise.all([ask, ask.repeat(10)].map((text) => open(app, text)))
+  for (const { socket } of readers) socket.pause()
+  const steady = await open(app, ask)
+  const isTaken = readSlowly(steady, 1024 ** 2, 250)
+  const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
+  await expect.poll(count, { timeout: 7000 }).toBe(1)
+  expect(await isTaken).toBeGreaterThan(16_000_000)
+  steady.socket.destroy()
+})
+
+/** Takes so many bytes every `everyMs`; gives how many there were when no more come. */
+async function readSlowly({ socket, text }: Client, bytes: number, everyMs: number): Promise<number> {
+  for (let before = -1; before !== text().length;) {
+    before = text().length
+    socket.resume()
+    await expect.poll(() => text().length >= before + bytes || text().length > 16_000_000, { interval: 5, timeout: 5000 }).toBe(true)
+    socket.pause()
+    await wait(everyMs)
+    if (text().length > 16_000_000) break
+  }
+  return text().length
+}
+
 it('refuses more connections than one address may have, and takes them again when others end', async () => {
   await using app = await testApp({ env: { MAX_CONNECTIONS_PER_ADDRESS: '5', TRUST_PROXY: 'false' } })
   await app.listen()

@@ -111,6 +111,34 @@ it('names a PostgreSQL database that does not exist, and does not create it', as
   return undefined
 })
 
+it('says where PostgreSQL was looked for when it cannot be reached, or refuses the account', async () => {
+  await using app = await testApp()
+  const given = app.config.POSTGRES_URL ?? 'postgres://snug:a-secret@127.0.0.1:1/snug'
+  const starting = async (change: (url: URL) => void) => {
+    const url = new URL(given)
+    change(url)
+    const config: Config = { ...app.config, DB_BACKEND: 'postgres', POSTGRES_URL: url.href, BLOB_PATH: await emptyFolder() }
+    return openServices(config, log).then(
+      () => null,
+      (error: unknown) => error,
+    )
+  }
+  const reason = { '127.0.0.1': 'connect ECONNREFUSED 127.0.0.1:1', 'nowhere.invalid': 'getaddrinfo \\w+ nowhere.invalid' }
+  for (const [host, why] of Object.entries(reason)) {
+    const unreachable = await starting((url) => Object.assign(url, { hostname: host, port: '1' }))
+    // It may come up: no fault of the configuration.
+    expect(unreachable).not.toBeInstanceOf(ConfigError)
+    expect(String(unreachable)).toMatch(
+      new RegExp(`^Error: Cannot connect to PostgreSQL at ${host}:1: ${why}. Check that it runs .* in POSTGRES_URL.$`),
+    )
+  }
+  if (app.config.DB_BACKEND === 'sqlite') return
+  const refused = await starting((url) => Object.assign(url, { password: 'not-it' }))
+  expect(refused).toBeInstanceOf(ConfigError)
+  expect(String(refused)).toMatch(/POSTGRES_URL: PostgreSQL at 127.0.0.1:\d+ refuses the account: password authentication failed/)
+  expect(String(refused)).not.toContain('not-it')
+})
+
 it('ties an installation of an older version, and one that a crash interrupted', async () => {
   await using server = await stopped()
   const { app, forget, id } = server

@@ -1,5 +1,6 @@
 import { ConfigError } from '../config.ts'
 import type { DatabaseConfig } from './options.ts'
+import { endsConnection, isOutOfConnections } from './unavailable.ts'
 
 type Place = Pick<DatabaseConfig, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
 
@@ -10,13 +11,41 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
   return url ? `the database "${decodeURIComponent(url.pathname.slice(1))}" on ${url.host}` : 'the database'
 }
 
-/** The error of a PostgreSQL that does not have the database, with what to do about it; every other error as it is. */
+/**
+ * The error of a PostgreSQL that cannot be used, with what to check: one that is not reached, lacks the database or refuses the account. Every
+ * other error as it is. What only another setting can mend is a ConfigError.
+ */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
-  if ((error as { code?: unknown }).code !== invalidCatalogName) return error
-  return new ConfigError([
-    `POSTGRES_URL: ${nameOfDatabase(config)} does not exist, and the server creates none. Create it first (createdb), or correct the name.`,
-  ])
+  if (config.DB_BACKEND === 'sqlite') return error
+  const { code } = error as { code?: unknown }
+  if (code === invalidCatalogName)
+    return new ConfigError([
+      `POSTGRES_URL: ${nameOfDatabase(config)} does not exist, and the server creates none. Create it first (createdb), or correct the name.`,
+    ])
+  if (typeof code === 'string' && invalidAuthorization.test(code))
+    return new ConfigError([
+      `POSTGRES_URL: PostgreSQL at ${addressOf(config)} refuses the account: ${reasonOf(error)}. Check the user, the password and pg_hba.conf.`,
+    ])
+  if (!endsConnection(error) && !isOutOfConnections(error)) return error
+  return new Error(
+    `Cannot connect to PostgreSQL at ${addressOf(config)}: ${reasonOf(error)}. Check that it runs and accepts connections there, and the host and port in POSTGRES_URL.`,
+    { cause: error },
+  )
 }
 
-/** PostgreSQL's code for it. */
+// PostgreSQL's codes for them.
 const invalidCatalogName = '3D000'
+const invalidAuthorization = /^28/
+
+function addressOf({ POSTGRES_URL = '' }: Place): string {
+  if (!URL.canParse(POSTGRES_URL)) return 'POSTGRES_URL'
+  const { hostname, port, searchParams } = new URL(POSTGRES_URL)
+  return `${searchParams.get('host') ?? (hostname || 'localhost')}:${searchParams.get('port') ?? (port || '5432')}`
+}
+
+/** What failed, in words: the error of each address when a name has several. */
+function reasonOf(error: unknown): string {
+  const { message, errors } = error as { message?: unknown; errors?: unknown }
+  if (Array.isArray(errors)) return errors.map(reasonOf).join(', ')
+  return String(message)
+}

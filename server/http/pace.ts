@@ -36,13 +36,20 @@ export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesP
       const taken = socket.bytesWritten - socket.writableLength
       const known = progress.get(connection)
       if (!known || known.taken !== taken || socket.writableLength === 0) progress.set(connection, { taken, since: now })
-      else if (!inTime(now - known.since, socket.writableLength)) socket.destroy()
+      // A reset: what nobody takes would otherwise stay in the system's memory for much longer.
+      else if (!inTime(now - known.since, Math.min(socket.writableLength, stepBytes))) socket.resetAndDestroy()
     }
   }
   const timer = setInterval(sweep, sweepMs)
   timer.unref()
   return () => clearInterval(timer)
 }
+
+/**
+ * In steps like this a client that takes a response at the slowest pace is seen to do so, however much waits to be sent. Real ones are larger, as
+ * the system sends from a buffer of its own: so a client has to be faster than the pace says.
+ */
+const stepBytes = 64 * 1024
 
 /** How many bytes a client has taken, and since when it has been so many. */
 type Progress = { taken: number; since: number }
