@@ -173,3 +173,16 @@ it('is collected when it has ended, and so are authorizations when nothing can c
   app.clock.now = days(92)
   expect(await collect()).toEqual({ sessions: 0, authorizations: 1 })
 })
+
+it('takes expired rate limits out of the database, where instances share them', async () => {
+  await using app = await testApp({ now: days(0) })
+  const isShared = app.config.DB_BACKEND === 'postgres'
+  const counted = async () =>
+    isShared ? Number((await app.services.database.reads.get<{ count: string }>('select count(*) from rate_limits'))?.count) : 0
+  await app.anonymous.post('/api/auth/login', { email: 'nobody@example.com', password: 'of no account here' })
+  await collectExpired(app.services)
+  expect((await counted()) > 0).toBe(isShared)
+  app.clock.now = days(1)
+  await collectExpired(app.services)
+  expect(await counted()).toBe(0)
+})

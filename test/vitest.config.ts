@@ -1,6 +1,9 @@
 import { globSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
+import { keepTemporaryFilesInMemory } from './support/memory-folder.ts'
+
+keepTemporaryFilesInMemory()
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const here = 'test/*.test.ts'
@@ -12,6 +15,12 @@ const driveTheApp = globSync(here, { cwd: root }).filter((file) =>
 
 type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
 
+/**
+ * Files share their process, and with it the loaded and compiled server, which is as large as most of them. Each test has a server and a
+ * database of its own; no module keeps anything between servers.
+ */
+const inOneProcess: ProjectTests = { isolate: false }
+
 function project(name: string, include: string[], options: ProjectTests = {}): TestProjectConfiguration {
   const env = { NODE_ENV: 'test', TEST_DB: 'sqlite', ...options.env }
   return { extends: true, test: { ...options, name, include, env } }
@@ -21,8 +30,8 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      project('sqlite', [here, 'test/unit/**/*.test.ts'], { globalSetup: 'test/support/sqlite-setup.ts' }),
-      project('postgres', driveTheApp, { env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
+      project('sqlite', [here, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
+      project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // These start whole servers and browsers: one file at a time, after the others.
       project('faults', ['test/faults/**/*.test.ts'], {
         globalSetup: 'test/support/postgres-setup.ts',

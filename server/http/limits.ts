@@ -3,6 +3,9 @@ import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimite
 import { rateLimited } from '../errors.ts'
 import { limitStore, type Store } from './limit-store.ts'
 
+/** Where several instances share their buckets. */
+const tableName = 'rate_limits'
+
 const minutes = (count: number) => count * 60
 
 /** Every limit: how many `points` in how many seconds. SIGN_IN_LIMIT replaces the first four's points. */
@@ -30,6 +33,8 @@ export type Limits = {
   use(name: LimitName, key: string): Promise<void>
   /** Takes one use back: for work that turned out not to count. */
   giveBack(name: LimitName, key: string): Promise<void>
+  /** Removes expired buckets from the database. */
+  collect(): Promise<void>
 }
 
 /** Opens the buckets: in memory, or in the database when several instances share one PostgreSQL. */
@@ -44,6 +49,7 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
   return {
     use: (name, key) => limiters[name].consume(key).then(() => {}, refuse),
     giveBack: async (name, key) => void (await limiters[name].reward(key)),
+    collect: async () => void (await shared?.query({ text: `DELETE FROM ${tableName} WHERE expire < $1`, values: [Date.now()] })),
   }
 }
 
@@ -86,7 +92,9 @@ function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
 
 function limiter(keyPrefix: string, limit: { points: number; duration: number }, storeClient?: Store): RateLimiterAbstract {
   if (!storeClient) return new RateLimiterMemory({ keyPrefix, ...limit })
-  return new RateLimiterPostgres({ keyPrefix, ...limit, storeClient, storeType: 'pool', tableName: 'rate_limits', tableCreated: true })
+  const table = { storeClient, storeType: 'pool', tableName, tableCreated: true }
+  // Its own timer would go on after the server has closed, and ask once for each limit.
+  return new RateLimiterPostgres({ keyPrefix, ...limit, ...table, clearExpiredByTimeout: false })
 }
 
 function refuse(state: unknown): never {

@@ -26,11 +26,21 @@ export type CompiledOperation = {
   run(context: Context): Promise<Data>
 }
 
+const compiled = new WeakMap<GraphQLSchema, Map<Route, CompiledOperation>>()
+
 /**
- * Parses and validates a route's operation once, at start.
+ * Parses and validates a route's operation: once, however many servers of one process have it.
  * @throws Error when it does not fit the schema, so that a wrong table never serves.
  */
 export function compileOperation(schema: GraphQLSchema, route: Route): CompiledOperation {
+  const known = compiled.get(schema) ?? new Map<Route, CompiledOperation>()
+  compiled.set(schema, known)
+  const operation = known.get(route) ?? compile(schema, route)
+  known.set(route, operation)
+  return operation
+}
+
+function compile(schema: GraphQLSchema, route: Route): CompiledOperation {
   const text = route.operation.trimStart().startsWith('{') ? `query ${route.operation}` : route.operation
   const document = parse(text, { noLocation: true })
   const [problem] = validate(schema, document)

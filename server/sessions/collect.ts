@@ -7,13 +7,15 @@ import { collectOrigins } from './origin.ts'
 const dayMs = 86_400_000
 
 /**
- * Removes sessions that have ended, the places that nobody has signed in from for a year, and authorizations a day after they could be answered. One that became a token stays for as long as
- * that token may live, so that its code is still known when somebody tries it again.
+ * Removes sessions that have ended, the places that nobody has signed in from for a year, expired rate limits, and authorizations a day after
+ * they could be answered. One that became a token stays for as long as that token may live, so that its code is still known when somebody
+ * tries it again.
  */
 export async function collectExpired({
   database,
+  limits,
   now,
-}: Pick<Services, 'database' | 'now'>): Promise<{ sessions: number; authorizations: number }> {
+}: Pick<Services, 'database' | 'limits' | 'now'>): Promise<{ sessions: number; authorizations: number }> {
   const em = database.fork()
   const moment = now()
   const ago = (ms: number) => new Date(moment.getTime() - ms)
@@ -22,5 +24,6 @@ export async function collectExpired({
     $or: [{ token: null, expiresAt: { $lt: ago(dayMs) } }, { expiresAt: { $lt: ago(91 * dayMs) } }],
   })
   await collectOrigins(em, moment)
+  await limits.collect()
   return { sessions, authorizations }
 }
