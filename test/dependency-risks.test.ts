@@ -35,6 +35,9 @@ it('shows administrators everybody who depends on what they delete, private pack
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })
   await publish(alice, { name: 'old_user', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '1.0.0')}` })
   await publish(alice, { name: 'old_user', version: '2.0.0' })
+  await publish(alice, { name: 'moved', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '1.0.0')}` })
+  await publish(alice, { name: 'moved', version: '1.1.0', pubspec: `dependencies:\n${hosted('icons', '>=1.0.0 <3.0.0')}` })
+  await publish(alice, { name: 'moved', version: '2.0.0', pubspec: `dependencies:\n${hosted('icons', '^2.0.0')}` })
   await publish(alice, { name: 'pinned', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '1.1.0')}` })
   await publish(alice, { name: 'tester', version: '1.0.0', pubspec: `dev_dependencies:\n${hosted('icons', '^2.0.0')}` })
   await publish(alice, { name: 'wide', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0' })
@@ -53,10 +56,20 @@ it('shows administrators everybody who depends on what they delete, private pack
     ...more,
   })
   const first = await ask({})
-  expect(first).toMatchObject({ totalCount: 4, pageInfo: { hasNextPage: true } })
-  expect(first.nodes).toEqual([row('old_user', '1.0.0'), row('pinned', '1.1.0'), row('tester', '^2.0.0', { kind: 'DEV' })])
-  expect((await ask({ after: first.pageInfo.endCursor })).nodes).toEqual([row('wide', '^1.0.0', { isBare: true })])
+  expect(first).toMatchObject({ totalCount: 5, pageInfo: { hasNextPage: true } })
+  expect(first.nodes).toEqual([row('moved', '^2.0.0', { version: '2.0.0' }), row('old_user', '1.0.0'), row('pinned', '1.1.0')])
+  expect((await ask({ after: first.pageInfo.endCursor })).nodes).toEqual([
+    row('tester', '^2.0.0', { kind: 'DEV' }),
+    row('wide', '^1.0.0', { isBare: true }),
+  ])
+  // Older versions count: here nothing else serves one of them, though another one would be served.
+  expect((await ask({ version: '1.0.0' })).nodes).toEqual([
+    row('moved', '1.0.0'),
+    row('old_user', '1.0.0'),
+    row('wide', '^1.0.0', { isBare: true, isBroken: false }),
+  ])
   expect((await ask({ version: '1.1.0' })).nodes).toEqual([
+    row('moved', '>=1.0.0 <3.0.0', { version: '1.1.0', isBroken: false }),
     row('pinned', '1.1.0'),
     row('wide', '^1.0.0', { isBare: true, isBroken: false }),
   ])

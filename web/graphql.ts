@@ -16,7 +16,7 @@ export interface Failure {
   proof?: string
 }
 
-let askForPassword = () => Promise.resolve(false)
+let askForPassword: AskForPassword = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
 
 export const client = new Client({
@@ -31,7 +31,10 @@ export const client = new Client({
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
 
 /** Asks with this for the password, when the server wants it proved before a change. It tells whether that was done. */
-export const provePasswordWith = (ask: () => Promise<boolean>) => void (askForPassword = ask)
+export const provePasswordWith = (ask: AskForPassword) => void (askForPassword = ask)
+
+/** `origin` had the focus when the change began: a button that shows its progress loses it meanwhile. */
+type AskForPassword = (origin: Element | null) => Promise<boolean>
 
 /** A query that follows its variables. A page shows `data`, `loading` and `failure`; it keeps none of them. */
 export function useQuery<Result, Variables extends AnyVariables>(
@@ -55,13 +58,18 @@ export function useMutation<Result, Variables extends AnyVariables>(document: Ty
   const running = ref(false)
   const failure = shallowRef<Failure>()
   async function run(variables: Variables): Promise<Result | undefined> {
+    const origin = focused()
     running.value = true
     failure.value = undefined
     const change = () => client.mutation<Result, Variables>(document.toString(), variables).toPromise()
     let { data, error } = await change()
-    if (error && failureOf(error).proof === 'password' && (await askForPassword())) ({ data, error } = await change())
+    let isUnproved = error !== undefined && failureOf(error).proof === 'password'
+    if (isUnproved && (await askForPassword(origin))) {
+      isUnproved = false
+      ;({ data, error } = await change())
+    }
     running.value = false
-    if (error) failure.value = failureOf(error)
+    if (error) failure.value = isUnproved ? unproved : failureOf(error)
     return error ? undefined : data
   }
   return { run, running, failure }
@@ -71,6 +79,13 @@ export const unreachable: Failure = {
   code: 'Unreachable',
   message: 'The server did not answer. Check the connection, then try again.',
 }
+
+const unproved: Failure = {
+  code: 'InsufficientPermissions',
+  message: 'Nothing was changed: this needs your password.',
+}
+
+const focused = () => document.activeElement
 
 /** What to tell the user about an error of any layer. */
 export function failureOf(error: CombinedError): Failure {

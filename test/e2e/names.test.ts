@@ -22,8 +22,12 @@ it('shows administrators reserved and confusable names, and lets them decide', a
   const dialog = page.getByRole('alertdialog', { name: 'Free the name legacy_tools?' })
   await dialog.getByRole('button', { name: 'Free the name' }).click()
   await page.getByText('No name is reserved').waitFor()
+  // The button is gone with its row, so the heading has the focus.
+  const focused = () => page.evaluate(() => document.activeElement?.tagName)
+  await expect.poll(focused).toBe('H1')
   await page.getByRole('button', { name: 'Approve http_kits' }).click()
   await page.getByText('No name is in doubt').waitFor()
+  await expect.poll(focused).toBe('H1')
   expect((await admin.get('/api/admin/reserved-names')).body.totalCount).toBe(0)
   await page.goto('/packages/http_kits')
   await page.getByRole('heading', { name: 'http_kits 1.0.0' }).waitFor()
