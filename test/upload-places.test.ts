@@ -74,7 +74,8 @@ describe('the places of a person', () => {
     const oldest = await announce(alice)
     expect(await sendBytes(alice, ids[30] ?? '', Buffer.from('x'))).toMatchObject({ status: 404 })
     for (const socket of sockets) socket.destroy()
-    await until(app, 0)
+    await untilFree(app)
+    expect(await countFiles(app)).toBe(0)
     expect(await sendBytes(alice, oldest, Buffer.alloc(100_001))).toMatchObject({ status: 413 })
     await Promise.all(Array.from({ length: places }, () => announce(alice)))
     expect(await sendBytes(alice, ids[0] ?? '', await acme())).toMatchObject({ status: 404 })
@@ -109,7 +110,8 @@ describe('the archive of an upload', () => {
     expect(await countFiles(app)).toBe(1)
     clearInterval(dripping)
     sender.destroy()
-    await until(app, 0)
+    await untilFree(app)
+    expect(await countFiles(app)).toBe(0)
     expect(await sendBytes(there, uploadId, await acme())).toMatchObject({ status: 302 })
     expect(await finish(alice, uploadId)).toMatchObject({ status: 200 })
   })
@@ -182,7 +184,8 @@ describe('what a person has staged', () => {
     expect(await sendBytes(alice, third, Buffer.alloc(50_000))).toMatchObject({ status: 302 })
     expect(await sendBytes(bob, await announce(bob), Buffer.alloc(100_000))).toMatchObject({ status: 302 })
     arriving.destroy()
-    await until(app, 3)
+    await untilFree(app)
+    expect(await countFiles(app)).toBe(3)
     expect(await upload(alice, Buffer.alloc(100_000))).toBeTruthy()
     expect(await sendBytes(alice, await announce(alice), Buffer.alloc(1000))).toMatchObject(refused)
     expect(await finish(alice, first)).toMatchObject({ status: 400 })
@@ -202,6 +205,19 @@ describe('what a person has staged', () => {
     socket.destroy()
     await until(app, 1)
   })
+
+  it('has room again as soon as a refusal is answered', async () => {
+    await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '100000' } })
+    const alice = await app.member()
+    const pub = new PubClient({ hostedUrl: app.config.SERVER_URL, address: await app.listen(), token: alice.secret ?? '' })
+    const url = `${app.config.SERVER_URL}/api/packages/versions/upload`
+    for (let round = 0; round < 20; round++) {
+      const [tooLarge, next] = [await announce(alice), await announce(alice)]
+      await expect(pub.upload(url, { upload_id: tooLarge }, Buffer.alloc(100_001))).rejects.toMatchObject({ status: 413 })
+      expect(await sendBytes(alice, next, Buffer.alloc(100_000))).toMatchObject({ status: 302 })
+      expect(await finish(alice, next)).toMatchObject({ status: 400 })
+    }
+  })
 })
 
 /** Several instances share one PostgreSQL; SQLite serves one process. */
@@ -217,6 +233,16 @@ async function countUploads(app: TestApp, { id }: Actor): Promise<number> {
 
 /** Waits until the store has so many files. */
 const until = (app: TestApp, files: number) => expect.poll(() => countFiles(app), { timeout: 30_000 }).toBe(files)
+
+/** Waits until no connection has a claim: whoever hung up keeps its place and its space for a moment after its bytes are gone. */
+const untilFree = (app: TestApp) => expect.poll(() => countClaims(app), { timeout: 30_000 }).toBe(0)
+
+async function countClaims(app: TestApp): Promise<number> {
+  const row = await app.services.database.reads.get<{ count: number | string }>(
+    'select count(*) as count from uploads where receiving_as is not null',
+  )
+  return Number(row?.count)
+}
 
 async function countFiles(app: TestApp): Promise<number> {
   const entries = await readdir(app.config.BLOB_PATH, { recursive: true, withFileTypes: true })

@@ -2,15 +2,16 @@ import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, rmSync } from 'node:fs'
 import { Agent, request } from 'node:http'
-import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
+import { beginRequest, fragments, openSocket } from '../support/silent-clients.ts'
 
-const drain = { DRAIN_TIMEOUT_MS: '4000' }
+const drainSeconds = 2.5
+const drain = { DRAIN_TIMEOUT_MS: String(drainSeconds * 1000) }
 
 /** Sends a signal; gives the exit code and how many seconds it took. */
 async function stop(server: Server) {
@@ -20,19 +21,11 @@ async function stop(server: Server) {
   return { code, seconds: (performance.now() - began) / 1000 }
 }
 
-async function open(server: Server, text = ''): Promise<Socket> {
-  const socket = connect(Number(new URL(server.url).port), '127.0.0.1')
-  onTestFinished(() => void socket.destroy())
-  socket.on('error', () => {})
-  await once(socket, 'connect')
-  socket.write(text)
-  return socket
-}
-
 /** Sends one request after the other over a kept-alive connection, until the server says that it is the last, or refuses another. */
-async function sendUntilTold(url: string): Promise<{ answers: number; end: string }> {
+async function sendUntilTold(url: string, hear: (answers: number) => void): Promise<{ answers: number; end: string }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   for (let answers = 0; ; answers++) {
+    hear(answers)
     const end = await new Promise<string | null>((resolve) => {
       request(url, { agent }, (response) => {
         response.resume()
@@ -49,13 +42,14 @@ async function sendUntilTold(url: string): Promise<{ answers: number; end: strin
 it('resets no connection of clients that are sending, and tells each of them to close', async () => {
   const server = await start(folderForTest(), drain)
   await ownersToken(server)
-  const clients = Array.from({ length: 60 }, (_, index) =>
-    sendUntilTold(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`),
+  const heard = Array.from({ length: 60 }, () => 0)
+  const clients = heard.map((_, index) =>
+    sendUntilTold(`${server.url}${index % 2 ? '/api/v1/health' : '/api/v1/version'}`, (answers) => (heard[index] = answers)),
   )
-  await new Promise((resolve) => setTimeout(resolve, 1500))
+  await expect.poll(() => Math.min(...heard), { timeout: 90_000 }).toBeGreaterThan(1)
   const { code, seconds } = await stop(server)
   expect(code).toBe(0)
-  expect(seconds).toBeLessThan(4)
+  expect(seconds).toBeLessThan(drainSeconds)
   const ends = await Promise.all(clients)
   expect(ends.filter(({ answers }) => answers < 2)).toEqual([])
   expect(Object.groupBy(ends, ({ end }) => end)).toEqual({ told: ends })
@@ -64,22 +58,19 @@ it('resets no connection of clients that are sending, and tells each of them to 
 it('does not wait for connections without a request, and not beyond the drain for a body that does not come', async () => {
   const server = await start(folderForTest(), drain)
   const authorization = `Bearer ${await ownersToken(server)}`
-  for (const text of ['', 'GET /api/v1/health HT', 'GET /api/v1/health HTTP/1.1\r\nHost: x\r\n']) await open(server, text)
-  const idle = await open(server, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\n')
+  for (const text of fragments) await openSocket(server.url, text)
+  const idle = await openSocket(server.url, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
   const first = await stop(server)
   expect(first).toMatchObject({ code: 0 })
   expect(first.seconds).toBeLessThan(3)
 
   const other = await start(folderForTest(), drain)
-  await open(
-    other,
-    `POST /api/auth/login HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
-  )
-  await new Promise((resolve) => setTimeout(resolve, 500))
+  const headers = { 'content-type': 'application/json', 'content-length': '99' }
+  await beginRequest(other.url, 'POST /api/auth/login', { authorization, ...headers })
   const second = await stop(other)
   expect(second).toMatchObject({ code: 0 })
-  expect(second.seconds).toBeLessThan(4.5)
+  expect(second.seconds).toBeLessThan(drainSeconds + 0.5)
   expect(other.log()).toContain('WARNING stopping: requests that did not end in time and were cut off: 1')
 })
 
@@ -103,11 +94,10 @@ it('ends with code 0 although the storage hangs', async () => {
   // Whoever reads a pipe that nobody writes to waits for ever.
   rmSync(path)
   execFileSync('mkfifo', [path])
-  await open(server, `GET /api/archives/acme-1.0.0.tar.gz HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await beginRequest(server.url, 'GET /api/archives/acme-1.0.0.tar.gz', { authorization })
   const { code, seconds } = await stop(server)
   expect(code).toBe(0)
-  expect(seconds).toBeLessThan(5)
+  expect(seconds).toBeLessThan(drainSeconds + 1)
   expect(server.log()).toContain('did not end in time')
 })
 
@@ -121,9 +111,8 @@ it('ends with code 0 although the database hangs', async () => {
   onTestFinished(() => holder.end())
   await holder.query('begin')
   await holder.query('lock table access_tokens, jobs, users in access exclusive mode')
-  await open(server, `GET /api/auth/me HTTP/1.1\r\nHost: x\r\nAuthorization: ${authorization}\r\n\r\n`)
-  await new Promise((resolve) => setTimeout(resolve, 300))
+  await beginRequest(server.url, 'GET /api/auth/me', { authorization })
   const { code, seconds } = await stop(server)
   expect(code).toBe(0)
-  expect(seconds).toBeLessThan(5)
+  expect(seconds).toBeLessThan(drainSeconds + 1)
 })
