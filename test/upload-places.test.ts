@@ -51,6 +51,27 @@ describe('the places of a person', () => {
     expect(await finish(alice, first)).toMatchObject({ status: 404 })
   })
 
+  it('say to publish again when an upload gave way while its archive was being checked', async () => {
+    const start = new Date('2026-05-01T12:00:00Z')
+    await using app = await testApp({ now: start })
+    const alice = await app.member()
+    const first = await upload(alice, await acme())
+    for (let sent = 1; sent < places; sent++) await upload(alice, Buffer.from('rubbish'))
+    app.clock.now = new Date(start.getTime() + 10_000)
+    const { blobs } = app.services
+    const promote = blobs.promote.bind(blobs)
+    vi.spyOn(blobs, 'promote').mockImplementationOnce(async (...input) => {
+      expect(await alice.get(newUpload)).toMatchObject({ status: 200 })
+      await promote(...input)
+    })
+    const again = { status: 404, body: { error: { code: 'NotFound', message: expect.stringMatching(/Publish again\.$/) } } }
+    expect(await finish(alice, first)).toMatchObject(again)
+    expect(await finish(alice, first)).toMatchObject(again)
+    expect(await alice.get('/api/packages/acme')).toMatchObject({ status: 404 })
+    const next = await upload(alice, await acme())
+    expect(await finish(alice, next)).toMatchObject({ status: 200 })
+  })
+
   it('are not used up by HEAD, which asks for the same rights', async () => {
     await using app = await testApp()
     const [alice, viewer] = [await app.member(), await app.viewer()]

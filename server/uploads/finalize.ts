@@ -6,7 +6,7 @@ import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from '../packages/publish.ts'
 import { Upload } from './entity.ts'
-import { ownUpload } from './service.ts'
+import { ownUpload, unknownUpload } from './service.ts'
 
 /** What finishing an upload says; the hash tells which version it was. */
 export type FinishedUpload = { message: string; sha256: string }
@@ -25,6 +25,7 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   } catch (error) {
     // What is refused is gone; what the server could not do just now can be finished later.
     if (error instanceof ApiError && error.status < 500) await forget(context, { id, stagedAs })
+    else if (await hasGivenWay(context, id)) throw unknownUpload()
     throw error
   }
 }
@@ -66,6 +67,14 @@ function nullWhenMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null
   throw error
 }
+
+/** Whether an upload gave way to another one while it was being checked: its archive is gone, so trying again is of no use. */
+const hasGivenWay = ({ em }: SignedInContext, id: string): Promise<boolean> =>
+  em
+    .fork()
+    .count(Upload, { id })
+    .then((found) => found === 0)
+    .catch(() => false)
 
 async function forget({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
   await blobs.discard(stagedAs)
