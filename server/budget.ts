@@ -74,20 +74,25 @@ export class Budget implements Meter {
     return Promise.race([work, this.#ended.promise])
   }
 
-  /** Runs a statement, when it is its turn. What runs within a transaction must not wait for what waits for the transaction's end. */
-  async measure<Value>(work: () => Promise<Value>, { inTransaction }: { inTransaction: boolean }): Promise<Value> {
+  /**
+   * Runs a statement, when it is its turn, and counts the time that it is executed. What runs within a transaction must not wait for what waits
+   * for the transaction's end.
+   */
+  async measure<Value>(work: () => Promise<Value>, { inTransaction, waitedMs = () => 0 }: Parameters<Meter['measure']>[1]): Promise<Value> {
     this.check()
     if (!inTransaction) await this.#admit()
-    let started = performance.now()
+    const started = performance.now()
+    let isAway = false
     try {
       this.check()
       return await work()
     } catch (error) {
       // The time that a database is away is nobody's fault.
-      if (unavailable(error)) started = performance.now()
+      isAway = unavailable(error) !== null
       throw error
     } finally {
-      this.#spend('databaseMs', performance.now() - started, 'database time', `${this.#allowance.databaseMs / 1000} seconds`)
+      const spentMs = isAway ? 0 : performance.now() - started - waitedMs()
+      this.#spend('databaseMs', spentMs, 'database time', `${this.#allowance.databaseMs / 1000} seconds`)
       if (!inTransaction) this.#release()
     }
   }

@@ -7,21 +7,15 @@ import type { DatabaseConfig } from './options.ts'
 const advisoryLock = 7_305_514_901
 
 /**
- * Brings the schema up to date. On PostgreSQL an advisory lock keeps other instances waiting meanwhile; SQLite has one process.
+ * Brings the schema up to date. On PostgreSQL an advisory lock keeps other instances waiting until `orm` is closed, whose connection has it;
+ * SQLite has one process.
  * @throws Error when the database was written by a newer version of this program.
  */
 export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
   if (await isMigrated(orm, config)) return
   if (config.DB_BACKEND === 'sqlite') return run(orm)
-  const { Client } = await import('pg')
-  const client = new Client({ connectionString: config.POSTGRES_URL })
-  await client.connect()
-  try {
-    await client.query('select pg_advisory_lock($1)', [advisoryLock])
-    await run(orm)
-  } finally {
-    await client.end()
-  }
+  await orm.em.getConnection().execute('select pg_advisory_lock(?)', [advisoryLock])
+  await run(orm)
 }
 
 /**

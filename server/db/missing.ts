@@ -12,8 +12,8 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
 }
 
 /**
- * The error of a PostgreSQL that cannot be used, with what to check: one that is not reached, lacks the database or refuses the account. Every
- * other error as it is. What only another setting can mend is a ConfigError.
+ * The error of a PostgreSQL that cannot be used, with what to check: one that is not reached, lacks the database, refuses the account or has
+ * too few connections. Every other error as it is. What only another setting can mend is a ConfigError.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
   if (config.DB_BACKEND === 'sqlite') return error
@@ -26,11 +26,21 @@ export function explainMissing(error: unknown, config: DatabaseConfig): unknown 
     return new ConfigError([
       `POSTGRES_URL: PostgreSQL at ${addressOf(config)} refuses the account: ${reasonOf(error)}. Check the user, the password and pg_hba.conf.`,
     ])
-  if (!endsConnection(error) && !isOutOfConnections(error)) return error
+  if (isOutOfConnections(error)) return tooFewConnections(error, config)
+  if (!endsConnection(error)) return error
   return new Error(
     `Cannot connect to PostgreSQL at ${addressOf(config)}: ${reasonOf(error)}. Check that it runs and accepts connections there, and the host and port in POSTGRES_URL.`,
     { cause: error },
   )
+}
+
+function tooFewConnections(error: unknown, config: DatabaseConfig): ConfigError {
+  const { POSTGRES_POOL_MAX: most, POSTGRES_READ_POOL_MAX: reads } = config
+  return new ConfigError([
+    `POSTGRES_URL: PostgreSQL at ${addressOf(config)} has too few free connections: ${reasonOf(error)}. The server needs at least 3 connections, and ` +
+      `uses up to ${most + reads + 1}: POSTGRES_POOL_MAX (${most}), POSTGRES_READ_POOL_MAX (${reads}) and one that watches. Raise PostgreSQL's ` +
+      `max_connections, or the CONNECTION LIMIT of the role or the database, or lower what other programs and servers use.`,
+  ])
 }
 
 // PostgreSQL's codes for them.

@@ -11,14 +11,21 @@ import { PostgresWatch } from './postgres-watch.ts'
 export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<Opened> {
   const { POSTGRES_URL = '', POSTGRES_POOL_MAX, POSTGRES_READ_POOL_MAX } = config
   const watch = await PostgresWatch.open(POSTGRES_URL)
-  const all = new Set<PostgresConnections>()
-  const connections = new PostgresConnections(config, watch, { max: POSTGRES_POOL_MAX, types: typesOfOrm(), all })
+  const connections = new PostgresConnections(config, watch, { max: POSTGRES_POOL_MAX, types: typesOfOrm() })
+  await connections.reserve().catch(async (error: unknown) => {
+    await watch.close()
+    throw error
+  })
   const driverOptions = new PostgresOnConnections(connections)
   const orm = new MikroORM({ ...commonOptions('postgres'), ...logging, entities, clientUrl: POSTGRES_URL, driverOptions })
   return {
     orm,
     now: watch.now,
-    source: () => postgresReads(new PostgresConnections(config, watch, { max: POSTGRES_READ_POOL_MAX, all })),
+    async source() {
+      const reads = new PostgresConnections(config, watch, { max: POSTGRES_READ_POOL_MAX })
+      await reads.reserve()
+      return postgresReads(reads)
+    },
     async close() {
       await orm.close(true)
       await watch.close()
@@ -26,9 +33,9 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
   }
 }
 
-/** A few connections without time-outs. */
+/** A connection without time-outs: one of the three at least that the server needs. */
 export const openPatiently = ({ POSTGRES_URL = '' }: DatabaseConfig): MikroORM =>
-  new MikroORM({ ...commonOptions('postgres'), entities, clientUrl: POSTGRES_URL, pool: { max: 2 } })
+  new MikroORM({ ...commonOptions('postgres'), entities, clientUrl: POSTGRES_URL, pool: { max: 1 } })
 
 /** The ORM reads moments as text, and converts them itself. */
 function typesOfOrm(): TypeOverrides {

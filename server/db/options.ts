@@ -28,7 +28,7 @@ export type Opened = {
   /** The time that all instances share. */
   now: () => Date
   /** Opens the reads beside the ORM, once the schema is up to date. */
-  source: () => Source
+  source: () => Promise<Source>
   close: () => Promise<void>
 }
 

@@ -45,7 +45,7 @@ export async function openDatabase(
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config)
     meterStatements(orm)
-    const reads = openReads(opened.source(), onQuery)
+    const reads = openReads(await opened.source(), onQuery)
     const close = async () => {
       await reads.close()
       await opened.close()

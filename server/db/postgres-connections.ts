@@ -1,17 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
+import { unmetered } from './meter.ts'
 import type { DatabaseConfig } from './options.ts'
 import type { PostgresWatch } from './postgres-watch.ts'
-import { DatabaseAway, endsConnection, isOutOfConnections } from './unavailable.ts'
+import { DatabaseAway, endsConnection, isOutOfConnections, patiently } from './unavailable.ts'
 
-type Options = {
-  max: number
-  types?: CustomTypesConfig
-  /** The pools of this process, which share what PostgreSQL has. */ all: Set<PostgresConnections>
-}
+type Options = { max: number; types?: CustomTypesConfig }
 
 /** How long a pool without any connection tries for one when PostgreSQL has none to give. */
-const noneMs = 1200
+const noneMs = 800
 /** For how long a pool is content with what it has when PostgreSQL had no more. */
 const contentMs = 5000
 /** What the server does not end itself, because it no longer hears us, is ended here so much later. */
@@ -26,39 +23,52 @@ export class PostgresConnections {
   readonly #makePool: () => Pool
   readonly #waitMs: number
   readonly #max: number
-  readonly #all: Set<PostgresConnections>
   readonly #waiting = new Set<(error: Error) => void>()
-  readonly #unsubscribe: () => void
+  readonly #unsubscribe: (() => void)[]
+  /** Those that are open. */
   #clients = new Set<PoolClient>()
   #pool: Pool
   #content: NodeJS.Timeout | undefined
+  /** Since when none is open and PostgreSQL has none to give. */
+  #noneSince: number | null = null
+  #trying: Promise<void> | null = null
 
   constructor(config: DatabaseConfig, watch: PostgresWatch, options: Options) {
     this.watch = watch
     this.#waitMs = config.DB_POOL_TIMEOUT_MS
     this.#max = options.max
-    this.#all = options.all.add(this)
     this.#makePool = () => this.#prepare(new Pool(poolOptions(config, watch.name, options)))
     this.#pool = this.#makePool()
-    this.#unsubscribe = watch.onAway(() => this.#abandon())
+    this.#unsubscribe = [watch.onAway(() => this.#abandon()), watch.onScarce(() => this.#share())]
   }
 
   /**
-   * A connection, to be given back by `release`.
+   * Opens a connection, of which the pool keeps one from now on.
+   * @throws Error when PostgreSQL has none to give for a while, as a server has that is just being replaced.
+   */
+  async reserve(): Promise<void> {
+    this.release(await patiently(() => this.acquire()), false)
+  }
+
+  /**
+   * A connection, to be given back by `release`. When PostgreSQL has no more to give, one of those that this pool has is waited for.
    * @throws Error when there is none in time; see `unavailable`.
    */
-  async acquire(): Promise<PoolClient> {
+  acquire(): Promise<PoolClient> {
+    return unmetered(() => this.#acquire())
+  }
+
+  async #acquire(): Promise<PoolClient> {
     const started = performance.now()
     for (;;) {
       this.watch.requireHere()
-      const pool = this.#pool
       try {
-        return await this.#orAway(pool.connect())
+        if (this.#noneSince !== null) await this.#tryOnce()
+        return await this.#orAway(this.#pool)
       } catch (error) {
-        const patience = pool.totalCount > 0 ? this.#waitMs : noneMs
-        if (!isOutOfConnections(error) || performance.now() - started > patience) throw error
-        if (pool.totalCount > 0) this.#makeDoWith(pool.totalCount)
-        else for (const other of this.#all) other.#share()
+        if (!isOutOfConnections(error)) throw error
+        const patienceMs = this.#beScarce(error as Error)
+        if (performance.now() - started > patienceMs) throw error
       }
       await sleep(30 + Math.random() * 70)
     }
@@ -83,13 +93,12 @@ export class PostgresConnections {
 
   /** Takes a connection back; one that is of no further use is not kept. */
   release(client: PoolClient, isUseless: boolean): void {
-    client.release(isUseless || this.#pool.totalCount > this.#pool.options.max)
+    client.release(isUseless || this.#clients.size > this.#pool.options.max)
   }
 
   async close(): Promise<void> {
-    this.#unsubscribe()
+    for (const unsubscribe of this.#unsubscribe) unsubscribe()
     clearTimeout(this.#content)
-    this.#all.delete(this)
     await this.#pool.end()
   }
 
@@ -99,6 +108,7 @@ export class PostgresConnections {
     pool.on('connect', (client) => {
       client.on('error', () => {})
       this.#clients.add(client)
+      this.#noneSince = null
     })
     pool.on('remove', (client) => void this.#clients.delete(client))
     return pool
@@ -111,11 +121,36 @@ export class PostgresConnections {
     this.#content = setTimeout(() => (this.#pool.options.max = this.#max), contentMs).unref()
   }
 
+  /** PostgreSQL has no more to give. Gives how long it is worth to wait. */
+  #beScarce(error: Error): number {
+    const open = this.#clients.size
+    this.#makeDoWith(Math.max(open, 1))
+    if (open > 0) return this.#waitMs
+    this.watch.announceScarcity()
+    if (this.#noneSince === null) {
+      this.#noneSince = performance.now()
+      this.#renew(error)
+    }
+    return performance.now() - this.#noneSince > noneMs ? 0 : noneMs
+  }
+
+  /** All that wait while there is none share one attempt: PostgreSQL would be busy with refusing. */
+  #tryOnce(): Promise<void> {
+    this.#trying ??= this.#orAway(this.#pool)
+      .then((client) => this.release(client, false))
+      .finally(() => (this.#trying = null))
+    return this.#trying
+  }
+
+  #refuseAll(reason: Error): void {
+    for (const refuse of this.#waiting) refuse(reason)
+  }
+
   /** Lets go of a connection, unless it is the only one, for a pool that has none. */
   #share(): void {
-    const pool = this.#pool
-    if (pool.totalCount < 2 || pool.totalCount > pool.options.max) return
-    this.#makeDoWith(pool.totalCount - 1)
+    const [pool, open] = [this.#pool, this.#clients.size]
+    if (open < 2 || open > pool.options.max) return
+    this.#makeDoWith(open - 1)
     if (pool.idleCount > 0)
       void pool.connect().then(
         (client) => client.release(true),
@@ -124,17 +159,25 @@ export class PostgresConnections {
   }
 
   #abandon(): void {
-    const [pool, clients] = [this.#pool, this.#clients]
+    const clients = this.#clients
     this.#clients = new Set()
-    this.#pool = this.#makePool()
-    for (const refuse of this.#waiting) refuse(new DatabaseAway('PostgreSQL does not answer.'))
+    this.#renew(new DatabaseAway('PostgreSQL does not answer.'))
     // A client that waits for an answer is disconnected, and its query fails.
     for (const client of clients) void (client as unknown as Client).end().catch(() => {})
+  }
+
+  /** Begins anew without those that wait, who get the error. */
+  #renew(reason: Error): void {
+    const pool = this.#pool
+    const { max } = pool.options
+    this.#pool = this.#makePool()
+    if (this.#noneSince !== null) this.#pool.options.max = max
+    this.#refuseAll(reason)
     void pool.end().catch(() => {})
   }
 
-  /** The connection, unless the database goes away first: what arrives later is thrown away. */
-  #orAway(connecting: Promise<PoolClient>): Promise<PoolClient> {
+  /** A connection, unless the database goes away first: what arrives later is for others, or thrown away with its pool. */
+  #orAway(pool: Pool): Promise<PoolClient> {
     return new Promise((resolve, reject) => {
       let isOver = false
       const end = () => {
@@ -146,7 +189,7 @@ export class PostgresConnections {
         reject(error)
       }
       this.#waiting.add(refuse)
-      connecting.then((client) => (isOver ? client.release(true) : (end(), resolve(client))), refuse)
+      pool.connect().then((client) => (isOver ? client.release(pool !== this.#pool) : (end(), resolve(client))), refuse)
     })
   }
 }

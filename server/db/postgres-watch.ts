@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { z } from 'zod'
-import { DatabaseAway, isOutOfConnections, TableLocked } from './unavailable.ts'
+import { DatabaseAway, isOutOfConnections, patiently, TableLocked } from './unavailable.ts'
 
 /** How often the database is looked at, and how long it may take to answer. */
 const lookMs = 500
@@ -18,6 +18,7 @@ export class PostgresWatch {
   readonly name = `snug ${randomBytes(4).toString('hex')}`
   readonly #url: string
   readonly #listeners = new Set<() => void>()
+  readonly #sharers = new Set<() => void>()
   readonly #stopping = new AbortController()
   #client: Client | null = null
   #isAway = false
@@ -37,7 +38,7 @@ export class PostgresWatch {
    */
   static async open(url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url)
-    await watch.#look()
+    await patiently(() => watch.#look())
     watch.#ended = watch.#keepLooking()
     return watch
   }
@@ -62,6 +63,17 @@ export class PostgresWatch {
   onAway(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
+  }
+
+  /** Calls `listener` whenever something has no connection, and PostgreSQL none to give. Gives what ends it. */
+  onScarce(listener: () => void): () => void {
+    this.#sharers.add(listener)
+    return () => void this.#sharers.delete(listener)
+  }
+
+  /** Asks whoever has several connections to let go of one. */
+  announceScarcity(): void {
+    for (const share of this.#sharers) share()
   }
 
   async close(): Promise<void> {
@@ -89,6 +101,7 @@ export class PostgresWatch {
       } catch (error) {
         this.#client?.end().catch(() => {})
         this.#client = null
+        if (isOutOfConnections(error)) this.announceScarcity()
         if (error instanceof DatabaseAway || (isLast && !isOutOfConnections(error))) this.#notice()
         if (error instanceof DatabaseAway || isLast) return
       }

@@ -1,5 +1,6 @@
 import SqliteDatabase from 'better-sqlite3'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { unmetered } from './meter.ts'
 import type { Parameter, Source } from './reads.ts'
 import { isBusy } from './sqlite-turn.ts'
 
@@ -52,7 +53,7 @@ async function whenFree<T>(read: () => T): Promise<T> {
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline) throw error
     }
-    await sleep(retryMs)
+    await unmetered(() => sleep(retryMs))
   }
 }
 

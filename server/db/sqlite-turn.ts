@@ -1,6 +1,7 @@
 import type { Database } from 'better-sqlite3'
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { unmetered } from './meter.ts'
 import type { Turns } from './turns.ts'
 import { DatabaseAway } from './unavailable.ts'
 
@@ -93,8 +94,10 @@ export class Turn implements DatabaseConnection {
         if (!isBusy(error) || performance.now() > deadline) throw error
       }
       this.give()
-      await sleep(retryMs)
-      await this.take()
+      await unmetered(async () => {
+        await sleep(retryMs)
+        await this.take()
+      })
     }
   }
 }

@@ -1,5 +1,6 @@
 import type { Database } from 'better-sqlite3'
 import { type Dialect, type Driver, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
+import { unmetered } from './meter.ts'
 import { type Shared, Turn } from './sqlite-turn.ts'
 import { openTurns } from './turns.ts'
 
@@ -63,7 +64,7 @@ function driver(shared: Shared, close: () => void): Driver {
     init: async () => {},
     async acquireConnection() {
       const turn = new Turn(shared)
-      await turn.take()
+      await unmetered(() => turn.take())
       return turn
     },
     beginTransaction: (connection) => (connection as Turn).begin(),

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiError, serviceUnavailable } from '../errors.ts'
 
 /** The database did not answer in time, or is known to be away: said by this program, not by a driver. */
@@ -28,6 +29,19 @@ export const endsConnection = (error: unknown): boolean =>
 
 /** Whether PostgreSQL takes no further connection; those that are open go on. */
 export const isOutOfConnections = (error: unknown): boolean => causesOf(error).some(({ code }) => code === '53300')
+
+/** Tries for three seconds when PostgreSQL has no connection to give: at a start, the server that is replaced may still have them. */
+export async function patiently<Value>(work: () => Promise<Value>): Promise<Value> {
+  const deadline = performance.now() + 3000
+  for (;;) {
+    try {
+      return await work()
+    } catch (error) {
+      if (!isOutOfConnections(error) || performance.now() > deadline) throw error
+    }
+    await sleep(100)
+  }
+}
 
 type Coded = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
 type Kind = 'away' | 'busy' | 'full'

@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { rateLimited } from '../errors.ts'
+import { takeFairTurns } from '../jobs/fair-turns.ts'
 import { limitStore, type Store } from './limit-store.ts'
 
 /** Where several instances share their buckets. */
@@ -42,16 +43,20 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
   const perAddress = Object.fromEntries(signInLimits.map((name) => [name, { ...limits[name], points }]))
   const all = Object.entries({ ...limits, ...perAddress })
   const shared = store && limitStore(store, now)
+  // Uses of one bucket wait for its row: without turns, a hundred at once would hold every connection meanwhile.
+  const inTurn = shared ? takeFairTurns({ atOnce: 2, waiting: 5000, waitingPerKey: 1000 }) : direct
   const limiters = Object.fromEntries(all.map(([name, limit]) => [name, limiter(name, limit, shared)])) as Record<
     LimitName,
     RateLimiterAbstract
   >
   return {
-    use: (name, key) => limiters[name].consume(key).then(() => {}, refuse),
+    use: (name, key) => inTurn(`${name} ${key}`, () => limiters[name].consume(key).then(() => {}, refuse)),
     giveBack: async (name, key) => void (await limiters[name].reward(key)),
     collect: async () => void (await shared?.query({ text: `DELETE FROM ${tableName} WHERE expire < $1`, values: [Date.now()] })),
   }
 }
+
+const direct = <Value>(_key: string, work: () => Promise<Value>): Promise<Value> => work()
 
 /**
  * Counts a try that only matters when it fails: it takes its place before it is judged, so that a hundred at once are no more than the limit

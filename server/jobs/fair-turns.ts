@@ -10,13 +10,19 @@ type Waiting = { start: () => void; refuse: () => void }
 /** How much of each key is running. */
 type Running = ReadonlyMap<string, number>
 
+export type InTurn = {
+  <T>(key: string, work: () => Promise<T>): Promise<T>
+  /** @throws ApiError RateLimitExceeded when work under this key would be refused now: before anything is done for it. */
+  requirePlace(key: string): void
+}
+
 /**
  * Makes a function that runs at most `atOnce` pieces of work of many callers, told apart by a key such as their address, so that nobody waits
  * behind another's flood: the next place goes to the key with the least work running, and keys with as much take turns. When the queue is
  * full, the key with the most waiting gives way to one with fewer.
  * @throws ApiError RateLimitExceeded at once when there is no place; its Retry-After is the time that all work before it takes.
  */
-export function takeFairTurns({ atOnce, ...bounds }: Bounds & { atOnce: number }): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+export function takeFairTurns({ atOnce, ...bounds }: Bounds & { atOnce: number }): InTurn {
   const queue = openQueue(bounds)
   const running = new Map<string, number>()
   let busy = 0
@@ -40,7 +46,7 @@ export function takeFairTurns({ atOnce, ...bounds }: Bounds & { atOnce: number }
     new Promise<void>((start, reject) => {
       if (!queue.add(key, { start, refuse: () => reject(noPlace()) })) reject(noPlace())
     })
-  return async function inTurn(key, work) {
+  async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (busy < atOnce) begin(key)
     else await wait(key)
     const started = performance.now()
@@ -51,6 +57,11 @@ export function takeFairTurns({ atOnce, ...bounds }: Bounds & { atOnce: number }
       end(key)
     }
   }
+  return Object.assign(inTurn, {
+    requirePlace(key: string) {
+      if (busy >= atOnce && !queue.hasPlace(key)) throw noPlace()
+    },
+  })
 }
 
 /** Those who wait, a line for each key. */
@@ -59,16 +70,20 @@ function openQueue({ waiting, waitingPerKey }: Bounds) {
   const lines = new Map<string, Waiting[]>()
   let length = 0
   const lineOf = (key: string) => lines.get(key) ?? []
+  const longestLine = () => [...lines.values()].reduce((longest, line) => (line.length > longest.length ? line : longest), [])
+  function hasPlace(key: string): boolean {
+    const own = lineOf(key)
+    return own.length < waitingPerKey && (length < waiting || longestLine().length > own.length + 1)
+  }
   return {
     length: () => length,
+    hasPlace,
     /** Whether there was a place, if need be at the expense of the key with the most waiting. */
     add(key: string, one: Waiting): boolean {
-      const own = lineOf(key)
-      const [longest = own] = [...lines.values()].toSorted((a, b) => b.length - a.length)
-      if (own.length >= waitingPerKey || (length >= waiting && longest.length <= own.length + 1)) return false
-      if (length >= waiting) longest.pop()?.refuse()
+      if (!hasPlace(key)) return false
+      if (length >= waiting) longestLine().pop()?.refuse()
       else length++
-      lines.set(key, [...own, one])
+      lines.set(key, [...lineOf(key), one])
       return true
     },
     /** Takes out whose turn it is. */

@@ -6,8 +6,10 @@ import { isSecure, setSessionCookies } from '../http/cookies.ts'
 import { csrfToken } from '../http/csrf.ts'
 import { hmac, randomText, sha256 } from '../http/keys.ts'
 import { addressKey, countFailures } from '../http/limits.ts'
+import { takeFairTurns } from '../jobs/fair-turns.ts'
+import { nextSlice } from '../pace.ts'
 import { User } from '../users/entity.ts'
-import { hashPassword, needsRehash, verifyPassword } from '../users/hashing.ts'
+import { hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import type { Viewer } from '../users/policy.ts'
 import { Session } from './entity.ts'
@@ -15,6 +17,9 @@ import { failuresKey, giveDevice, type Origin, originOf, rememberOrigin } from '
 
 /** A session lasts 30 days at most. */
 const lifetimeMs = 30 * 86_400_000
+
+/** No more than two sign-ins are looked up at a time: a hundred at once would take every connection to the database from everybody else. */
+const inTurn = takeFairTurns({ atOnce: 2, waiting: 2000, waitingPerKey: 500 })
 
 type Account = Loaded<User, 'passwordHash'>
 type NewSession = { id: string; secret: string }
@@ -24,11 +29,9 @@ type NewSession = { id: string; secret: string }
  * @throws ApiError MissingAuthentication, the same for every reason; RateLimitExceeded.
  */
 export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
-  const { em, ip, limits } = context
+  const { em, limits } = context
   const key = emailKey(input.email)
-  await limits.use('login', addressKey(ip))
-  const user = await em.findOne(User, { emailKey: key }, { populate: ['passwordHash'], refresh: true })
-  const origin = await originOf(context, user?.id)
+  const { user, origin } = await inTurn(addressKey(context.ip), () => lookUp(context, key))
   // Counted under a hash: sooner or later somebody types their password into the wrong field.
   const bucket = failuresKey(sha256(key), origin)
   const session = await countFailures(
@@ -42,6 +45,16 @@ export async function signIn(context: Context, input: { email: string; password:
   giveCookies(context, session)
   giveDevice(context, origin)
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
+}
+
+/** Looks up who wants to sign in, once the attempt is counted and there is a place for their password to be compared. */
+async function lookUp(context: Context, key: string): Promise<{ user: Account | null; origin: Origin }> {
+  const { em, ip, limits } = context
+  await nextSlice()
+  await limits.use('login', addressKey(ip))
+  requireHashingPlace(context)
+  const user = await em.findOne(User, { emailKey: key }, { populate: ['passwordHash'], refresh: true })
+  return { user, origin: await originOf(context, user?.id) }
 }
 
 /** Begins a session when the password is right; null when it is not, or is no longer by the time the session would begin. */

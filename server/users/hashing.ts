@@ -28,6 +28,12 @@ export const hashPassword = ({ ip, config }: Hasher, password: string): Promise<
   inTurn(addressKey(ip), () => hash(password, config.BCRYPT_COST))
 
 /**
+ * To be called before the database is asked for what is then compared.
+ * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
+ */
+export const requireHashingPlace = ({ ip }: Pick<Hasher, 'ip'>): void => inTurn.requirePlace(addressKey(ip))
+
+/**
  * Whether the password is the hashed one. Every "no" costs the same work, without a hash and whatever the cost of the stored one, so that
  * nobody can tell from the time who has an account.
  * @throws ApiError RateLimitExceeded when too much is waiting to be hashed, ServiceUnavailable when the hashing fails.

@@ -1,0 +1,39 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { Budget } from '../server/budget.ts'
+import { withMeter } from '../server/db/meter.ts'
+import { testApp } from './app.ts'
+
+it('counts the time that statements are executed, not the time that they wait for a connection', async () => {
+  await using app = await testApp({ env: { POSTGRES_POOL_MAX: '1', POSTGRES_READ_POOL_MAX: '1' } })
+  const { database } = app.services
+  const budget = new Budget({ databaseMs: 250, textBytes: 10, objects: 10, totalMs: 60_000 })
+  const { promise: isOver, resolve: end } = Promise.withResolvers<void>()
+  const { promise: isHeld, resolve: hold } = Promise.withResolvers<void>()
+  const holding = database.fork().transactional(async (em) => {
+    await em.execute('select 1')
+    hold()
+    await isOver
+  })
+  await isHeld
+  const waiting = withMeter(budget, () => database.fork().execute('select 1 as one'))
+  await sleep(600)
+  end()
+  expect(await waiting).toEqual([{ one: 1 }])
+  await holding
+  expect(budget.spent).toBeNull()
+
+  const pool = database.reads.pool
+  if (pool) {
+    const client = await pool.acquire()
+    const reading = withMeter(budget, () => database.reads.get('select 1 as one'))
+    await sleep(600)
+    pool.release(client, false)
+    expect(await reading).toEqual({ one: 1 })
+    expect(budget.spent).toBeNull()
+    const slow = withMeter(budget, () => database.reads.get('select pg_sleep(0.3)'))
+    await slow
+    expect(budget.spent).not.toBeNull()
+  }
+  budget.close()
+})
