@@ -1,7 +1,11 @@
-import { expect, it, onTestFinished } from 'vitest'
+import { createHash } from 'node:crypto'
+import { expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
-import { createDatabase } from '../support/postgres.ts'
-import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
+import { record, sum } from '../support/endure.ts'
+import { auditDoors, auditRemains } from '../support/fault-audit.ts'
+import { FaultRegistry } from '../support/fault-registry.ts'
+import { isFullRun } from '../support/fault-table.ts'
+import { freePort, json, type Server, start } from '../support/server-process.ts'
 
 /** A machine whose clock is an hour ahead, or behind: what the program asks for the time is that much off. */
 const clockOff = (hours: number) => {
@@ -10,32 +14,36 @@ const clockOff = (hours: number) => {
   return { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(script)}` }
 }
 
-it('shares the time of the database among instances whose clocks are hours apart', async () => {
-  const { url: POSTGRES_URL, drop } = await createDatabase()
-  onTestFinished(drop)
-  const folder = folderForTest()
-  const env = { DB_BACKEND: 'postgres', POSTGRES_URL }
-  const right = await start(folder, env)
-  const authorization = `Bearer ${await ownersToken(right)}`
-  const servers = [right, await start(folder, { ...env, ...clockOff(1) }), await start(folder, { ...env, ...clockOff(-1) })]
+const rounds = isFullRun ? 300 : 20
+
+it('shares the time of the database among instances whose clocks are hours apart', { timeout: 900_000 }, async (context) => {
+  const registry = await FaultRegistry.open('postgres')
+  const authorization = `Bearer ${registry.token}`
+  const beside = async (hours: number) =>
+    start(registry.folder, { ...registry.env, LISTEN_PORT: String(await freePort()), ...clockOff(hours) })
+  const right = registry.server
+  const servers = [right, ...(await Promise.all([1, -1].map(beside)))]
   const ask = async ({ url }: Server, query: string) => (await json(`${url}/graphql`, { query }, { authorization })).body.data
   const timeOf = async ({ url }: Server) => Date.parse((await json(`${url}/api/v1/health`)).body.timestamp)
   for (const server of servers) expect(Math.abs((await timeOf(server)) - Date.now())).toBeLessThan(5000)
 
-  // Announced on one instance, sent to another one.
-  for (let round = 0; round < 20; round++) {
+  // Announced on one instance, sent to another one, finished on the third.
+  let slowest = 0
+  for (let round = 0; round < rounds; round++) {
     const [announcing, receiving] = [servers[round % 3], servers[(round + 1) % 3]] as [Server, Server]
+    const begunAt = Date.now()
     const { status, body } = await json(`${announcing.url}/api/packages/versions/new`, undefined, { authorization })
     expect(status).toBe(200)
-    const archive = await packageArchive({ name: 'acme', version: `1.0.${round}` })
+    const archive = await packageArchive({ name: 'shared_0', version: `1.0.${round}` })
     const address = `${receiving.url}${new URL(body.url).pathname}?upload_id=${body.fields.upload_id}`
     const headers = { authorization, 'content-type': 'application/octet-stream' }
     const sent = await fetch(address, { method: 'POST', body: new Uint8Array(archive), headers, redirect: 'manual' })
     expect(sent.status).toBe(302)
     const finish = new URL(sent.headers.get('location') ?? '')
     expect((await fetch(servers[(round + 2) % 3]?.url + finish.pathname + finish.search, { headers: { authorization } })).status).toBe(200)
+    registry.acknowledged.set(`shared_0 1.0.${round}`, createHash('sha256').update(archive).digest('hex'))
+    slowest = Math.max(slowest, (Date.now() - begunAt) / 1000)
   }
-  expect((await json(`${right.url}/api/packages/acme`, undefined, { authorization })).body.versions).toHaveLength(20)
 
   for (const server of servers) await ask(server, 'mutation { checkIntegrity }')
   const jobs = '{ jobs(first: 100) { nodes { kind state attempts } } }'
@@ -51,5 +59,9 @@ it('shares the time of the database among instances whose clocks are hours apart
   // One sign-in has counted when the server was set up.
   expect(statuses.lastIndexOf(401)).toBeLessThan(statuses.indexOf(429))
   expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(10)
-  await publishTo(right, authorization, await packageArchive({ name: 'last', version: '1.0.0' }))
+  const doors = await auditDoors(registry, 'shared')
+  for (const { process } of servers) process.kill('SIGTERM')
+  expect(await Promise.all(servers.map(({ exit }) => exit))).toEqual([0, 0, 0])
+  const fault = `instances an hour apart, in ${rounds} publishes`
+  record(context, registry, { fault, seconds: slowest, ...sum(doors, await auditRemains(registry)) })
 })

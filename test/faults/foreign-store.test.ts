@@ -3,9 +3,11 @@ import { existsSync, readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { packageArchive } from '../support/archive.ts'
+import { record, sum } from '../support/endure.ts'
+import { auditDoors, auditRemains } from '../support/fault-audit.ts'
+import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { folderForTest, json, ownersToken, publishTo, start } from '../support/server-process.ts'
+import { secretForTests, start } from '../support/server-process.ts'
 
 /** The archives in a folder's store, all made two days old, so that a collection would take them. */
 function archivesIn(folder: string): string[] {
@@ -29,19 +31,21 @@ const databases = async (url: string): Promise<string[]> => {
   return rows.map(({ datname }) => datname)
 }
 
-it.each(['sqlite', 'postgres'])('a store with archives survives a start with another database (%s)', async (backend) => {
-  const folder = folderForTest()
-  const own = backend === 'sqlite' ? {} : await newDatabase()
-  const first = await start(folder, own)
-  const authorization = `Bearer ${await ownersToken(first)}`
-  for (const version of ['1.0.0', '1.1.0']) await publishTo(first, authorization, await packageArchive({ name: 'acme', version }))
-  first.process.kill('SIGKILL')
-  await first.exit
+const backends: Backend[] = ['sqlite', 'postgres']
+
+it.for(backends)('a store with archives survives a start with another database (%s)', async (backend, context) => {
+  const registry = await FaultRegistry.open(backend)
+  const { folder, env: own } = registry
+  await registry.publishMany({ label: 'kept', publishes: 20 })
+  await registry.kill()
   const archives = archivesIn(folder)
-  expect(archives).toHaveLength(2)
+  expect(archives).toHaveLength(20)
 
   const otherFile = join(folder, 'other.sqlite')
-  const others: Record<string, string>[] = [{ DB_BACKEND: 'sqlite', SQLITE_PATH: otherFile }, await newDatabase()]
+  const others: Record<string, string>[] = [
+    { ...own, DB_BACKEND: 'sqlite', SQLITE_PATH: otherFile },
+    { ...own, ...(await newDatabase()) },
+  ]
   for (const other of others) {
     const refused = await start(folder, other)
     expect(await refused.exit).toBe(78)
@@ -60,24 +64,29 @@ it.each(['sqlite', 'postgres'])('a store with archives survives a start with ano
     expect(await databases(own.POSTGRES_URL)).not.toContain(mistyped.pathname.slice(1))
   }
 
-  const again = await start(folder, own)
-  expect((await json(`${again.url}/api/packages/acme`, undefined, { authorization })).body.versions).toHaveLength(2)
-  again.process.kill('SIGTERM')
-  await again.exit
+  const begunAt = Date.now()
+  await registry.start()
+  await registry.publish({ name: 'kept_0', version: '2.0.0' })
+  const seconds = (Date.now() - begunAt) / 1000
+  const doors = await auditDoors(registry, 'kept')
+  expect(await registry.stop()).toBe(0)
+  const kept = archivesIn(folder)
 
   // On the operator's word, the other database has the store; the one before is refused then.
-  const settings = {
-    SERVER_URL: first.url,
-    JWT_SECRET: 'a secret for tests that is long enough',
-    DATA_DIR: folder,
-    PATH: process.env.PATH,
-    ...others[0],
-  }
-  expect(execFileSync(process.execPath, ['server/launch.mjs', 'admin', 'adopt-store'], { env: settings, encoding: 'utf8' })).toContain(
-    'belongs to this database now',
-  )
+  const adoptStore = (database: Record<string, string>) =>
+    execFileSync(process.execPath, ['server/launch.mjs', 'admin', 'adopt-store'], {
+      env: { JWT_SECRET: secretForTests, DATA_DIR: folder, PATH: process.env.PATH, ...database },
+      encoding: 'utf8',
+    })
+  expect(adoptStore(others[0] ?? {})).toContain('belongs to this database now')
   expect(await (await start(folder, own)).exit).toBe(78)
   const adopted = await start(folder, others[0])
   expect(adopted.log()).toContain('Snug is ready')
-  expect(archivesIn(folder)).toEqual(archives)
+  adopted.process.kill('SIGTERM')
+  expect(await adopted.exit).toBe(0)
+  expect(archivesIn(folder)).toEqual(kept)
+
+  adoptStore(own)
+  const fault = `another database beside the store, ${others.length} times after 20 publishes`
+  record(context, registry, { fault, seconds, ...sum(doors, await auditRemains(registry)) })
 })

@@ -19,7 +19,7 @@ it.for(backends)(
       // The time until the server is up again counts, too.
       void registry.start()
     }
-    await endure(context, registry, { name: 'SIGKILL', database, publishes: isFullRun ? 1000 : 40, everyMs: 500, strike })
+    await endure(context, registry, [{ label: 'published', name: 'SIGKILL', publishes: isFullRun ? 1000 : 40, everyMs: 500, strike }])
   },
 )
 
@@ -33,7 +33,7 @@ it.for(backends)(
       if (code !== 0) throw new Error(`The server ended with ${code} after SIGTERM.`)
       void registry.start()
     }
-    await endure(context, registry, { name: 'SIGTERM', database, publishes: isFullRun ? 300 : 30, everyMs: 700, strike })
+    await endure(context, registry, [{ label: 'published', name: 'SIGTERM', publishes: isFullRun ? 300 : 30, everyMs: 700, strike }])
   },
 )
 
@@ -44,7 +44,9 @@ it.for(backends)(
     const registry = await FaultRegistry.open(database)
     const archive = await packageArchive({ name: 'broken', version: '1.0.0' })
     const strike = () => breakOff(registry, archive.subarray(0, archive.length / 2), archive.length)
-    await endure(context, registry, { name: 'interrupted upload', database, publishes: isFullRun ? 300 : 30, everyMs: 40, strike })
+    await endure(context, registry, [
+      { label: 'published', name: 'interrupted upload', publishes: isFullRun ? 300 : 30, everyMs: 40, strike },
+    ])
   },
 )
 

@@ -26,7 +26,7 @@ it.for(backends)('publishes on when the disk was full, on %s', options, async (d
     await sleep(outageMs)
     rmSync(ballast)
   }
-  await endure(context, registry, { name: 'full disk', database, publishes, everyMs, strike })
+  await endure(context, registry, [{ label: 'published', name: 'full disk', publishes, everyMs, strike }])
 })
 
 it.for(backends)('publishes on when the archive store was away, on %s', options, async (database, context) => {
@@ -37,7 +37,7 @@ it.for(backends)('publishes on when the archive store was away, on %s', options,
     await sleep(outageMs)
     renameSync(away, present)
   }
-  await endure(context, registry, { name: 'archive store away', database, publishes, everyMs, strike })
+  await endure(context, registry, [{ label: 'published', name: 'archive store away', publishes, everyMs, strike }])
 })
 
 it('publishes on when the disk failed with EIO, on sqlite', options, async (context) => {
@@ -48,7 +48,7 @@ it('publishes on when the disk failed with EIO, on sqlite', options, async (cont
     tracer.kill('SIGINT')
     await once(tracer, 'exit')
   }
-  await endure(context, registry, { name: 'EIO at fsync and write', database: 'sqlite', publishes, everyMs, strike })
+  await endure(context, registry, [{ label: 'published', name: 'EIO at fsync and write', publishes, everyMs, strike }])
 })
 
 it('publishes on when its connections were terminated, on postgres', options, async (context) => {
@@ -59,7 +59,7 @@ it('publishes on when its connections were terminated, on postgres', options, as
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
     )
   }
-  await endure(context, registry, { name: 'terminated connections', database: 'postgres', publishes, everyMs: 100, strike })
+  await endure(context, registry, [{ label: 'published', name: 'terminated connections', publishes, everyMs: 100, strike }])
 })
 
 it('publishes on when its connections were frozen, on postgres', options, async (context) => {
@@ -73,7 +73,7 @@ it('publishes on when its connections were frozen, on postgres', options, async 
     await sleep(outageMs)
     signalAll(rows, 'SIGCONT')
   }
-  await endure(context, registry, { name: 'frozen connections', database: 'postgres', publishes, everyMs, strike })
+  await endure(context, registry, [{ label: 'published', name: 'frozen connections', publishes, everyMs, strike }])
 })
 
 it.for(['packages', 'uploads', 'users', 'audit_entries'])(
@@ -88,13 +88,15 @@ it.for(['packages', 'uploads', 'users', 'audit_entries'])(
       await sleep(outageMs)
       await admin.query('rollback')
     }
-    await endure(context, registry, {
-      name: `locked table ${table}`,
-      database: 'postgres',
-      publishes: isFullRun ? 100 : 10,
-      everyMs,
-      strike,
-    })
+    await endure(context, registry, [
+      {
+        label: 'published',
+        name: `locked table ${table}`,
+        publishes: isFullRun ? 100 : 10,
+        everyMs,
+        strike,
+      },
+    ])
   },
 )
 

@@ -12,10 +12,10 @@ import { secretForTests } from './server-process.ts'
 
 type Listing = { latest: { version: string }; versions: { version: string; archive_sha256: string; archive_url: string }[] }
 
-/** What became of everything that was acknowledged: the running server is asked at every door. */
-export async function auditDoors(registry: FaultRegistry): Promise<Pick<FaultRow, 'lost' | 'halfVisible' | 'doubled'>> {
+/** What became of everything that was acknowledged under a label: the running server is asked at every door. */
+export async function auditDoors(registry: FaultRegistry, label: string): Promise<Pick<FaultRow, 'lost' | 'halfVisible' | 'doubled'>> {
   const wrong = { lost: 0, halfVisible: 0, doubled: 0 }
-  const missing = new Map(registry.acknowledged)
+  const missing = new Map([...registry.acknowledged].filter(([key]) => key.startsWith(`${label}_`)))
   const names = [...new Set([...missing.keys()].map((key) => key.split(' ')[0] ?? ''))]
   for (const name of names) {
     const listing = JSON.parse((await registry.read(`/api/packages/${name}`)).bytes.toString()) as Listing
@@ -35,12 +35,7 @@ export async function auditDoors(registry: FaultRegistry): Promise<Pick<FaultRow
 /** Whether search shows the package with the version that its listing calls the latest. */
 async function isFound(registry: FaultRegistry, name: string, latest: string): Promise<boolean> {
   const query = `{ searchPackages(query: "${name}", first: 100) { nodes { name latest { version } } } }`
-  const answer = await fetch(`${registry.url}/graphql`, {
-    method: 'POST',
-    body: JSON.stringify({ query }),
-    headers: { 'content-type': 'application/json', authorization: `Bearer ${registry.token}` },
-  })
-  const { data } = (await answer.json()) as { data: { searchPackages: { nodes: { name: string; latest: { version: string } }[] } } }
+  const data = await registry.query<{ searchPackages: { nodes: { name: string; latest: { version: string } }[] } }>(query)
   return data.searchPackages.nodes.some((node) => node.name === name && node.latest.version === latest)
 }
 

@@ -22,12 +22,12 @@ export async function freePort(): Promise<number> {
 
 /** Starts what `npm start` runs, built and with its own settings; resolves when it is ready or gone. */
 export async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
-  const port = await freePort()
+  const port = env.LISTEN_PORT ?? String(await freePort())
   const url = `http://localhost:${port}`
   const settings = {
     SERVER_URL: url,
     JWT_SECRET: secretForTests,
-    LISTEN_PORT: String(port),
+    LISTEN_PORT: port,
     DATA_DIR: folder,
     BCRYPT_COST: '10',
     ...env,
