@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Budget } from './budget.ts'
+import type { Budget } from './access/budget.ts'
 import { requireCsrf } from './http/csrf.ts'
 import type { Services } from './services.ts'
 import { authenticate } from './sessions/authenticate.ts'

@@ -1,6 +1,6 @@
 import { checkKind, integrityCheck } from './integrity/service.ts'
 import type { Handlers } from './jobs/handler.ts'
-import { archiveRemoval, removalKind } from './packages/remove-archives.ts'
+import { archiveRemoval, removalKind } from './packages/deletion/remove-archives.ts'
 import { domainCheck, domainCheckKind } from './publishers/domain-check.ts'
 import type { Services } from './services.ts'
 

@@ -1,5 +1,5 @@
 import { createApp } from './app.ts'
-import { type Config, ConfigError, describeConfig, readConfig } from './config.ts'
+import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { openLog } from './http/log.ts'

@@ -1,6 +1,6 @@
 import { rememberAddress } from './addresses/service.ts'
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import { openDatabase } from './db/orm.ts'
 import { makeFolder } from './db/private-files.ts'
 import { deriveKeys } from './http/keys.ts'

@@ -1,5 +1,5 @@
 import type { BlobStore } from './blobs/store.ts'
-import type { Config } from './config.ts'
+import type { Config } from './config/config.ts'
 import type { Database } from './db/orm.ts'
 import type { Keys } from './http/keys.ts'
 import type { Limits } from './http/limits.ts'

@@ -1,7 +1,7 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { routes } from '../server/rest/routes.ts'
-import { schema } from '../server/schema.ts'
+import { schema } from '../server/graphql/schema.ts'
 import type { Actor, Answer } from './actor.ts'
 import type { TestApp } from './app.ts'
 import { dependent, makePublic, publicApp } from './support/public-packages.ts'

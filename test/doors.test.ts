@@ -7,7 +7,7 @@ import { expect, it } from 'vitest'
 import { mountRoutes } from '../server/rest/router.ts'
 import { route } from '../server/rest/route.ts'
 import { routes } from '../server/rest/routes.ts'
-import { printedSchema, schema } from '../server/schema.ts'
+import { printedSchema, schema } from '../server/graphql/schema.ts'
 import { testApp } from './app.ts'
 
 it('speaks GraphQL over HTTP as the specification wants', async () => {

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import { createGzip, gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { inspectPackage } from '../server/uploads/validate.ts'
+import { inspectPackage } from '../server/archive/inspect.ts'
 import { packageArchive, packageTar } from './support/archive.ts'
 import { bomb, gzipped, manifest, pax, refusal, withEntry } from './support/hostile.ts'
 import { tarEnd, tarEntry, tarHeader, type TarHeader } from './support/tar.ts'

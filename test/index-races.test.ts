@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from './actor.ts'
 import type { TestApp } from './app.ts'
-import { readableByAnybody } from '../server/visibility/readable.ts'
+import { readableByAnybody } from '../server/packages/visibility/readable.ts'
 import { dependent, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 

@@ -1,6 +1,6 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { compareVersions } from '../server/packages/version.ts'
+import { compareVersions } from '../server/pub/version.ts'
 import { type TestApp, testApp } from './app.ts'
 import { publish } from './support/publish.ts'
 

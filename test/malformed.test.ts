@@ -2,7 +2,7 @@ import { getNamedType, isEnumType, isInputObjectType, isListType, isNonNullType 
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import type { Route } from '../server/rest/route.ts'
 import { routes } from '../server/rest/routes.ts'
-import { schema } from '../server/schema.ts'
+import { schema } from '../server/graphql/schema.ts'
 import type { Actor } from './actor.ts'
 import { testApp, type TestApp } from './app.ts'
 import { bodyFor, pathFor, settledFields } from './support/minimal-request.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { routes } from '../server/rest/routes.ts'
-import { schema } from '../server/schema.ts'
+import { schema } from '../server/graphql/schema.ts'
 import { type Actor } from './actor.ts'
 import { testApp, type TestApp } from './app.ts'
 import { type Access, graphql, rest } from './support/policy-tables.ts'

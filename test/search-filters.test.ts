@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { changePackage } from '../server/packages/change.ts'
+import { changePackage } from '../server/packages/changes/change.ts'
 import { Package } from '../server/packages/entity.ts'
 import { Publisher, PublisherMember } from '../server/publishers/entity.ts'
 import { checkSearch } from '../server/search/health.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { latestOf, latestPrereleaseOf } from '../server/packages/latest.ts'
-import { versionKey } from '../server/packages/version-key.ts'
-import { compareVersions, fitsClient, isPrerelease, parseVersion } from '../server/packages/version.ts'
+import { latestOf, latestPrereleaseOf } from '../server/packages/versions/latest.ts'
+import { versionKey } from '../server/pub/sort-key.ts'
+import { compareVersions, fitsClient, isPrerelease, parseVersion } from '../server/pub/version.ts'
 import { published, version } from './support/arbitraries.ts'
 
 /** In ascending order; the neighbours are the cases of pub_semver's own rules. */

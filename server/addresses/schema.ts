@@ -1,5 +1,5 @@
-import { builder } from '../builder.ts'
-import { hostedHere } from '../visibility/readable.ts'
+import { builder } from '../graphql/builder.ts'
+import { hostedHere } from '../packages/visibility/readable.ts'
 import type { ServerAddress } from './entity.ts'
 import { listAddresses } from './service.ts'
 

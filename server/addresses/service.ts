@@ -1,12 +1,12 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { batched } from '../db/batched.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { renewIndex } from '../search/rebuild.ts'
-import { normalHostedUrl } from '../uploads/hosted-url.ts'
-import { markVisibilityChange } from '../visibility/mark.ts'
-import { hostedHere } from '../visibility/readable.ts'
+import { normalHostedUrl } from '../pub/hosted-url.ts'
+import { markVisibilityChange } from '../packages/visibility/mark.ts'
+import { hostedHere } from '../packages/visibility/readable.ts'
 import { ServerAddress } from './entity.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { type Config, ConfigError, readConfig } from '../config.ts'
+import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { openBeside, openDatabase } from '../db/orm.ts'
 import { forgetServerAddress, listServerAddresses, rememberServerAddress } from './addresses.ts'
 import { checkArchives } from './check-archives.ts'

@@ -1,4 +1,4 @@
-import { compareParsed, known, parseVersion, type Version } from '../packages/version.ts'
+import { compareParsed, known, parseVersion, type Version } from '../pub/version.ts'
 import type { Affected } from './osv.ts'
 
 type Range = NonNullable<Affected['ranges']>[number]

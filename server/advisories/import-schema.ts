@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { SignedInContext } from '../context.ts'
 import { type ImportResult, importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
 import { AdvisoryRef } from './refs.ts'

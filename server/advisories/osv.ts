@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { invalidInput } from '../errors.ts'
-import { parseVersion } from '../packages/version.ts'
+import { parseVersion } from '../pub/version.ts'
 
 /** The ecosystem of Dart packages in OSV. */
 const pub = 'Pub'

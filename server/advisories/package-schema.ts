@@ -1,5 +1,5 @@
 import { publicUrl } from '../http/public-url.ts'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from '../packages/refs.ts'
 import { advisoryUrl, fixedOf, pubForm } from './pub-form.ts'
 import { AdvisoryRef } from './refs.ts'

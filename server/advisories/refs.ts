@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { KnownAdvisory } from './service.ts'
 
 export const AdvisoryRef = builder.objectRef<KnownAdvisory>('Advisory')

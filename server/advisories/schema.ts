@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import { Advisory } from './entity.ts'

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Context } from '../context.ts'
-import { requireScope } from '../guards.ts'
+import { requireScope } from '../access/guards.ts'
 import { sendHeadersOnly } from '../http/conditional.ts'
 import type { Data } from '../rest/route.ts'
 import type { User } from '../users/entity.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../connections.ts'
+import { pageByKey } from '../graphql/connections.ts'
 import { AuditEntry } from './entity.ts'
 import type { AuditKind } from './service.ts'
 

@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../connections.ts'
+import { pageByKey } from '../graphql/connections.ts'
 import { idOf } from '../db/base.ts'
 import { invalidInput } from '../errors.ts'
 import { personId } from '../users/person-id.ts'

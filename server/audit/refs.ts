@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { AuditEntry } from './entity.ts'
 
 /** The type of audit entries, apart from its description, since features show their own. */

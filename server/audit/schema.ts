@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { Context } from '../context.ts'
 import { mayChangeOwnAccount } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'

@@ -3,7 +3,7 @@ import type { Context } from '../context.ts'
 import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { binary } from '../rest/route.ts'
-import { type Audience, audienceOf } from '../visibility/audience.ts'
+import { type Audience, audienceOf } from '../access/audience.ts'
 import { downloadsBadge, scoreBadge, versionBadge } from './service.ts'
 import { type Badge, renderBadge } from './svg.ts'
 

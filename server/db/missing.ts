@@ -1,4 +1,4 @@
-import { ConfigError } from '../config.ts'
+import { ConfigError } from '../config/config.ts'
 import type { DatabaseConfig } from './options.ts'
 import { endsConnection, isOutOfConnections } from './unavailable.ts'
 

@@ -1,7 +1,7 @@
 import type { Options as CoreOptions } from '@mikro-orm/core'
 import type { MikroORM } from '@mikro-orm/sql'
 import { join } from 'node:path'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import type { Source } from './reads.ts'
 
 /** The parts of the configuration that the database needs. */

@@ -1,5 +1,5 @@
 import { packageOf } from '../packages/rest-answers.ts'
-import { nobody } from '../refusal.ts'
+import { nobody } from '../access/refusal.ts'
 import { type Data, route } from '../rest/route.ts'
 
 type Weeks = { start: string; downloads: number }[]

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { Package } from '../packages/entity.ts'
 import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from '../packages/refs.ts'
 import { loadDownloads30d, loadVersionDownloads, type VersionSeries, versionSeries, type Week, weeklyDownloads } from './service.ts'

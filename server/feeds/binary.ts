@@ -5,7 +5,7 @@ import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { unknownPublisher } from '../publishers/change.ts'
 import { findPublisher } from '../publishers/list.ts'
 import { binary } from '../rest/route.ts'
-import { audienceOf } from '../visibility/audience.ts'
+import { audienceOf } from '../access/audience.ts'
 import { type Feed, renderAtom } from './atom.ts'
 import { newestOfPackage, newestOfPublisher, newestVersions } from './service.ts'
 

@@ -1,7 +1,7 @@
 import { type Parameter, toDate } from '../db/reads.ts'
 import type { Services } from '../services.ts'
-import type { Audience } from '../visibility/audience.ts'
-import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
+import type { Audience } from '../access/audience.ts'
+import { hostedHere, readableByAnybody } from '../packages/visibility/readable.ts'
 import type { Entry } from './atom.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>

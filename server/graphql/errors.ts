@@ -6,7 +6,7 @@ import { lostRace } from '../db/races.ts'
 import { ApiError, internalError, invalidInput, statusOf } from '../errors.ts'
 import { challenge, logCause, withoutDatabase } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
-import { toApiError } from '../rest/failures.ts'
+import { toApiError } from './operation-errors.ts'
 import type { Services } from '../services.ts'
 
 /** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too, and every answer the headers of its errors. */

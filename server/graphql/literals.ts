@@ -13,7 +13,7 @@ import {
   ValuesOfCorrectTypeRule,
 } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { refusedValue } from '../rest/failures.ts'
+import { refusedValue } from './operation-errors.ts'
 
 /** Values that are written out in a query are refused as variables are: with the name of the argument, and of the place in it. */
 export const nameLiterals: Plugin = {

@@ -1,7 +1,7 @@
 import type { Context } from '../context.ts'
 import { addressKey } from '../http/limits.ts'
-import { takeFairTurns } from '../jobs/fair-turns.ts'
-import { nextSlice } from '../pace.ts'
+import { takeFairTurns } from '../threads/fair-turns.ts'
+import { nextSlice } from '../threads/slices.ts'
 
 /** What costs more waits for its turn: an expensive query takes most of a processor, of the database's as well. */
 const expensiveFrom = 1000

@@ -1,5 +1,5 @@
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
-import { refuseOtherMethods } from '../rest/methods.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
 import type { Services } from '../services.ts'
 import { openReadiness } from './readiness.ts'
 

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { checkSearch } from '../search/health.ts'
 import { type Check, checkHealth, type Health } from './service.ts'
 

@@ -1,4 +1,4 @@
-import { builder, passwordIsDue } from '../builder.ts'
+import { builder, passwordIsDue } from '../graphql/builder.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { version } from '../version.ts'
 

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { type HeldBack, heldBackCollection } from '../store/collect.ts'
 import { type KnownFault, knownFaults } from './faults.ts'
 import { FindingKind } from './schema.ts'

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { IntegrityReport } from './entity.ts'
 import { type Finding, findingsOf, latestReport, requestCheck } from './service.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { inviteHours, password } from '../users/input.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { acceptInvite, inspectInvite, reinvite } from './service.ts'

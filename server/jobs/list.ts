@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../connections.ts'
+import { pageByKey } from '../graphql/connections.ts'
 import { Job, type JobState } from './entity.ts'
 
 export type JobFilter = {

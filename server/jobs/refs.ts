@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { countJobs } from './queue.ts'
 
 export const JobCountsRef = builder.objectRef<Awaited<ReturnType<typeof countJobs>>>('JobCounts').implement({

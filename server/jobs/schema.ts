@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { Job, type JobState } from './entity.ts'
 import { listJobs } from './list.ts'
 import { countJobs, retryJob } from './queue.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { defaultMarkdown } from './defaults.ts'
 import type { LegalKind } from './entity.ts'
 import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLegalDocument, updateLegalDocument } from './service.ts'

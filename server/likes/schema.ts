@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
-import { anyText, pageByKey } from '../connections.ts'
+import { builder } from '../graphql/builder.ts'
+import { anyText, pageByKey } from '../graphql/connections.ts'
 import type { Package } from '../packages/entity.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import type { PackageLike } from './entity.ts'

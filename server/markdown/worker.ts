@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from '../low-priority.ts'
+import { giveWay } from '../threads/low-priority.ts'
 import { linkResolver, type Links } from './links.ts'
 import { renderMarkdown } from './render.ts'
 

@@ -1,6 +1,6 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { isSignedIn } from '../context.ts'
-import { notNegative } from '../connections.ts'
+import { notNegative } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
 import { canAdminister } from '../packages/policy.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'

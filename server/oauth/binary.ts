@@ -1,4 +1,4 @@
-import { passwordIsDue } from '../builder.ts'
+import { passwordIsDue } from '../graphql/builder.ts'
 import type { Context, SignedInContext } from '../context.ts'
 import { acceptForms } from '../http/bodies.ts'
 import { addressKey } from '../http/limits.ts'

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { TokenScope } from '../tokens/refs.ts'
 import { approveAuthorization, denyAuthorization, findPending, type PendingAuthorization } from './service.ts'
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { invalidInput, notFound } from '../errors.ts'
-import { parseVersion } from './version.ts'
+import { parseVersion } from '../pub/version.ts'
 
 const nameForm = /^[a-z][a-z0-9_]{0,63}$/
 const nameRule = 'has 1 to 64 lowercase letters, digits and underscores and starts with a letter.'

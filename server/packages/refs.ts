@@ -1,5 +1,5 @@
-import { builder } from '../builder.ts'
-import type { Document } from './documents.ts'
+import { builder } from '../graphql/builder.ts'
+import type { Document } from './versions/documents.ts'
 import type { Package, PackageVersion } from './entity.ts'
 
 /** The types of packages, known before they are described, since they name each other. */

@@ -1,5 +1,5 @@
 import { route } from '../rest/route.ts'
-import { packageBinaries } from './binary.ts'
+import { packageBinaries } from './listing/binary.ts'
 import { manageRoutes } from './manage-rest.ts'
 import { advisoriesOf, dependenciesOf, dependentOf, packageOf, versionOf } from './rest-answers.ts'
 

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { publicUrl } from '../http/public-url.ts'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { isSignedIn } from '../context.ts'
-import { anyText, notNegative, pageByKey } from '../connections.ts'
+import { anyText, notNegative, pageByKey } from '../graphql/connections.ts'
 import { UserRef } from '../users/refs.ts'
 import type { Package, PackageVersion } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
 import { countPackages, findPackage, findPackageById, listPackageNames, listPackages, loadUploaders } from './service.ts'
-import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions } from './versions.ts'
+import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions } from './versions/service.ts'
 
 builder.node(PackageRef, {
   description: 'A package: a name, and its versions.',

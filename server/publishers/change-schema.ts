@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { Publisher } from './entity.ts'
 import { contactEmail, publisherDescription, publisherName, slug, websiteUrl } from './input.ts'
 import { PublisherRef } from './refs.ts'

@@ -1,6 +1,6 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { anyText, pageByKey } from '../connections.ts'
+import { anyText, pageByKey } from '../graphql/connections.ts'
 import { batched } from '../db/batched.ts'
 import { Package } from '../packages/entity.ts'
 import { Publisher, PublisherMember } from './entity.ts'

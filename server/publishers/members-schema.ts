@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { invalidInput } from '../errors.ts'
 import { email } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'

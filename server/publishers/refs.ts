@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { type Publisher, type PublisherRole, publisherRoles } from './entity.ts'
 import type { Membership } from './members.ts'
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { isSignedIn } from '../context.ts'
 import { checkDomainNow, loadDomainCheck } from './domain-check.ts'
 import type { DomainCheck } from './domain-check-entity.ts'

@@ -12,9 +12,9 @@ import {
 } from 'graphql'
 import type { Context } from '../context.ts'
 import { guardChange } from '../context.ts'
-import { needsCsrfToken } from '../own-origin.ts'
+import { needsCsrfToken } from '../graphql/own-origin.ts'
 import type { Data, Route } from './route.ts'
-import { inRestNames, toApiError } from './failures.ts'
+import { inRestNames, toApiError } from '../graphql/operation-errors.ts'
 import { variablesReader } from './variables.ts'
 
 export type CompiledOperation = {

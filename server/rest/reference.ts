@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { publicUrl } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'
-import { refuseOtherMethods } from './methods.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
 const policy =

@@ -16,7 +16,7 @@ import {
   typeFromAST,
 } from 'graphql'
 import { invalidInput } from '../errors.ts'
-import { misfit } from './failures.ts'
+import { misfit } from '../graphql/operation-errors.ts'
 import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>

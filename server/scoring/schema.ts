@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'

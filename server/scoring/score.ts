@@ -1,4 +1,4 @@
-import { pubspecOf } from '../packages/pubspec-view.ts'
+import { pubspecOf } from '../packages/versions/pubspec-view.ts'
 import type { Package, PackageVersion } from '../packages/entity.ts'
 import { type Tag, tagsOf } from '../search/tags.ts'
 

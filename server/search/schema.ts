@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
-import { notNegative, pageSizeOf } from '../connections.ts'
+import { builder } from '../graphql/builder.ts'
+import { notNegative, pageSizeOf } from '../graphql/connections.ts'
 import type { Context } from '../context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'

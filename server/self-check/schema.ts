@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { type ClockFacts, clocksOf, type RequestFacts, requestFacts, settingsOf, type StorageFacts, storageOf } from './service.ts'
 
 const SettingRef = builder.objectRef<{ name: string; value: string }>('ConfigurationValue').implement({

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises'
-import { describeConfig } from '../config.ts'
+import { describeConfig } from '../config/config.ts'
 import type { Context } from '../context.ts'
 import { toDate } from '../db/reads.ts'
 import { ApiError } from '../errors.ts'

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { UserRef } from '../users/refs.ts'
 import { listAllSessions, revokeUserSession, revokeUserSessions } from './administer.ts'
 import type { Session } from './entity.ts'

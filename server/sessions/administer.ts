@@ -1,7 +1,7 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import { isMomentKey, momentKey, pageByKey, placeOf } from '../connections.ts'
+import { isMomentKey, momentKey, pageByKey, placeOf } from '../graphql/connections.ts'
 import type { SignedInContext } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { editable } from '../users/editable.ts'

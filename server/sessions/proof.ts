@@ -1,8 +1,8 @@
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { passwordProofRequired } from '../errors.ts'
-import { nobody } from '../refusal.ts'
-import { provePassword } from '../users/accounts.ts'
+import { nobody } from '../access/refusal.ts'
+import { provePassword } from '../accounts/service.ts'
 import { Session } from './entity.ts'
 
 /** For so long after a password was proved, a session may do what an unlocked browser should not. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
-import { pageByKey } from '../connections.ts'
+import { builder } from '../graphql/builder.ts'
+import { pageByKey } from '../graphql/connections.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { accountScope, mayChangeOwnAccount } from '../users/policy.ts'

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { displayName, email, password } from '../users/input.ts'
 import { type PublicUser, UserRef } from '../users/refs.ts'
-import { isBrowsingOn } from '../visibility/service.ts'
-import { isSetUp } from './gate.ts'
+import { isBrowsingOn } from '../access/browsing.ts'
+import { isSetUp } from '../access/setup-gate.ts'
 import { completeSetup, verifySetupCode } from './service.ts'
 
 const SetupStatus = builder.objectRef<object>('SetupStatus').implement({

@@ -13,7 +13,7 @@ import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
 import { SetupCode } from './entity.ts'
-import { isSetUp } from './gate.ts'
+import { isSetUp } from '../access/setup-gate.ts'
 
 // Letters and digits that nobody confuses. Twelve of them are 59 bits: with five tries in 15 minutes and a new code after 20 failures, nobody guesses that.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'

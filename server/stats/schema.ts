@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { countJobs } from '../jobs/queue.ts'
 import { JobCountsRef } from '../jobs/refs.ts'
 import { countDownloads30d } from '../downloads/roll.ts'

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
-import type { Config } from '../config.ts'
+import type { Config } from '../config/config.ts'
 import { type Problem, refusal } from './problems.ts'
 
 /** What is known of a database: its id, if it has one, and the archives of some of its versions. */

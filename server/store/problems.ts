@@ -1,4 +1,4 @@
-import { type Config, ConfigError } from '../config.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { nameOfDatabase } from '../db/missing.ts'
 
 /** Why a database and a store do not belong together. */

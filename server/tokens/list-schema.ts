@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { accountScope } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { revokeUserToken } from './administer.ts'

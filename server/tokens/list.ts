@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { isMomentKey, momentKey, pageByKey, placeOf } from '../connections.ts'
+import { isMomentKey, momentKey, pageByKey, placeOf } from '../graphql/connections.ts'
 import { personId } from '../users/person-id.ts'
 import { AccessToken, type Scope } from './entity.ts'
 

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import type { Scope } from './entity.ts'
 
 export const TokenScope = builder.enumType('TokenScope', {

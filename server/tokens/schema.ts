@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { label } from '../users/input.ts'
 import { mayChangeOwnAccount } from '../users/policy.ts'
 import { AccessToken, type Scope } from './entity.ts'

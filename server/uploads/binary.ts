@@ -1,7 +1,7 @@
 import type { Context, SignedInContext } from '../context.ts'
 import { guardChange } from '../context.ts'
 import { archiveTooLarge, invalidInput } from '../errors.ts'
-import { requireScope } from '../guards.ts'
+import { requireScope } from '../access/guards.ts'
 import { bodyFault } from '../http/bodies.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { binary } from '../rest/route.ts'

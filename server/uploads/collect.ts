@@ -1,6 +1,6 @@
 import type { Services } from '../services.ts'
 import { collectArchives, describeHeldBack } from '../store/collect.ts'
-import { isSetUp } from '../setup/gate.ts'
+import { isSetUp } from '../access/setup-gate.ts'
 import { Upload } from './entity.ts'
 
 const hourMs = 3_600_000

@@ -4,7 +4,7 @@ import { formerAddresses } from '../addresses/service.ts'
 import type { SignedInContext } from '../context.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
 import { confusionWarning } from '../names/confusable.ts'
-import { admit, publish } from '../packages/publish.ts'
+import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
 import { ownUpload, unknownUpload } from './service.ts'
 
@@ -37,7 +37,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const formerUrls = await formerAddresses(em, config)
   const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
   // Only when the first package comes: the readers of archives and manifests take memory, too.
-  const { inspectPackage } = await import('./validate.ts')
+  const { inspectPackage } = await import('../archive/inspect.ts')
   const inspected = await inspectPackage(await openBytes(context, stagedAs, archive.sha256), rules)
   const submission = { ...inspected, archive }
   const { isNewName } = await admit(context, submission)

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { PackageVersionRef } from '../packages/refs.ts'
 import { findVersionByArchive } from '../packages/service.ts'

@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads'
 import bcrypt from 'bcrypt'
-import { giveWay } from '../low-priority.ts'
+import { giveWay } from '../threads/low-priority.ts'
 
 /** To hash a password at a cost, or to compare it with a hash. */
 export type Task = { password: string; cost: number } | { password: string; stored: string }

@@ -4,9 +4,9 @@ import { z } from 'zod'
 import type { Context } from '../context.ts'
 import type { Database } from '../db/orm.ts'
 import { addressKey } from '../http/limits.ts'
-import { takeFairTurns } from '../jobs/fair-turns.ts'
+import { takeFairTurns } from '../threads/fair-turns.ts'
 import type { Task } from './hashing-worker.ts'
-import { threadsOf } from './threads.ts'
+import { threadsOf } from '../threads/pool.ts'
 
 /** For whom a password is hashed: the address tells whose turn it is. */
 export type Hasher = Pick<Context, 'ip'> & { config: Pick<Context['config'], 'BCRYPT_COST'> }

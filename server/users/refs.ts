@@ -1,5 +1,5 @@
-import { builder } from '../builder.ts'
-import type { Config } from '../config.ts'
+import { builder } from '../graphql/builder.ts'
+import type { Config } from '../config/config.ts'
 import type { Viewer } from './policy.ts'
 
 /** The fields of an account that the API shows; both a row and a viewer have them. */

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { type Role, User } from './entity.ts'
 import { canChangeAccess, canEdit } from './policy.ts'
 import { avatarUrl, statusOf, UserRef } from './refs.ts'

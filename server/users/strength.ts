@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { addressKey } from '../http/limits.ts'
-import { takeFairTurns } from '../jobs/fair-turns.ts'
+import { takeFairTurns } from '../threads/fair-turns.ts'
 import type { Estimate, Question } from './strength-worker.ts'
-import { threadsOf } from './threads.ts'
+import { threadsOf } from '../threads/pool.ts'
 
 const answer = z.object({ common: z.boolean(), score: z.number(), advice: z.string() })
 

@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../addresses/hosted-here.ts'
-import type { Chain } from '../packages/breakage.ts'
+import { isHostedHere } from '../packages/visibility/hosted-here.ts'
+import type { Chain } from '../packages/dependents/breakage.ts'
 import type { Visibility } from '../packages/entity.ts'
-import { normalHostedUrl } from '../uploads/hosted-url.ts'
+import { normalHostedUrl } from '../pub/hosted-url.ts'
 
 /** What a package needs of this server. */
 export type Closure = {

@@ -1,6 +1,6 @@
 import type { SignedInContext } from '../context.ts'
 import { insufficientPermissions } from '../errors.ts'
-import { type Chain, publicDependents } from '../packages/breakage.ts'
+import { type Chain, publicDependents } from '../packages/dependents/breakage.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { canAdminister } from '../packages/policy.ts'
 import { adviceForAdmin } from '../users/policy.ts'

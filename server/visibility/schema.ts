@@ -1,12 +1,12 @@
-import { builder } from '../builder.ts'
-import type { Chain } from '../packages/breakage.ts'
+import { builder } from '../graphql/builder.ts'
+import type { Chain } from '../packages/dependents/breakage.ts'
 import type { Package } from '../packages/entity.ts'
 import { packageName } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { changeVisibility } from './change.ts'
 import { type Companion, previewVisibility, type VisibilityPreview, visibilityState, type VisibilityState } from './preview.ts'
-import { VisibilityEnum } from './refs.ts'
+import { VisibilityEnum } from '../packages/visibility/refs.ts'
 
 const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
   description: 'Who reads a package, and what decides it: all three of the environment, the switch and the package itself.',

@@ -1,4 +1,4 @@
-import { builder } from '../builder.ts'
+import { builder } from '../graphql/builder.ts'
 import { countPackages, countPublicPackages, publicPackagesStatus, type PublicPackagesStatus, setPublicPackages } from './switch.ts'
 
 const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages').implement({

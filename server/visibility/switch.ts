@@ -4,7 +4,7 @@ import { insufficientPermissions } from '../errors.ts'
 import { Package } from '../packages/entity.ts'
 import { requireRecentProof } from '../sessions/proof.ts'
 import { readSetting, writeSetting } from '../settings/service.ts'
-import { publicPackagesSwitch, type PublicPackagesSwitch } from './service.ts'
+import { publicPackagesSwitch, type PublicPackagesSwitch } from '../access/browsing.ts'
 
 /** Where the feature stands. */
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readConfig } from '../../server/config.ts'
+import { readConfig } from '../../server/config/config.ts'
 import { newId } from '../../server/db/base.ts'
 import { openLog } from '../../server/http/log.ts'
 import { openServices } from '../../server/open-services.ts'

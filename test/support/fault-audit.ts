@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { readConfig } from '../../server/config.ts'
+import { readConfig } from '../../server/config/config.ts'
 import { openLog } from '../../server/http/log.ts'
 import { openServices } from '../../server/open-services.ts'
 import { collectArchives } from '../../server/store/collect.ts'

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { ApiError } from '../../server/errors.ts'
-import { readPubspec, type Pubspec } from '../../server/uploads/pubspec.ts'
+import { readPubspec, type Pubspec } from '../../server/archive/pubspec.ts'
 
 const rules = {
   serverUrl: 'https://pub.example.com/registry/',

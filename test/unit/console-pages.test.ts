@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { consolePages, isConsolePage } from '../../server/console-pages.ts'
+import { consolePages, isConsolePage } from '../../server/console/pages.ts'
 import { consoleRoutes } from '../support/console-routes.ts'
 
 it('knows the pages that the console has, and no others', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { takeFairTurns } from '../../server/jobs/fair-turns.ts'
+import { takeFairTurns } from '../../server/threads/fair-turns.ts'
 
 /** Asks for turns and tells in which order they began; each takes a few milliseconds. */
 function clients(bounds: Parameters<typeof takeFairTurns>[0]) {

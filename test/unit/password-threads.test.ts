@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
-import { threadsOf } from '../../server/users/threads.ts'
+import { threadsOf } from '../../server/threads/pool.ts'
 
 const script = `import { parentPort, threadId } from 'node:worker_threads'
 parentPort.on('message', (question) => {

@@ -1,6 +1,6 @@
 import { raw } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
-import { normalHostedUrl } from '../../../uploads/hosted-url.ts'
+import { normalHostedUrl } from '../../../pub/hosted-url.ts'
 
 export class Migration20261121000004_ownership extends Migration {
   override async up() {

@@ -1,0 +1,51 @@
+import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
+import type { Context } from '../context.ts'
+import { publicUrl } from '../http/public-url.ts'
+import { type ApiError, insufficientPermissions, missingAuthentication } from '../errors.ts'
+
+/** The error for a request that lacks a scope: 401 for nobody, 403 with the reason for somebody. */
+export function refusal(context: Context, failure: AuthFailure): ApiError {
+  const { request, viewer, credential, config } = context
+  if (!viewer || !credential) return nobody(context)
+  if (credential.kind === 'session' && viewer.mustChangePassword) {
+    return insufficientPermissions('Choose a new password first: until then this session can do nothing else.')
+  }
+  const lacking = lackingScope(failure)
+  if (lacking === 'owner') return insufficientPermissions('Only the owner of this server may do this.')
+  if (lacking === 'session') return insufficientPermissions('This needs a signed-in browser session, not an access token.')
+  if (lacking && credential.kind === 'token') {
+    const scope = { ownAccount: 'write', browse: 'read' }[lacking] ?? lacking
+    return insufficientPermissions(
+      `This access token lacks the scope "${scope}". Make another at ${publicUrl(request, config.SERVER_URL)}/settings/tokens if your role allows it.`,
+    )
+  }
+  return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
+}
+
+/** The 401: whether a credential was missing or useless shows only in the advice. */
+export function nobody({ request, config }: Context): ApiError {
+  const here = publicUrl(request, config.SERVER_URL)
+  const advice = `Create a token at ${here}/settings/tokens and add it with: dart pub token add ${here}`
+  return missingAuthentication(
+    request.headers.authorization === undefined
+      ? `Authentication is required. ${advice}`
+      : `The token is invalid, expired or revoked. ${advice}`,
+  )
+}
+
+/**
+ * Refuses a caller whose credential does not work, also where nobody would have to sign in: they believe to be somebody, and must hear that
+ * they are not.
+ * @throws ApiError MissingAuthentication.
+ */
+export function refuseUselessCredential(context: Context): void {
+  if (!context.viewer && context.request.headers.authorization !== undefined) throw nobody(context)
+}
+
+function lackingScope(failure: AuthFailure): string | null {
+  if (failure.kind === AuthScopeFailureType.AuthScope) return failure.scope === 'scope' ? String(failure.parameter) : failure.scope
+  if (failure.kind === AuthScopeFailureType.AnyAuthScopes || failure.kind === AuthScopeFailureType.AllAuthScopes) {
+    return failure.failures.map(lackingScope).find((scope) => scope !== null) ?? null
+  }
+  return null
+}

@@ -1,0 +1,79 @@
+import { LockMode } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict, insufficientPermissions } from '../errors.ts'
+import { forgetLikes } from '../likes/service.ts'
+import { Package, PackageUploader } from '../packages/entity.ts'
+import { Publisher, PublisherMember } from '../publishers/entity.ts'
+import { editable } from '../users/editable.ts'
+import { User } from '../users/entity.ts'
+
+/**
+ * Deletes an account with its sessions, tokens, memberships and likes. What the person published stays, and shows "deleted user"
+ *.
+ * @throws ApiError NotFound; InsufficientPermissions for the owner and for oneself; Conflict, with the names, while packages or publishers
+ * would be left to nobody.
+ */
+export async function deleteUser({ em, viewer, ip }: SignedInContext, id: string): Promise<void> {
+  if (id === viewer.id) throw insufficientPermissions('Nobody deletes their own account here. Ask another administrator.')
+  await em.transactional(async (inner) => {
+    await editable(inner, id)
+    const locked = await lockBelongings(inner, id)
+    // Locked, so that neither a transfer of ownership nor a first publish slips in between.
+    const user = await inner.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
+    await editable(inner, id)
+    const obstacles = await obstaclesTo(inner, id, locked)
+    if (obstacles.length) throw conflict(`${user.displayName} is ${obstacles.join(', and ')}.`)
+    const summary = `${viewer.displayName} deleted the account of ${user.displayName}`
+    audit(inner, { kind: 'user.deleted', actor: viewer, user, summary, ip })
+    await forgetLikes(inner, id)
+    inner.remove(user)
+  })
+}
+
+type Belongings = { packages: string[]; publishers: string[] }
+
+/** Locks what the person uploads to and belongs to, in the order in which everybody locks: packages, then publishers, then people. */
+async function lockBelongings(em: EntityManager, userId: string): Promise<Belongings> {
+  const belongings = await belongingsOf(em, userId)
+  const options = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' }, fields: ['id'] } as const
+  await em.find(Package, { id: { $in: belongings.packages } }, options)
+  await em.find(Publisher, { id: { $in: belongings.publishers } }, options)
+  return belongings
+}
+
+async function belongingsOf(em: EntityManager, userId: string): Promise<Belongings> {
+  const packages = await em.execute<{ id: string }[]>('select package_id as id from package_uploaders where user_id = ?', [userId])
+  const publishers = await em.execute<{ id: string }[]>('select publisher_id as id from publisher_members where user_id = ?', [userId])
+  return { packages: packages.map(({ id }) => id), publishers: publishers.map(({ id }) => id) }
+}
+
+/** What would be left to nobody, in words that follow "is". Nobody joins anything while the person's row is locked. */
+async function obstaclesTo(em: EntityManager, userId: string, locked: Belongings): Promise<string[]> {
+  const now = await belongingsOf(em, userId)
+  const fresh = now.packages.some((id) => !locked.packages.includes(id)) || now.publishers.some((id) => !locked.publishers.includes(id))
+  if (fresh) throw conflict('The person joined a package or a publisher a moment ago. Look again, then try again.')
+  const packages = await onlyUploaderOf(em, userId, now.packages)
+  const publishers = await lastAdminOf(em, userId, now.publishers)
+  return [
+    ...(packages.length ? [`the only uploader of ${packages.join(', ')}: add another uploader to each first`] : []),
+    ...(publishers.length ? [`the last admin of the publisher ${publishers.join(', ')}: make another member an admin of each first`] : []),
+  ]
+}
+
+/** Names of those packages that have neither another uploader nor a publisher. */
+async function onlyUploaderOf(em: EntityManager, userId: string, packageIds: string[]): Promise<string[]> {
+  const shared = await em.find(PackageUploader, { package: { $in: packageIds }, user: { $ne: userId } })
+  const kept = new Set(shared.map((upload) => upload.package.id))
+  const alone = packageIds.filter((id) => !kept.has(id))
+  const orphans = await em.find(Package, { id: { $in: alone }, publisher: null }, { fields: ['name'], orderBy: { name: 'asc' } })
+  return orphans.map(({ name }) => name)
+}
+
+/** Ids of those publishers whose other members are no admins. */
+async function lastAdminOf(em: EntityManager, userId: string, publisherIds: string[]): Promise<string[]> {
+  const admins = await em.find(PublisherMember, { publisher: { $in: publisherIds }, role: 'admin' }, { orderBy: { publisher: 'asc' } })
+  const mine = admins.filter(({ user }) => user.id === userId).map(({ publisher }) => publisher.id)
+  return mine.filter((id) => !admins.some(({ publisher, user }) => publisher.id === id && user.id !== userId))
+}

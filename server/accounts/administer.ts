@@ -1,0 +1,145 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { publicUrl } from '../http/public-url.ts'
+import { audit } from '../audit/service.ts'
+import type { SignedInContext } from '../context.ts'
+import { conflict, insufficientPermissions } from '../errors.ts'
+import { Invite } from '../invites/entity.ts'
+import { issueInvite } from '../invites/service.ts'
+import { requireRecentProof } from '../sessions/proof.ts'
+import { revokeSessions } from '../sessions/service.ts'
+import { changeUnlessOwner, editable } from '../users/editable.ts'
+import { type Role, User } from '../users/entity.ts'
+import { generatePassword } from '../users/generate-password.ts'
+import { hashPassword } from '../users/hashing.ts'
+import { emailKey } from '../users/input.ts'
+import { acceptPassword } from '../users/password.ts'
+
+export type AssignableRole = Exclude<Role, 'owner'>
+export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
+export type CreatedUser = {
+  user: User
+  mode: NewUser['mode']
+  generatedPassword: string | null
+  inviteUrl: string | null
+  inviteExpiresInHours: number | null
+}
+
+/**
+ * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows.
+ * @throws ApiError Conflict when the e-mail address has an account; InsufficientPermissions for an administrator made by a session that did not
+ *   prove its password lately.
+ */
+export async function createUser(context: SignedInContext, input: NewUser): Promise<CreatedUser> {
+  const { request, em, viewer, config, ip, now } = context
+  if (input.role === 'admin') requireRecentProof(context)
+  const { email, displayName, role, mode, expiresInHours } = input
+  const generatedPassword = mode === 'password' ? generatePassword() : null
+  const passwordHash = generatedPassword && (await hashPassword(context, generatedPassword))
+  const serverUrl = publicUrl(request, config.SERVER_URL)
+  try {
+    return await em.transactional(async (inner) => {
+      const user = inner.create(User, {
+        email,
+        emailKey: emailKey(email),
+        displayName,
+        role,
+        passwordHash,
+        mustChangePassword: mode === 'password',
+        createdAt: now(),
+      })
+      audit(inner, {
+        kind: 'user.created',
+        actor: viewer,
+        user,
+        summary: `${viewer.displayName} made an account for ${displayName} (${role})`,
+        ip,
+      })
+      await inner.flush()
+      const inviteUrl =
+        mode === 'invite' ? await issueInvite(inner, { actor: viewer, user, hours: expiresInHours, serverUrl, ip, now: now() }) : null
+      return { user, mode, generatedPassword, inviteUrl, inviteExpiresInHours: inviteUrl === null ? null : expiresInHours }
+    })
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) throw conflict('There is an account with this e-mail address already.')
+    throw error
+  }
+}
+
+export type UserChanges = {
+  role?: AssignableRole | null | undefined
+  displayName?: string | null | undefined
+  isActive?: boolean | null | undefined
+}
+
+/**
+ * Changes somebody's role, name or whether they may sign in; what is left out stays. Disabling ends their sessions; tokens answer 401
+ * until the account is active again.
+ * @throws ApiError NotFound, InsufficientPermissions for the owner, for one's own role and activity, and for a session that makes somebody an
+ *   administrator, or activates one, without having proved its password lately.
+ */
+export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
+  const { em, viewer, ip } = context
+  const { role, displayName, isActive } = changes
+  if (id === viewer.id && (role != null || isActive != null))
+    throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
+  await em.transactional(async (inner) => {
+    const user = await editable(inner, id)
+    const told = [
+      role != null && role !== user.role && `role ${role}`,
+      displayName != null && displayName !== user.displayName && `name ${displayName}`,
+      isActive != null && isActive !== user.isActive && (isActive ? 'active' : 'disabled'),
+    ].filter(Boolean)
+    if (told.length === 0) return
+    const willAdminister = (role ?? user.role) === 'admin'
+    if (willAdminister && (user.role !== 'admin' || (isActive && !user.isActive))) requireRecentProof(context)
+    const columns = { ...(role != null && { role }), ...(displayName != null && { displayName }), ...(isActive != null && { isActive }) }
+    await changeUnlessOwner(inner, id, columns)
+    if (isActive === false) await cutOff(inner, id)
+    audit(inner, {
+      kind: 'user.updated',
+      actor: viewer,
+      user: { id },
+      summary: `${viewer.displayName} changed ${user.displayName}: ${told.join(', ')}`,
+      ip,
+    })
+  })
+  return em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })
+}
+
+/**
+ * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another.
+ * @throws ApiError NotFound, InvalidInput, InsufficientPermissions for the owner, for oneself, and for a session that did not prove its password
+ *   lately.
+ */
+export async function resetPassword(
+  context: SignedInContext,
+  id: string,
+  given?: string | null,
+): Promise<{ user: User; generatedPassword: string | null }> {
+  const { em, viewer, ip } = context
+  if (id === viewer.id)
+    throw insufficientPermissions('Nobody resets their own password here. Change it in your account settings, with the current one.')
+  requireRecentProof(context)
+  const user = await editable(em, id)
+  const generatedPassword = given == null ? generatePassword() : null
+  const password = generatedPassword ?? (await acceptPassword(context, given ?? '', user))
+  const passwordHash = await hashPassword(context, password)
+  await em.transactional(async (inner) => {
+    await changeUnlessOwner(inner, id, { passwordHash, mustChangePassword: true })
+    await cutOff(inner, id)
+    audit(inner, {
+      kind: 'user.password_reset',
+      actor: viewer,
+      user,
+      summary: `${viewer.displayName} reset the password of ${user.displayName}`,
+      ip,
+    })
+  })
+  return { user: await em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true }), generatedPassword }
+}
+
+async function cutOff(em: EntityManager, userId: string): Promise<void> {
+  await revokeSessions(em, userId)
+  await em.nativeDelete(Invite, { user: userId })
+}

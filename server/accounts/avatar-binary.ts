@@ -1,0 +1,72 @@
+import { type Context, guardChange, type SignedInContext } from '../context.ts'
+import { idOf } from '../db/base.ts'
+import { bodyTooLarge, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
+import { acceptFiles, bodyFault } from '../http/bodies.ts'
+import { isFresh } from '../http/conditional.ts'
+import { binary } from '../rest/route.ts'
+import { findAvatar, setAvatar } from './avatar.ts'
+import { describeUser } from '../users/refs.ts'
+
+const mostBytes = 5 * 1024 * 1024
+const formOverhead = 64 * 1024
+
+/** The bytes of pictures, in and out. */
+export const avatarBinaries = [
+  binary('POST /api/auth/avatar', {
+    access: 'ownAccount',
+    summary: 'Makes a picture yours: the field `file` of a form, PNG, JPEG or WebP, up to 5 MiB and 25 megapixels.',
+    handler: receive,
+    accept: acceptFiles,
+    consumes: ['multipart/form-data'],
+    produces: { 200: { description: 'You, with the address of the picture.', type: 'application/json' } },
+  }),
+  binary('GET /api/users/:userId/avatar', {
+    access: 'open',
+    summary: "Somebody's picture, 512×512 pixels.",
+    handler: send,
+    query: { v: 'The version of the picture, as `avatarUrl` gives it; with it the picture may be kept for ever.' },
+    produces: { 200: { description: 'The picture.', type: 'image/png' }, 304: { description: 'The client has it.' } },
+  }),
+]
+
+async function receive(context: Context): Promise<unknown> {
+  const { reply, config } = context
+  guardChange(context)
+  const user = await setAvatar(context as SignedInContext, await readPicture(context))
+  return reply.type('application/json; charset=utf-8').send(JSON.stringify(describeUser(user, config)))
+}
+
+async function readPicture(context: Context): Promise<Buffer> {
+  let picture: Buffer | undefined
+  try {
+    if (!context.request.isMultipart()) throw unsupportedMediaType('multipart/form-data')
+    if (Number(context.request.headers['content-length'] ?? 0) > mostBytes + formOverhead) throw bodyTooLarge(mostBytes)
+    for await (const part of context.request.parts({ limits: formLimits })) {
+      if (part.type !== 'file') continue
+      if (part.fieldname !== 'file') throw missingPicture()
+      picture = await part.toBuffer()
+      if (picture.length > mostBytes) throw bodyTooLarge(mostBytes)
+    }
+  } catch (error) {
+    throw bodyFault(context, error)
+  }
+  if (!picture) throw missingPicture()
+  return picture
+}
+
+// One byte more than is accepted: the reader calls a file that just fits too long.
+const formLimits = { fileSize: mostBytes + 1, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
+
+const missingPicture = () => invalidInput('file: is required: the picture, as a file in the field named file.', 'file')
+
+async function send({ request, reply, database }: Context): Promise<unknown> {
+  const { userId } = request.params as { userId: string }
+  const id = idOf(userId)
+  const avatar = id ? await findAvatar(database.reads, id) : undefined
+  if (!avatar) throw notFound('There is no such user, or no picture.')
+  const etag = `"${avatar.sha256}"`
+  const isNamed = (request.query as { v?: unknown }).v === avatar.sha256.slice(0, 16)
+  reply.header('etag', etag).header('cache-control', isNamed ? 'public, immutable, max-age=31536000' : 'public, no-cache')
+  if (isFresh(request, etag)) return reply.code(304).send()
+  return reply.type('image/png').header('content-length', avatar.png.length).send(avatar.png)
+}

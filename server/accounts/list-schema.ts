@@ -1,0 +1,56 @@
+import { builder } from '../graphql/builder.ts'
+import { notNegative } from '../graphql/connections.ts'
+import { idOf } from '../db/base.ts'
+import { User } from '../users/entity.ts'
+import { emailKey } from '../users/input.ts'
+import { listUsers } from './list.ts'
+import { UserRef } from '../users/refs.ts'
+import { RoleEnum, UserStatus } from '../users/schema.ts'
+
+const UserOrderEnum = builder.enumType('UserOrder', {
+  description: 'How to sort people.',
+  values: {
+    CREATED: { value: 'created', description: 'Newest first.' },
+    EMAIL: { value: 'email', description: 'By e-mail address.' },
+  },
+})
+
+builder.queryField('users', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: UserRef,
+      description: 'The people of this server, for administrators.',
+      args: {
+        email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.' }),
+        role: t.arg({ type: RoleEnum, description: 'Only people with this role.' }),
+        status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
+        idleSince: t.arg({
+          type: 'DateTime',
+          description: 'Only people who have not signed in since; who never did counts from when the account was made.',
+        }),
+        orderBy: t.arg({ type: UserOrderEnum, description: 'Order; CREATED when left out.' }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+      },
+      resolve: (_root, { orderBy, ...args }, { em }) => listUsers(em, args, orderBy ?? 'created', args),
+    },
+    { description: 'A page of people.' },
+    { description: 'A person in a page.' },
+  ),
+)
+
+builder.queryField('user', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    type: UserRef,
+    nullable: true,
+    description: 'Somebody by e-mail address or plain identifier, for administrators.',
+    args: {
+      email: t.arg.string({ description: 'The e-mail address, without regard to case.' }),
+      uuid: t.arg.id({ description: 'The plain identifier, as REST shows it.' }),
+    },
+    resolve: (_root, { email, uuid }, { em, people }) => {
+      const id = uuid == null ? null : idOf(uuid)
+      if (uuid != null) return id ? people.load(id) : null
+      return em.findOne(User, { emailKey: emailKey(email ?? '') }, { populate: ['passwordHash'] })
+    },
+  }),
+)

@@ -1,0 +1,57 @@
+import { type FilterQuery, raw } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { anyText, pageByKey } from '../graphql/connections.ts'
+import { type Role, User } from '../users/entity.ts'
+
+export type UserFilter = {
+  email?: string | null | undefined
+  role?: Role | null | undefined
+  status?: 'invited' | 'active' | 'inactive' | null | undefined
+  /** Not signed in since this moment, or never. */
+  idleSince?: Date | null | undefined
+}
+export type UserOrder = 'created' | 'email'
+type Page = {
+  first?: number | null | undefined
+  after?: string | null | undefined
+  last?: number | null | undefined
+  before?: string | null | undefined
+  offset?: number | null | undefined
+}
+
+/**
+ * People as a connection, in an order that no two share: by when they came (UUIDv7 ids grow with time), newest first, or by e-mail.
+ * `offset` skips that many, for page numbers; cursors cost the same on every page.
+ */
+export function listUsers(em: EntityManager, filter: UserFilter, order: UserOrder, page: Page) {
+  const where = conditions(filter)
+  return pageByKey(page, {
+    keyOf: (user: User) => (order === 'email' ? user.emailKey : user.id),
+    ...(order === 'email' && { isKey: anyText }),
+    load: (limit, after) => {
+      const paging = { ...sorting(order), limit, offset: page.offset ?? 0 }
+      return em.find(User, { $and: [where, afterKey(order, after)] }, { ...paging, populate: ['passwordHash'] })
+    },
+    count: () => em.count(User, where),
+  })
+}
+
+const sorting = (order: UserOrder) =>
+  order === 'email' ? ({ orderBy: { emailKey: 'asc' } } as const) : ({ orderBy: { id: 'desc' } } as const)
+
+function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User> {
+  if (after === undefined) return {}
+  return order === 'email' ? { emailKey: { $gt: after } } : { id: { $lt: after } }
+}
+
+function conditions({ email, role, status, idleSince }: UserFilter): FilterQuery<User> {
+  const all: FilterQuery<User>[] = []
+  if (email)
+    all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [`%${email.toLowerCase().replace(/[!%_]/g, '!$&')}%`])]: [] })
+  if (role) all.push({ role })
+  if (status === 'inactive') all.push({ isActive: false })
+  if (status === 'invited') all.push({ isActive: true, passwordHash: null })
+  if (status === 'active') all.push({ isActive: true, passwordHash: { $ne: null } })
+  if (idleSince) all.push({ createdAt: { $lt: idleSince }, $or: [{ lastLoginAt: null }, { lastLoginAt: { $lt: idleSince } }] })
+  return all.length ? { $and: all } : {}
+}

@@ -1,0 +1,102 @@
+import { type RequiredEntityData, UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
+import type { Context, SignedInContext } from '../context.ts'
+import { insufficientPermissions, invalidInput } from '../errors.ts'
+import { clearSessionCookies, isSecure } from '../http/cookies.ts'
+import { addressKey, countFailures } from '../http/limits.ts'
+import { revokeSessions } from '../sessions/service.ts'
+import { User } from '../users/entity.ts'
+import { hashPassword, verifyPassword } from '../users/hashing.ts'
+import { emailKey } from '../users/input.ts'
+import { acceptPassword } from '../users/password.ts'
+
+/**
+ * Makes an account with the role member for whoever asks, when the server allows it. Whether the address already had an account
+ * shows neither in the answer nor in its time: the hash is made before anybody looks, and both ways the same is written.
+ * @throws ApiError InsufficientPermissions when signup is off, InvalidInput, RateLimitExceeded.
+ */
+export async function signUp(context: Context, input: { email: string; displayName: string; password: string }): Promise<void> {
+  const { em, ip, limits, config, now } = context
+  if (!config.SIGNUP_ENABLED) throw insufficientPermissions('This server does not let people sign up. Ask an administrator for an account.')
+  await limits.use('signup', addressKey(ip))
+  const password = await acceptPassword(context, input.password, input)
+  const passwordHash = await hashPassword(context, password)
+  const { email, displayName } = input
+  const account = { email, emailKey: emailKey(email), displayName, role: 'member', passwordHash, createdAt: now() } as const
+  await em.transactional(async (inner) => {
+    const user = await insert(inner, account)
+    if (user) return audit(inner, { kind: 'user.created', actor: user, user, summary: `${displayName} signed up`, ip })
+    const summary = 'Somebody tried to sign up with the e-mail address of an account'
+    const owner = await inner.findOne(User, { emailKey: account.emailKey }, { fields: ['id'] })
+    return audit(inner, { kind: 'user.signup_refused', actor: null, ...(owner && { user: owner }), summary, ip })
+  })
+}
+
+/** Adds an account, inside a transaction that goes on when its e-mail address has one already: then null. */
+async function insert(em: EntityManager, account: RequiredEntityData<User>): Promise<User | null> {
+  try {
+    return await em.transactional(async (attempt) => attempt.create(User, account))
+  } catch (error) {
+    if (error instanceof UniqueConstraintViolationException) return null
+    throw error
+  }
+}
+
+/**
+ * Changes the caller's password. Every session of theirs ends, this one too; tokens stay.
+ * @throws ApiError InvalidInput for a wrong current or an unfit new password, RateLimitExceeded after five wrong ones.
+ */
+export async function changePassword(context: SignedInContext, input: { currentPassword: string; newPassword: string }): Promise<void> {
+  const { viewer, config } = context
+  const { currentPassword } = input
+  let verified = await provePassword(context, currentPassword)
+  const password = await acceptPassword(context, input.newPassword, viewer, 'newPassword')
+  if (password === currentPassword.normalize('NFC')) throw invalidInput('newPassword: must differ from the current one.', 'newPassword')
+  const passwordHash = await hashPassword(context, password)
+  // A hash that was replaced meanwhile is looked at anew: a sign-in makes one of the same password when BCRYPT_COST has changed.
+  while (!(await replaceHash(context, verified, passwordHash))) verified = await provePassword(context, currentPassword)
+  clearSessionCookies(context.reply, isSecure(context.request, config.SERVER_URL))
+}
+
+/**
+ * Lets the caller prove who they are with their password.
+ * @returns the hash that it fits. What is written because of it must look whether the account still has that.
+ * @throws ApiError InvalidInput when it is wrong, RateLimitExceeded after five wrong ones.
+ */
+export async function provePassword(context: SignedInContext, password: string, field = 'currentPassword'): Promise<string> {
+  const { em, viewer, limits } = context
+  const user = await em.findOne(User, { id: viewer.id, isActive: true }, { populate: ['passwordHash'], refresh: true })
+  const stored = user?.passwordHash ?? null
+  const judge = () => verifyPassword(context, password, stored)
+  const fits = await countFailures(limits, 'wrongPassword', viewer.id, judge, (right) => !right)
+  if (!fits || !stored) throw invalidInput(`${field}: is wrong.`, field)
+  return stored
+}
+
+/**
+ * Stores the hash of a new password in place of the one that was verified, and ends every session.
+ * @returns false when that was replaced, or the account disabled, meanwhile.
+ */
+function replaceHash({ em, viewer, ip }: SignedInContext, verified: string, passwordHash: string): Promise<boolean> {
+  const { id } = viewer
+  return em.transactional(async (inner) => {
+    const still = { id, isActive: true, passwordHash: verified }
+    if (!(await inner.nativeUpdate(User, still, { passwordHash, mustChangePassword: false }))) return false
+    await revokeSessions(inner, id)
+    const summary = `${viewer.displayName} changed their password`
+    audit(inner, { kind: 'user.password_changed', actor: viewer, user: viewer, summary, ip })
+    return true
+  })
+}
+
+/** Changes what the caller is called. */
+export async function updateProfile({ em, viewer, ip }: SignedInContext, input: { displayName: string }): Promise<User> {
+  const user = await em.findOneOrFail(User, viewer.id, { populate: ['passwordHash'] })
+  if (user.displayName !== input.displayName) {
+    audit(em, { kind: 'user.updated', actor: viewer, user: viewer, summary: `${user.displayName} is now called ${input.displayName}`, ip })
+    user.displayName = input.displayName
+    await em.flush()
+  }
+  return user
+}

@@ -1,0 +1,138 @@
+import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { packageRejected } from '../errors.ts'
+import { plainPath } from './path.ts'
+import { addPath, archiveTree, type ArchiveFile } from './tree.ts'
+import { documentKinds, documentRank, mayBeExample, textOf, type Document, type DocumentKind } from './documents.ts'
+import { gzipStages, isBrokenDeflate } from './gzip.ts'
+import { manifestIn, manifestName } from './manifest.ts'
+import { quoted, refuse } from './refuse.ts'
+import { unpackTar, type TarEntry } from './tar-entries.ts'
+import { tarFraming, watch, watchEnd, type TarFraming } from './tar-framing.ts'
+
+/** Limits of an archive; sizes in bytes. `exampleBytes` is what all candidates for the example may take together until the package's name is known. */
+export type ArchiveLimits = typeof archiveLimits
+
+/** Source: pub's protocol, "What an archive must be". */
+const archiveLimits = {
+  unpackedBytes: 256 * 1024 ** 2,
+  entries: 65_536,
+  pathCharacters: 8 * 1024 ** 2,
+  manifestBytes: 128 * 1024,
+  documentBytes: 256 * 1024,
+  exampleBytes: 8 * 1024 ** 2,
+}
+
+/** What is kept of an archive. `examples` are candidates: `pickExample` chooses when the package's name is known. */
+export type ArchiveContents = Record<DocumentKind, Document | null> & {
+  pubspecText: string
+  examples: Document[]
+  files: ArchiveFile[]
+  unpackedBytes: number
+}
+
+/**
+ * Reads a .tar.gz package in one pass, in bounded memory, and destroys the source in every case.
+ * Throws `PackageRejected` with the first reason that an archive is not acceptable; an error of the source itself comes out as it is.
+ */
+export async function readArchive(source: Readable, limits: Partial<ArchiveLimits> = {}): Promise<ArchiveContents> {
+  const bounds = { ...archiveLimits, ...limits }
+  const reading = start(bounds)
+  const framing = tarFraming(bounds)
+  const [unwrap, inflate, verify] = gzipStages()
+  try {
+    await pipeline(source, unwrap, inflate, verify, (chunks: AsyncIterable<Buffer>) =>
+      unpackTar(watched(framing, chunks), (entry) => visit(reading, entry)),
+    )
+  } catch (error) {
+    throw isBrokenDeflate(error) ? packageRejected('The archive is damaged or cut short. Upload it again.') : error
+  } finally {
+    source.destroy()
+  }
+  return finish(reading, framing.total)
+}
+
+type Kept = { path: string; rank: number; chunks: Buffer[] }
+type Reading = ReturnType<typeof start>
+
+function start(limits: ArchiveLimits) {
+  const documents = new Map<DocumentKind, Kept>()
+  return {
+    limits,
+    tree: archiveTree(limits),
+    files: Array<ArchiveFile>(),
+    manifest: Array<Buffer>(),
+    documents,
+    examples: Array<Kept>(),
+    exampleBytes: 0,
+  }
+}
+
+async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer>) {
+  for await (const chunk of chunks) {
+    watch(framing, chunk)
+    yield chunk
+  }
+  watchEnd(framing)
+}
+
+function visit(reading: Reading, { path: raw, type, size }: TarEntry) {
+  const path = plainPath(raw)
+  if (type !== 'file' && type !== 'directory')
+    refuse(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
+  if (type === 'file' && (path === '' || raw.endsWith('/')))
+    refuse(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
+  addPath(reading.tree, path, type)
+  if (type === 'directory') return undefined
+  reading.files.push({ path, size })
+  return taker(reading, path, size)
+}
+
+/** Takes the content of the few files that are kept, skips the others. */
+function taker(reading: Reading, path: string, size: number) {
+  const { manifestBytes, documentBytes, exampleBytes } = reading.limits
+  if (path === manifestName) {
+    if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, the limit. Shorten it.`)
+    return (chunk: Uint8Array) => void reading.manifest.push(Buffer.from(chunk))
+  }
+  for (const kind of documentKinds) {
+    const rank = documentRank(kind, path)
+    if (rank === null || rank >= (reading.documents.get(kind)?.rank ?? Infinity)) continue
+    const kept: Kept = { path, rank, chunks: [] }
+    reading.documents.set(kind, kept)
+    return keep(kept, documentBytes)
+  }
+  const cost = Math.max(1024, Math.min(size, documentBytes))
+  if (!mayBeExample(path) || reading.exampleBytes + cost > exampleBytes) return undefined
+  const kept: Kept = { path, rank: 0, chunks: [] }
+  reading.exampleBytes += cost
+  reading.examples.push(kept)
+  return keep(kept, documentBytes)
+}
+
+/** Copies the chunks, up to a few bytes more than the limit, so that the cut falls between characters. */
+function keep(kept: Kept, limit: number) {
+  let left = limit + 4
+  return (chunk: Uint8Array) => {
+    if (left > 0) kept.chunks.push(Buffer.from(chunk.subarray(0, left)))
+    left -= chunk.length
+  }
+}
+
+function finish({ limits, files, manifest, documents, examples }: Reading, unpackedBytes: number): ArchiveContents {
+  const pubspecText = manifestIn(files, Buffer.concat(manifest))
+  const document = (kept: Kept): Document => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
+  const found = (kind: DocumentKind) => {
+    const kept = documents.get(kind)
+    return kept ? document(kept) : null
+  }
+  return {
+    pubspecText,
+    readme: found('readme'),
+    changelog: found('changelog'),
+    license: found('license'),
+    examples: examples.map(document),
+    files,
+    unpackedBytes,
+  }
+}

@@ -1,0 +1,57 @@
+import { collisionKey } from './path.ts'
+import { quoted, refuse } from './refuse.ts'
+
+/** A file of the archive: its plain path, its size in bytes. */
+export type ArchiveFile = { path: string; size: number }
+
+/** How many paths (directories that are only implied count too) and how many characters of them are remembered. */
+export type TreeLimits = { entries: number; pathCharacters: number }
+
+/** `implied`: a directory that has no entry of its own (yet). */
+type Kind = 'file' | 'directory' | 'implied'
+
+/** The paths met so far, by collision key. */
+export type ArchiveTree = ReturnType<typeof archiveTree>
+
+/** A tree without a path. */
+export function archiveTree(limits: TreeLimits) {
+  return { limits, met: new Map<string, { path: string; kind: Kind }>(), characters: 0 }
+}
+
+/** Adds a plain path and the directories above it. Throws `PackageRejected` for a path met before, or met in another case or as another kind. */
+export function addPath(tree: ArchiveTree, path: string, kind: 'file' | 'directory'): void {
+  add(tree, path, kind)
+  for (let parent = parentOf(path); parent !== null; parent = parentOf(parent)) {
+    if (!add(tree, parent, 'implied')) return
+  }
+}
+
+/** Whether the path is new; false for a directory that is there already. */
+function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
+  const key = collisionKey(path)
+  const known = tree.met.get(key)
+  if (!known) {
+    remember(tree, key, { path, kind })
+    return true
+  }
+  if (known.path !== path)
+    refuse(`The archive has both ${quoted(known.path)} and ${quoted(path)}, which are one file where case does not count. Rename one.`)
+  if ((known.kind === 'file') !== (kind === 'file'))
+    refuse(`The archive has ${quoted(path)} both as a file and as a directory. Rename one.`)
+  if (kind !== 'implied' && known.kind !== 'implied') refuse(`The archive has ${quoted(path)} twice. Pack it with \`dart pub publish\`.`)
+  if (kind === 'directory') known.kind = kind
+  return false
+}
+
+function remember(tree: ArchiveTree, key: string, entry: { path: string; kind: Kind }) {
+  tree.met.set(key, entry)
+  tree.characters += entry.path.length
+  if (tree.met.size > tree.limits.entries) refuse(`The archive has more than ${tree.limits.entries} files and directories, the limit.`)
+  if (tree.characters > tree.limits.pathCharacters)
+    refuse(`The paths in the archive have more than ${tree.limits.pathCharacters} characters together, the limit. Shorten them.`)
+}
+
+function parentOf(path: string): string | null {
+  const slash = path.lastIndexOf('/')
+  return slash < 0 ? null : path.slice(0, slash)
+}

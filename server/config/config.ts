@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { z } from 'zod'
+import { type VariableName, variables } from './variables.ts'
+
+type Environment = Record<string, string | undefined>
+type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
+type Optional = 'POSTGRES_URL' | 'S3_BUCKET' | 'S3_ENDPOINT' | 'S3_ACCESS_KEY_ID' | 'S3_SECRET_ACCESS_KEY' | 'TOKEN_MAX_DAYS'
+type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
+
+/** The effective configuration, by the names of the variables. Paths are absolute; SERVER_URL has no trailing slash. */
+export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>> & Required<Pick<Values, Derived>>
+
+/** A configuration that cannot be used; `problems` lists everything that is wrong with it, a line each. */
+export class ConfigError extends Error {
+  readonly problems: string[]
+  constructor(problems: string[]) {
+    super(problems.join('\n'))
+    this.problems = problems
+  }
+}
+
+/**
+ * Reads the configuration from the environment. `NAME_FILE` names a file that holds NAME.
+ * @throws ConfigError with every problem at once.
+ */
+export function readConfig(environment: Environment = process.env): Config {
+  const problems: string[] = []
+  const values: Record<string, unknown> = {}
+  for (const name of Object.keys(variables) as VariableName[]) {
+    const raw = rawValue(name, environment, problems)
+    if (raw === undefined) continue
+    const parsed = variables[name].schema.safeParse(raw)
+    if (parsed.success) values[name] = parsed.data
+    else problems.push(...parsed.error.issues.map((issue) => `${name}: ${issue.message}`))
+  }
+  problems.push(...contradictions(values, environment))
+  if (problems.length) throw new ConfigError([...new Set(problems)])
+  return withDerivedPaths(values as Config)
+}
+
+/** What the log says at start: a line for each variable that has a value, secrets masked. */
+export function describeConfig(config: Config): string[] {
+  return (Object.keys(variables) as VariableName[]).flatMap((name) => {
+    const value = config[name]
+    if (value === undefined) return []
+    const definition = variables[name]
+    return [`${name}=${'secret' in definition ? '********' : Array.isArray(value) ? value.join(',') : String(value)}`]
+  })
+}
+
+function rawValue(name: VariableName, environment: Environment, problems: string[]): string | undefined {
+  const definition = variables[name]
+  const file = environment[`${name}_FILE`]
+  const value = file ? fileValue(name, file, problems) : environment[name]
+  if (value !== undefined && value !== '') return value
+  if ('default' in definition) return definition.default
+  if ('required' in definition && !(file && value === undefined)) problems.push(`${name}: is required. ${definition.about}`)
+  return undefined
+}
+
+function fileValue(name: string, file: string, problems: string[]): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+  } catch {
+    problems.push(`${name}_FILE: the file ${file} cannot be read`)
+    return undefined
+  }
+}
+
+function contradictions(values: Record<string, unknown>, environment: Environment): string[] {
+  const problems: string[] = []
+  if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
+  if (values.BLOB_BACKEND === 's3') problems.push('BLOB_BACKEND: s3 is not available in this version; use filesystem')
+  if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
+    problems.push('BCRYPT_COST: at least 10')
+  return problems
+}
+
+function withDerivedPaths(values: Config): Config {
+  const dataDir = resolve(values.DATA_DIR)
+  const below = (path: string | undefined, name: string) => (path ? resolve(path) : join(dataDir, name))
+  return {
+    ...values,
+    DATA_DIR: dataDir,
+    SQLITE_PATH: below(values.SQLITE_PATH, 'registry.sqlite'),
+    BLOB_PATH: below(values.BLOB_PATH, 'blobs'),
+    DOCS_PATH: below(values.DOCS_PATH, 'docs'),
+  }
+}

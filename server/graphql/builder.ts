@@ -1,0 +1,145 @@
+import SchemaBuilder from '@pothos/core'
+import RelayPlugin, { decodeGlobalID, encodeGlobalID } from '@pothos/plugin-relay'
+import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
+import ValidationPlugin from '@pothos/plugin-validation'
+import type { Context, SignedInContext } from '../context.ts'
+import { idOf } from '../db/base.ts'
+import { refusal } from '../access/refusal.ts'
+import { invalidInput, notFound } from '../errors.ts'
+import type { Scope } from '../tokens/entity.ts'
+import { mayChangeOwnAccount } from '../users/policy.ts'
+import { mayBrowseAnonymously } from '../access/audience.ts'
+
+/**
+ * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
+ * one that is needed before the first owner exists says `extensions: { beforeSetup: true }`, and one that needs no session's CSRF token,
+ * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`.
+ */
+export const builder = new SchemaBuilder<{
+  Context: Context
+  AuthScopes: {
+    /** Somebody is signed in, whatever their credential may do, even when a new password is due. */
+    identity: boolean
+    /** Somebody is signed in and free to act. */
+    signedIn: boolean
+    /** The request rides on a session. */
+    session: boolean
+    /** May change their own account, and see its sessions, tokens and history: any session, or a token that may write. */
+    ownAccount: boolean
+    /** May read packages: with the scope `read` every one; without signing in public ones, where and while the server lets anybody browse. */
+    browse: boolean
+    /** The credential holds this scope, and its owner's role allows it now. `admin` means: administers the server. */
+    scope: Scope
+    /** The server's owner, with an admin credential. */
+    owner: boolean
+  }
+  AuthContexts: {
+    identity: SignedInContext
+    signedIn: SignedInContext
+    ownAccount: SignedInContext
+    session: SignedInContext
+    scope: SignedInContext
+    owner: SignedInContext
+  }
+  Scalars: {
+    ID: { Input: string; Output: string }
+    DateTime: { Input: Date; Output: Date }
+    BigInt: { Input: number; Output: number }
+    SemVer: { Input: string; Output: string }
+    URL: { Input: string; Output: string }
+  }
+  DefaultFieldNullability: false
+  DefaultNodeNullability: false
+  DefaultEdgesNullability: false
+  Connection: { totalCount: number | (() => Promise<number>) }
+}>({
+  plugins: [ScopeAuthPlugin, RelayPlugin, ValidationPlugin],
+  defaultFieldNullability: false,
+  scopeAuth: {
+    authorizeOnSubscribe: true,
+    authScopes: (context) => {
+      const settled = context.viewer !== null && !passwordIsDue(context)
+      return {
+        identity: context.viewer !== null,
+        signedIn: settled,
+        session: context.credential?.kind === 'session',
+        ownAccount: settled && mayChangeOwnAccount(context),
+        browse: () => (context.viewer ? settled && context.scopes.has('read') : mayBrowseAnonymously(context)),
+        scope: (scope) => settled && context.scopes.has(scope),
+        owner: settled && context.viewer?.role === 'owner' && context.scopes.has('admin'),
+      }
+    },
+    unauthorizedError: (_parent, context, _info, result) => refusal(context, result.failure),
+  },
+  relay: {
+    cursorType: 'String',
+    clientMutationId: 'omit',
+    encodeGlobalID: (type, id) => encodeGlobalID(type, String(id)),
+    decodeGlobalID: (globalId) => {
+      const { typename, id } = decodeGlobalID(globalId)
+      const plain = plainIds[typename]
+      const known = plain ? (plain.test(id) ? id : null) : idOf(id)
+      if (known === null) throw notFound('There is nothing with this id.')
+      return { typename, id: known }
+    },
+    nodesOnConnection: { description: 'The objects of this page, without their edges.' },
+    nodeTypeOptions: { description: 'Anything that has a global id.' },
+    idFieldOptions: { description: 'Global id: opaque, and unique across all types.' },
+    nodeQueryOptions: {
+      description: 'The object with this global id, or null when it is not there or not for you.',
+      skipTypeScopes: true,
+      authScopes: (_root, { id }) => scopeOfIds([id]),
+    },
+    nodesQueryOptions: {
+      description: 'The objects with these global ids, in their order.',
+      skipTypeScopes: true,
+      authScopes: (_root, { ids }) => scopeOfIds(ids),
+    },
+    pageInfoTypeOptions: { description: 'Where a page of a connection lies.' },
+    hasNextPageFieldOptions: { description: 'Whether there is more after this page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether there is something before this page.' },
+    startCursorFieldOptions: { description: 'Cursor of the first edge.' },
+    endCursorFieldOptions: { description: 'Cursor of the last edge; give it as `after` for the next page.' },
+    pageInfoFieldOptions: { description: 'Where this page lies.' },
+    cursorFieldOptions: { description: 'Opaque position of this edge.' },
+    nodeFieldOptions: { description: 'The object.' },
+    edgesFieldOptions: { description: 'The objects of this page with their cursors.' },
+    firstArgOptions: { description: 'How many to give from the start, at most 100.' },
+    lastArgOptions: { description: 'How many to give from the end, at most 100.' },
+    afterArgOptions: { description: 'Give what comes after this cursor.' },
+    beforeArgOptions: { description: 'Give what comes before this cursor.' },
+  },
+  validation: {
+    validationError: ({ issues }) => {
+      const issue = issues[0]
+      const path = issue?.path?.map((part) => String(typeof part === 'object' ? part.key : part)).filter((part) => part !== 'input') ?? []
+      const field = path.join('.')
+      return invalidInput(field ? `${field}: ${issue?.message}` : (issue?.message ?? 'The input is not valid.'), field || undefined)
+    },
+  },
+})
+
+/** Types whose ids are no UUIDs, and what their ids look like: no other text reaches a query. */
+const plainIds: Record<string, RegExp> = { Publisher: /^[a-z0-9.-]{1,64}$/ }
+
+/** The types that anybody may read where the server lets anybody browse; their `loadOne` gives public ones only. */
+const browsable = new Set(['Package', 'PackageVersion'])
+
+/** Ids of anything else are for people who signed in. */
+const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn: true } =>
+  ids.every(({ typename }) => browsable.has(typename)) ? { browse: true } : { signedIn: true }
+
+/** Whether the viewer must choose a new password first; tokens keep working meanwhile. */
+export const passwordIsDue = ({ viewer, credential }: Context): boolean =>
+  credential?.kind === 'session' && viewer?.mustChangePassword === true
+
+builder.queryType({ description: 'Everything that can be read.', authScopes: { signedIn: true } })
+builder.mutationType({ description: 'Everything that can be changed.', authScopes: { signedIn: true } })
+
+builder.globalConnectionField('totalCount', (t) =>
+  t.int({
+    extensions: { cost: 5 },
+    description: 'How many there are in all. Counted only when it is asked for.',
+    resolve: ({ totalCount }) => (typeof totalCount === 'function' ? totalCount() : totalCount),
+  }),
+)

@@ -1,0 +1,77 @@
+import { GraphQLError } from 'graphql'
+import { ApiError, invalidInput } from '../errors.ts'
+import type { Route } from '../rest/route.ts'
+
+/**
+ * The error to answer with for one that came out of an execution: our own as it is; a variable that does not fit as 400 with its field;
+ * anything else unchanged, to be masked and logged by the door.
+ */
+export function toApiError(error: GraphQLError): Error {
+  if (error instanceof ApiError) return error
+  return misfitOf(error) ?? rootCause(error) ?? error
+}
+
+/** 400 for a value that does not fit: names its place, says what it must be, and quotes what was sent, unless that is to be kept secret. */
+export function misfit(path: string[], wanted: string, value: unknown): ApiError {
+  const field = path.join('.')
+  return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
+}
+
+/** The error with the field's name on REST, where that differs. */
+export function inRestNames(error: Error, names: Route['names']): Error {
+  if (!names || !(error instanceof ApiError) || error.code !== 'InvalidInput') return error
+  const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
+  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+/, theirs), theirs)
+}
+
+/** What a resolver threw, if one did. */
+function rootCause(error: GraphQLError): Error | undefined {
+  const cause = error.originalError
+  if (!cause || cause instanceof ApiError) return cause
+  if (!(cause instanceof GraphQLError)) return cause
+  return rootCause(cause)
+}
+
+/**
+ * 400 for a value that graphql-js refuses: names the field and says what it must be. `place` is where in the variable or argument `name` the
+ * value is, such as `.scopes[0]`; without a name it is the field.
+ */
+export function refusedValue(name: string, place: string, reason: string): ApiError {
+  const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
+  const [, unknown, hint = ''] = /not to include unknown field "(\w+)"(?:\.( Did you mean [^?]*\?))?/.exec(reason) ?? []
+  const path = place.startsWith('[') ? `${name}${place}` : place.replace(/^\./, '')
+  const field = [path, missing ?? unknown].filter(Boolean).join('.') || name
+  if (unknown) return invalidInput(`${field}: is not a known field.${hint}`, field)
+  if (missing || /non-null/i.test(reason))
+    return invalidInput(field ? `${field}: is required.` : 'The body must be a JSON object.', field || undefined)
+  return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
+}
+
+/** graphql-js says: Variable "$input" has invalid value at .password: … */
+function misfitOf({ message }: GraphQLError): ApiError | null {
+  const [, variable = '', place = '', reason = ''] =
+    /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
+  return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
+}
+
+/** What came instead, cut short. */
+const sent = (field: string, text: string): string =>
+  text === '' || /password|secret|token|code/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
+
+const kinds: Record<string, string> = {
+  String: 'a string',
+  ID: 'a string',
+  Int: 'a whole number',
+  Float: 'a number',
+  Boolean: 'true or false',
+}
+
+function wanted(reason: string, field: string): string {
+  const [, scalar = '', value = ''] = /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/.exec(reason) ?? []
+  if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
+  const [, word = '', type] = /^Value ("[^]*") does not exist in "(\w+)" enum/.exec(reason) ?? []
+  if (type) return `must be a value of ${type}${sent(field, word)}.`
+  const [, group, other = ''] = /^Enum "(\w+)" cannot represent non-\w+ value: ([^]*?)\.(?: Did you mean [^]*)?$/.exec(reason) ?? []
+  if (group) return `must be a value of ${group}${other.startsWith('"') ? ', written without quotes' : ''}${sent(field, other)}.`
+  return reason.replace(/, found: [^]*$/, '.').replace(/ Found: [^]*$/, '')
+}

@@ -1,0 +1,114 @@
+import './scalars.ts'
+import '../users/schema.ts'
+import '../accounts/schema.ts'
+import '../accounts/admin-schema.ts'
+import '../accounts/list-schema.ts'
+import '../invites/schema.ts'
+import '../sessions/schema.ts'
+import '../sessions/admin-schema.ts'
+import '../tokens/schema.ts'
+import '../oauth/schema.ts'
+import '../tokens/list-schema.ts'
+import '../audit/schema.ts'
+import '../audit/history-schema.ts'
+import '../setup/schema.ts'
+import '../addresses/schema.ts'
+import '../health/server-schema.ts'
+import '../health/schema.ts'
+import '../self-check/schema.ts'
+import '../integrity/schema.ts'
+import '../integrity/faults-schema.ts'
+import '../packages/schema.ts'
+import '../packages/own/schema.ts'
+import '../packages/versions/schema.ts'
+import '../packages/retraction/schema.ts'
+import '../packages/options/schema.ts'
+import '../packages/uploaders/schema.ts'
+import '../packages/history/schema.ts'
+import '../packages/versions/document-schema.ts'
+import '../packages/deletion/schema.ts'
+import '../packages/dependents/schema.ts'
+import '../packages/administration/schema.ts'
+import '../names/schema.ts'
+import '../uploads/schema.ts'
+import '../search/schema.ts'
+import '../downloads/schema.ts'
+import '../likes/schema.ts'
+import '../scoring/schema.ts'
+import '../legal/schema.ts'
+import '../stats/schema.ts'
+import '../advisories/schema.ts'
+import '../advisories/package-schema.ts'
+import '../advisories/import-schema.ts'
+import '../publishers/schema.ts'
+import '../publishers/change-schema.ts'
+import '../publishers/members-schema.ts'
+import '../publishers/verify-schema.ts'
+import '../visibility/schema.ts'
+import '../visibility/switch-schema.ts'
+import '../packages/publisher/schema.ts'
+import '../jobs/schema.ts'
+import {
+  defaultFieldResolver,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLSchema,
+  isObjectType,
+  lexicographicSortSchema,
+  printSchema,
+} from 'graphql'
+import { builder } from './builder.ts'
+import type { Context } from '../context.ts'
+import { paceField } from './pacing.ts'
+import { refuseForeignOrigin } from '../http/csrf.ts'
+import { globalIdCheck } from './global-ids.ts'
+import { refuseNul } from '../http/no-nul.ts'
+import { requireSetup } from '../access/setup-gate.ts'
+
+/** The one schema that both doors execute. */
+export const schema = gated()
+
+/** `schema.graphql`, sorted, so that a change shows as a change. */
+export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
+
+/**
+ * Every root field but those marked `beforeSetup` waits for the first owner, those marked `ownOrigin` refuse what another site's page
+ * sent, and no field takes what the database cannot.
+ */
+function gated() {
+  const built = builder.toSchema()
+  for (const type of Object.values(built.getTypeMap()))
+    if (isObjectType(type)) Object.values(type.getFields()).forEach((field) => guardArguments(built, field))
+  for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
+    for (const field of Object.values(type.getFields())) {
+      requireDeclaration(type.name, field)
+      const { beforeSetup, ownOrigin } = field.extensions
+      if (beforeSetup && !ownOrigin) continue
+      const resolve = field.resolve ?? defaultFieldResolver
+      field.resolve = async (root, args, context, info) => {
+        if (!beforeSetup) await requireSetup(context)
+        if (ownOrigin) refuseForeignOrigin(context.request, context.config.SERVER_URL)
+        return resolve(root, args, context, info)
+      }
+    }
+  }
+  for (const type of Object.values(built.getTypeMap())) if (isObjectType(type)) Object.values(type.getFields()).forEach(paceField)
+  return built
+}
+
+function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Context>): void {
+  if (field.args.length === 0) return
+  const resolve = field.resolve ?? defaultFieldResolver
+  const checkIds = globalIdCheck(built, field)
+  field.resolve = (parent, args, context, info) => {
+    refuseNul(args)
+    checkIds?.(args as Record<string, unknown>)
+    return resolve(parent, args, context, info)
+  }
+}
+
+/** Stops the start when a root field does not say who may use it. */
+function requireDeclaration(type: string, { name, extensions }: GraphQLField<unknown, Context>): void {
+  const { authScopes, skipTypeScopes } = (extensions.pothosOptions ?? {}) as { authScopes?: unknown; skipTypeScopes?: boolean }
+  if (!authScopes && !skipTypeScopes) throw new Error(`${type}.${name} does not say who may use it`)
+}

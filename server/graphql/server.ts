@@ -1,0 +1,134 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
+import type { Plugin } from 'graphql-yoga'
+import { Budget } from '../access/budget.ts'
+import { consoleSender } from '../console/serve.ts'
+import { type Context, createContext, guardChange, plainContext } from '../context.ts'
+import { withMeter } from '../db/meter.ts'
+import { bodyTooLarge, invalidInput } from '../errors.ts'
+import { refuseDear } from './cost.ts'
+import { answerErrors, masked } from './errors.ts'
+import { nameLiterals } from './literals.ts'
+import { refuseDeepQuery } from './nesting.ts'
+import { toFetch } from './request.ts'
+import { executeInTurn } from './turns.ts'
+import { prefers } from '../http/conditional.ts'
+import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
+import { addressKey } from '../http/limits.ts'
+import { needsCsrfToken } from './own-origin.ts'
+import { nextSlice } from '../threads/slices.ts'
+import { refuseUselessCredential } from '../access/refusal.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
+import type { Services } from '../services.ts'
+import { mayBrowseAnonymously } from '../access/audience.ts'
+
+/** How much a query may be; what it may cost is beside. */
+const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
+
+type Door = { caller: Context }
+
+/** Serves `/graphql`: queries by POST, or by GET when they change nothing; to browsers the explorer, a page of the console. */
+export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
+  const { fetch } = await openYoga(services, schema)
+  const sendConsole = consoleSender(services)
+  await app.register(async (scope) => {
+    // Yoga parses the text itself; the server refuses what is too long or not JSON.
+    scope.removeAllContentTypeParsers()
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
+    scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
+    refuseOtherMethods(scope, '/graphql', ['GET', 'POST'])
+    scope.route({
+      method: ['GET', 'POST'],
+      url: '/graphql',
+      async handler(request, reply) {
+        if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
+        const caller = await createContext(services, request, reply)
+        await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip))
+        refuseUselessCredential(caller)
+        const response = await withinBudget(caller, () =>
+          fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
+        )
+        for (const [name, value] of response.headers) reply.header(name, value)
+        return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
+      },
+    })
+  })
+}
+
+/** Has the request take no more than one may, of the database's time and everything else. */
+async function withinBudget<Value>(caller: Context, work: () => Value | Promise<Value>): Promise<Value> {
+  const budget = new Budget()
+  caller.budget = budget
+  try {
+    return await withMeter(budget, work)
+  } finally {
+    budget.close()
+  }
+}
+
+async function openYoga(services: Services, schema: GraphQLSchema) {
+  const [{ createYoga }, { EnvelopArmor }] = await Promise.all([import('graphql-yoga'), import('@escape.tech/graphql-armor')])
+  const armor = new EnvelopArmor({
+    maxDepth: { n: limits.depth, flattenFragments: true },
+    costLimit: { enabled: false }, // it knows no variables
+    maxAliases: { n: limits.aliases },
+    maxTokens: { n: 4000 },
+    maxDirectives: { n: 30 },
+    blockFieldSuggestion: { enabled: false },
+  })
+  return createYoga<Door>({
+    schema,
+    graphqlEndpoint: `${new URL(services.config.SERVER_URL).pathname.replace(/\/$/, '')}/graphql`,
+    batching: false,
+    cors: false,
+    landingPage: false,
+    logging: false,
+    graphiql: false,
+    maskedErrors: { maskError: (error) => masked(services, error) },
+    context: ({ caller }) => plainContext(services, caller),
+    plugins: [boundQuery, nameLiterals, ...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
+  })
+}
+
+/** Whether a person opens the address in a browser, without a query. */
+const wantsExplorer = (request: FastifyRequest): boolean =>
+  (request.method === 'GET' || request.method === 'HEAD') && !('query' in (request.query as object)) && prefers(request, 'text/html')
+
+/** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
+const boundQuery: Plugin<Door & Context> = {
+  async onParams({ params }) {
+    // To read and to check a long query takes a slice of its own.
+    await nextSlice()
+    if (Array.isArray(params)) throw invalidInput('Send one query at a time: batches are not supported.')
+    const query: unknown = params.query
+    if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
+    if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
+    refuseDeepQuery(query)
+  },
+}
+
+/** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
+const guardExecution: Plugin<Door & Context> = {
+  async onExecute({ args, setExecuteFn }) {
+    const { schema, document, operationName, variableValues, contextValue } = args as {
+      schema: GraphQLSchema
+      document: DocumentNode
+      operationName?: string | null
+      variableValues?: Record<string, unknown>
+      contextValue: Context
+    }
+    const chosen = document.definitions.find(
+      (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
+    )
+    const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseDear(schema, document, chosen, variableValues ?? {}) : 0
+    if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
+    if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
+    // The one of graphql-js, as on REST, so that both doors word their errors alike.
+    setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
+  },
+}
+
+function refuseIntrospection({ name }: FieldNode): void {
+  if (name.value === '__schema' || name.value === '__type')
+    throw invalidInput('Sign in to read the schema, or take schema.graphql from the source.')
+}

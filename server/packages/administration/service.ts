@@ -1,0 +1,81 @@
+import { pageByKey } from '../../graphql/connections.ts'
+import type { Services } from '../../services.ts'
+import type { Visibility } from '../entity.ts'
+
+/** A package with what it takes. */
+export type ManagedPackage = {
+  packageId: string
+  name: string
+  publisherId: string | null
+  versionCount: number
+  archiveBytes: number
+  position: number
+}
+
+export type ManagedOrder = 'name' | 'size' | 'versions' | 'updated'
+type Page = { first?: number | null | undefined; after?: string | null | undefined; offset?: number | null | undefined }
+type Filter = {
+  query?: string | null | undefined
+  visibility?: Visibility | null | undefined
+  orderBy?: ManagedOrder | null | undefined
+}
+
+/**
+ * All packages, or those with a text in their name or of one visibility, as a connection: by name, or the largest, those with the most versions or the youngest first.
+ * Sums are taken from an index of the versions, one statement a page.
+ */
+export function listManaged({ database: { reads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
+  const { where, matching } = conditionsOf(filter)
+  const position = positions[filter.orderBy ?? 'name'](backend)
+  return pageByKey(page, {
+    keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
+    isKey: (key) => /^\d{1,16} [a-z][a-z0-9_]{0,63}$/.test(key),
+    load: async (limit, after) => {
+      const [at, name] = placeOf(after)
+      const rows = await reads.all<Row>(
+        `select p.id as "packageId", p.name, p.publisher_id as "publisherId", count(v.id) as "versionCount", coalesce(sum(v.archive_bytes), 0) as "archiveBytes", ${position} as "position"
+         from packages p left join package_versions v on v.package_id = p.id ${where} group by p.id
+         ${after === undefined ? '' : `having ${position} < ? or (${position} = ? and p.name > ?)`}
+         order by "position" desc, p.name limit ? offset ?`,
+        ...matching,
+        ...(after === undefined ? [] : [at, at, name]),
+        limit,
+        page.offset ?? 0,
+      )
+      return rows.map(managed)
+    },
+    count: async () =>
+      Number((await reads.get<{ total: string | number }>(`select count(*) as total from packages p ${where}`, ...matching))?.total),
+  })
+}
+
+function conditionsOf({ query, visibility }: Filter): { where: string; matching: string[] } {
+  const conditions: [string, string][] = []
+  if (query) conditions.push([`p.name like ? escape '!'`, `%${query.toLowerCase().replace(/[!%_]/g, '!$&')}%`])
+  if (visibility) conditions.push(['p.visibility = ?', visibility])
+  const where = conditions.length > 0 ? `where ${conditions.map(([condition]) => condition).join(' and ')}` : ''
+  return { where, matching: conditions.map(([, value]) => value) }
+}
+
+/** What comes first is highest; packages that are equal in it go by name. */
+const positions: Record<ManagedOrder, (backend: Services['database']['backend']) => string> = {
+  name: () => 'max(0)',
+  size: () => 'coalesce(sum(v.archive_bytes), 0)',
+  versions: () => 'count(v.id)',
+  updated: (backend) => (backend === 'sqlite' ? 'max(p.updated_at)' : 'max(floor(extract(epoch from p.updated_at) * 1000)::bigint)'),
+}
+
+function placeOf(after: string | undefined): [number, string] {
+  const [at = '', name = ''] = after?.split(' ') ?? []
+  return [Number(at), name]
+}
+
+// PostgreSQL hands out sums as texts.
+type Row = Pick<ManagedPackage, 'packageId' | 'name' | 'publisherId'> &
+  Record<'versionCount' | 'archiveBytes' | 'position', string | number>
+const managed = ({ versionCount, archiveBytes, position, ...row }: Row): ManagedPackage => ({
+  ...row,
+  versionCount: Number(versionCount),
+  archiveBytes: Number(archiveBytes),
+  position: Number(position),
+})

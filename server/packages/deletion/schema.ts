@@ -1,0 +1,109 @@
+import { builder } from '../../graphql/builder.ts'
+import { anyText, pageByKey } from '../../graphql/connections.ts'
+import { VisibilityEnum } from '../visibility/refs.ts'
+import { brokenBy, deletePackage, deleteVersion } from './service.ts'
+import { affectedByDeletion, type AffectedDependent } from './impact.ts'
+import { packageName } from '../parameters.ts'
+import { DependencyKind } from '../versions/pubspec-schema.ts'
+import { PackageRef } from '../refs.ts'
+import { loadPackage } from '../service.ts'
+
+builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
+  t.withAuth({ scope: 'admin' }).field({
+    extensions: { cost: 50 },
+    type: t.listRef(t.listRef('String')),
+    description:
+      'The public packages that would break if this one, or just one version of it, were deleted: each as names from itself down to this package. For administrators.',
+    args: { version: t.arg({ type: 'SemVer', description: 'The version to delete; the whole package when left out.' }) },
+    resolve: (pkg, { version }, context) => brokenBy(context.em, context, pkg, version),
+  }),
+)
+
+const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDependent').implement({
+  description: 'A package that depends on what is to be deleted, private or public; for administrators.',
+  authScopes: { scope: 'admin' },
+  fields: (t) => ({
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it has just been deleted.',
+      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
+    }),
+    name: t.exposeString('name', { description: 'Its name.' }),
+    visibility: t.field({ type: VisibilityEnum, description: 'Who reads it.', resolve: ({ visibility }) => visibility }),
+    version: t.field({
+      type: 'SemVer',
+      description: 'The version that depends on it: the latest, else the highest that does.',
+      resolve: ({ version }) => version,
+    }),
+    constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
+    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+    isBare: t.exposeBoolean('isBare', {
+      description: 'Whether it names no registry: only clients whose default registry this server is find it here.',
+    }),
+    isBroken: t.exposeBoolean('isBroken', { description: 'Whether nothing that stays would serve it.' }),
+  }),
+})
+
+builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
+  t.withAuth({ scope: 'admin' }).connection(
+    {
+      type: AffectedDependentRef,
+      description:
+        'Everybody who depends on this package, or on just one version of it, private packages too, by name. For administrators.',
+      args: { version: t.arg({ type: 'SemVer', description: 'The version to delete; the whole package when left out.' }) },
+      resolve: async ({ name }, { version, ...page }, { em, config }) => {
+        const all = await affectedByDeletion(em, config.SERVER_URL, name, version)
+        return pageByKey(page, {
+          keyOf: (dependent: AffectedDependent) => dependent.name,
+          isKey: anyText,
+          load: async (limit, after) => all.filter((dependent) => after === undefined || dependent.name > after).slice(0, limit),
+          count: async () => all.length,
+        })
+      },
+    },
+    { description: 'A page of those who depend on what is to be deleted.' },
+    { description: 'One of them, in a page.' },
+  ),
+)
+
+const acceptBreakage = 'Whether public packages that depend on it may break. Otherwise they keep it from being deleted.'
+
+const DeletePackageInput = builder.inputType('DeletePackageInput', {
+  description: 'The package to delete.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Its name.', validate: packageName }),
+    acceptBreakage: t.boolean({ description: acceptBreakage }),
+  }),
+})
+
+builder.mutationField('deletePackage', (t) =>
+  t.withAuth({ scope: 'admin' }).boolean({
+    description: 'Deletes a package with all its versions, whose numbers stay taken. Always true.',
+    args: { input: t.arg({ type: DeletePackageInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => {
+      await deletePackage(context, input)
+      return true
+    },
+  }),
+)
+
+const DeleteVersionInput = builder.inputType('DeleteVersionInput', {
+  description: 'The version to delete.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Name of its package.', validate: packageName }),
+    version: t.field({ type: 'SemVer', required: true, description: 'Which version.' }),
+    acceptBreakage: t.boolean({ description: acceptBreakage }),
+  }),
+})
+
+builder.mutationField('deleteVersion', (t) =>
+  t.withAuth({ scope: 'admin' }).boolean({
+    description: 'Deletes a version, whose number stays taken; with its last version a package is deleted, too. Always true.',
+    args: { input: t.arg({ type: DeleteVersionInput, required: true, description: 'Which one.' }) },
+    resolve: async (_root, { input }, context) => {
+      await deleteVersion(context, input)
+      return true
+    },
+  }),
+)

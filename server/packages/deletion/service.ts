@@ -1,0 +1,114 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { type AuditKind, audit } from '../../audit/service.ts'
+import type { SignedInContext } from '../../context.ts'
+import { conflict } from '../../errors.ts'
+import { enqueue } from '../../jobs/queue.ts'
+import { forgetName } from '../../names/confusable.ts'
+import { reserveName } from '../../names/reserved.ts'
+import { refreshWithDependents } from '../../search/refresh-index.ts'
+import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
+import { changePackage } from '../changes/change.ts'
+import { DeletedVersion } from '../dependency-entity.ts'
+import { type Package, PackageVersion } from '../entity.ts'
+import { unknownVersion } from '../parameters.ts'
+import { removalKind } from './remove-archives.ts'
+import { repoint } from '../retraction/service.ts'
+
+/** A package, and whether the caller accepts that public packages break without it. */
+export type PackageDeletion = { package: string; acceptBreakage?: boolean | null | undefined }
+export type VersionDeletion = PackageDeletion & { version: string }
+
+/**
+ * Deletes a package with all its versions, for administrators. Their numbers stay taken, the name is reserved, their archives go after the
+ * commit.
+ * @throws ApiError NotFound; Conflict with the chains of public packages that depend on it, until their breakage is accepted.
+ */
+export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
+  return changePackage(context, name, async (em, pkg) => {
+    const broken = await brokenBy(em, context, pkg)
+    refuse(name, broken, acceptBreakage)
+    const versions = await em.find(PackageVersion, { package: pkg }, { fields: ['version', 'archiveSha256'] })
+    const count = versions.length === 1 ? 'its only version' : `its ${versions.length} versions`
+    record(context, em, 'package.deleted', `deleted ${name} with ${count}${accepting(broken)}`, { package: name })
+    await removePackage(context, em, pkg, versions)
+  })
+}
+
+/**
+ * Deletes a version, for administrators. Its number stays taken, its archive goes after the commit. A package goes with its last version.
+ * @throws ApiError NotFound; Conflict with the chains of public packages that no other version would serve, until their breakage is accepted.
+ */
+export function deleteVersion(context: SignedInContext, { package: name, version, acceptBreakage }: VersionDeletion): Promise<void> {
+  return changePackage(context, name, async (em, pkg) => {
+    const found = await em.findOne(PackageVersion, { package: pkg, version }, { fields: ['version', 'archiveSha256'] })
+    if (!found) throw unknownVersion(name, version)
+    const broken = await brokenBy(em, context, pkg, version)
+    refuse(`${name} ${version}`, broken, acceptBreakage)
+    record(context, em, 'package.version_deleted', `deleted ${name} ${version}${accepting(broken)}`, { package: name, version })
+    if (await isOnly(em, pkg)) {
+      record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
+      return removePackage(context, em, pkg, [found])
+    }
+    await em.nativeDelete(PackageVersion, { id: found.id })
+    await forgetArchives(context, em, found.archiveSha256, name, [found])
+    return repoint(em, pkg)
+  })
+}
+
+/** The public packages that would break without a package, or without one of its versions: their chains. */
+export async function brokenBy(
+  em: EntityManager,
+  { config }: Pick<SignedInContext, 'config'>,
+  pkg: Package,
+  version?: string | null,
+): Promise<Chain[]> {
+  if (version == null || (await isOnly(em, pkg))) return publicDependents(em, config.SERVER_URL, [pkg.name])
+  return dependentsOfVersion(em, config.SERVER_URL, pkg.name, version)
+}
+
+const isOnly = async (em: EntityManager, pkg: Package) => (await em.count(PackageVersion, { package: pkg })) === 1
+
+function refuse(what: string, broken: readonly Chain[], acceptBreakage: boolean | null | undefined): void {
+  if (broken.length === 0 || acceptBreakage) return
+  throw conflict(`Public packages depend on ${what}: ${describeChains(broken)}. To delete it and break them, add acceptBreakage=true.`)
+}
+
+const accepting = (broken: readonly Chain[]) => (broken.length ? `, accepting that it breaks ${describeChains(broken)}` : '')
+
+type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
+
+/** What belongs to a package goes with its row: versions, texts, dependencies, uploaders, likes. */
+async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
+  await forgetArchives(context, em, pkg.id, pkg.name, versions)
+  await reserveName(em, context, pkg.name)
+  await forgetName(em, pkg.name)
+  if (pkg.visibility === 'public') {
+    // For the packages that needed it, absent is as private: the index learns it as it does then, in the order in which all do.
+    pkg.visibility = 'private'
+    await em.flush()
+    await refreshWithDependents(em, context.config, [pkg.name])
+  }
+  em.remove(pkg)
+  await em.flush()
+}
+
+/** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go. */
+async function forgetArchives(
+  { now }: SignedInContext,
+  em: EntityManager,
+  subject: string,
+  packageName: string,
+  versions: readonly Removed[],
+): Promise<void> {
+  const deletedAt = now()
+  const rows = versions.map(({ version, archiveSha256 }) => ({ packageName, version, deletedAt, archiveSha256 }))
+  await em.insertMany(DeletedVersion, rows)
+  const hashes = versions.map(({ archiveSha256 }) => archiveSha256)
+  await enqueue(em, { kind: removalKind, subject, payload: { hashes } }, deletedAt)
+}
+
+type About = { package: string; version?: string }
+
+function record({ viewer, ip }: SignedInContext, em: EntityManager, kind: AuditKind, what: string, about: About): void {
+  audit(em, { kind, actor: viewer, summary: `${viewer.displayName} ${what}`, ...about, ip })
+}

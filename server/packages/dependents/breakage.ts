@@ -1,0 +1,83 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { isHostedHere } from '../visibility/hosted-here.ts'
+import { normalHostedUrl } from '../../pub/hosted-url.ts'
+import { allows, parseConstraint } from '../../pub/constraint.ts'
+
+/** Names from the package that breaks down to the one it breaks with: `['app', 'ui', 'icons']`. */
+export type Chain = string[]
+
+/**
+ * The public packages that depend, directly or through other public ones, on these: each with its shortest chain, by name. A dependency counts
+ * when a version that is there, whichever, states it in `dependencies` and as `hosted:` on this server. A private package in
+ * between ends a chain: what needs one is out of the public's reach already. One statement, however deep; circles end.
+ */
+export async function publicDependents(em: EntityManager, serverUrl: string, names: readonly string[]): Promise<Chain[]> {
+  return chainsTo(await publicEdges(em, serverUrl, names), names)
+}
+
+/**
+ * The same for one version: only what no other version could serve breaks. A constraint that admits another version, not retracted, is served by that.
+ */
+export async function dependentsOfVersion(em: EntityManager, serverUrl: string, name: string, version: string): Promise<Chain[]> {
+  const edges = await publicEdges(em, serverUrl, [name])
+  if (edges.length === 0) return []
+  const others: { version: string }[] = await em.execute(
+    `select v.version from package_versions v join packages p on p.id = v.package_id
+     where p.name = ? and v.version <> ? and v.retracted_at is null`,
+    [name, version],
+  )
+  const stated: { dependent: string; constraint: string }[] = await em.execute(
+    `select distinct p.name as dependent, d."constraint" from package_dependencies d ${ofPublic} where d.name = ? and ${hostedHere}`,
+    [name, normalHostedUrl(serverUrl)],
+  )
+  const broken = new Set(stated.filter((one) => needs(one.constraint, version, others)).map(({ dependent }) => dependent))
+  return chainsTo(
+    edges.filter((edge) => edge.dependency !== name || broken.has(edge.dependent)),
+    [name],
+  )
+}
+
+/** `app -> ui -> icons, shop -> icons`, as messages show chains; of many only the first ones. */
+export function describeChains(chains: readonly Chain[]): string {
+  const shown = chains.slice(0, mostShown).map((chain) => chain.join(' -> '))
+  return shown.join(', ') + (chains.length > mostShown ? ` and ${chains.length - mostShown} more` : '')
+}
+
+type Edge = { dependent: string; dependency: string }
+
+const mostShown = 20
+const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and p.visibility = 'public'`
+const hostedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
+
+/** Who depends on whom, from these packages upwards. */
+async function publicEdges(em: EntityManager, serverUrl: string, names: readonly string[]): Promise<Edge[]> {
+  if (names.length === 0) return []
+  const here = normalHostedUrl(serverUrl)
+  return em.execute<Edge[]>(
+    `with recursive broken(name) as (
+       select name from packages where name in (${names.map(() => '?').join(', ')})
+       union select p.name from broken b join package_dependencies d on d.name = b.name and ${hostedHere} ${ofPublic}
+     )
+     select distinct p.name as dependent, b.name as dependency
+     from broken b join package_dependencies d on d.name = b.name and ${hostedHere} ${ofPublic} order by p.name, b.name`,
+    [...names, here, here],
+  )
+}
+
+/** Breadth first, so that each chain is a shortest one. */
+function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
+  const dependents = Map.groupBy(edges, ({ dependency }) => dependency)
+  const chains = new Map<string, Chain>(names.map((name) => [name, [name]]))
+  for (const [dependency, chain] of chains) {
+    // A map goes on to what is added meanwhile.
+    for (const { dependent } of dependents.get(dependency) ?? []) {
+      if (!chains.has(dependent)) chains.set(dependent, [dependent, ...chain])
+    }
+  }
+  return [...chains.values()].filter(({ length }) => length > 1).sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
+}
+
+function needs(text: string, version: string, others: readonly { version: string }[]): boolean {
+  const constraint = parseConstraint(text)
+  return constraint !== null && allows(constraint, version) && !others.some((other) => allows(constraint, other.version))
+}

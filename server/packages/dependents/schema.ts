@@ -1,0 +1,91 @@
+import { isThisServer } from '../../addresses/service.ts'
+import { builder } from '../../graphql/builder.ts'
+import { anyText, notNegative, pageByKey } from '../../graphql/connections.ts'
+import type { Context } from '../../context.ts'
+import { countDependents, type Dependent, listDependents } from './service.ts'
+import { loadServing } from '../listing/serving.ts'
+import { DependencyKind, DependencyRef } from '../versions/pubspec-schema.ts'
+import type { Dependency } from '../versions/pubspec-view.ts'
+import { PackageRef } from '../refs.ts'
+import { loadPackage, loadPackageByName } from '../service.ts'
+
+/** What a bare dependency on a package of this server brings. */
+const risk =
+  'the client asks its default one (pub.dev): whoever publishes a package of this name there decides what is installed (dependency confusion).'
+
+const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
+  description: 'A package whose latest version depends on another one of this server.',
+  fields: (t) => ({
+    package: t.field({
+      type: PackageRef,
+      nullable: true,
+      description: 'The package; null when it has just been deleted.',
+      resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
+    }),
+    version: t.field({ type: 'SemVer', description: 'Its latest version.', resolve: ({ version }) => version }),
+    constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
+    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+    isBare: t.exposeBoolean('isBare', {
+      description: `Whether it names no registry, so that ${risk}`,
+    }),
+  }),
+})
+
+builder.objectField(PackageRef, 'dependents', (t) =>
+  t.connection(
+    {
+      type: DependentRef,
+      authScopes: { scope: 'read' },
+      description:
+        'The packages of this server whose latest version depends on this one, by name: as hosted here, or without naming a registry (`isBare`).',
+      args: {
+        offset: t.arg.int({
+          description: 'Skip this many, for page numbers; cursors are cheaper.',
+          validate: notNegative,
+        }),
+      },
+      resolve: ({ name }, { offset, ...args }, { database: { reads }, config: { SERVER_URL } }) =>
+        pageByKey(args, {
+          keyOf: (dependent: Dependent) => dependent.name,
+          isKey: anyText,
+          load: (limit, after) => listDependents(reads, SERVER_URL, { name, limit, after, offset }),
+          count: () => countDependents(reads, SERVER_URL, name),
+        }),
+    },
+    { description: 'A page of dependents.' },
+    { description: 'A dependent in a page.' },
+  ),
+)
+
+const isHere = ({ hostedUrl }: Dependency, context: Context) => isThisServer(context, hostedUrl)
+
+builder.objectFields(DependencyRef, (t) => ({
+  isHostedHere: t.boolean({
+    description: 'Whether the client looks for it on this server.',
+    resolve: (dependency, _args, context) => isHere(dependency, context),
+  }),
+  isBare: t.boolean({
+    description: `Whether it names no registry although this server has a package of this name that you may read, so that ${risk}`,
+    resolve: async ({ name, source, hostedUrl }, _args, context) => {
+      const pkg = source === 'hosted' && hostedUrl === null ? await loadPackageByName(context, name) : null
+      return pkg !== null && (context.viewer !== null || pkg.visibility === 'public')
+    },
+  }),
+  package: t.field({
+    type: PackageRef,
+    nullable: true,
+    description: 'The package, when it is looked for here, and is there for you.',
+    resolve: async (dependency, _args, context) => {
+      const pkg = (await isHere(dependency, context)) ? await loadPackageByName(context, dependency.name) : null
+      return context.viewer || pkg?.visibility === 'public' ? pkg : null
+    },
+  }),
+  servedBy: t.field({
+    type: 'SemVer',
+    nullable: true,
+    description:
+      'The highest version here that satisfies the constraint and is not retracted, when it is looked for here. For people who signed in.',
+    resolve: async (dependency, _args, context) =>
+      context.viewer && (await isHere(dependency, context)) ? loadServing(context, `${dependency.name} ${dependency.constraint}`) : null,
+  }),
+}))

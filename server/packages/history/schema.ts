@@ -1,0 +1,29 @@
+import { builder } from '../../graphql/builder.ts'
+import { isSignedIn } from '../../context.ts'
+import { insufficientPermissions } from '../../errors.ts'
+import { canAdminister } from '../policy.ts'
+import { PackageRef } from '../refs.ts'
+import { listAuditEntries } from '../../audit/list.ts'
+import { AuditEntryRef } from '../../audit/refs.ts'
+
+builder.objectField(PackageRef, 'activity', (t) =>
+  t.connection(
+    {
+      type: AuditEntryRef,
+      nullable: true,
+      description: 'What happened to the package, newest first, for those who may change it; an error for others.',
+      args: {
+        kind: t.arg.string({ description: 'A kind such as `package.version_retracted`, or the beginning of kinds, such as `package.`.' }),
+        olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
+      },
+      resolve: async (pkg, { kind, olderThan, ...page }, context) => {
+        if (!isSignedIn(context) || !(await canAdminister(context.em, context, pkg)))
+          throw insufficientPermissions(`Only those who administer ${pkg.name} see its activity. Ask one of its uploaders.`)
+        // A package of the same name may have been there before: that was other people's.
+        return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)
+      },
+    },
+    { description: "A page of a package's activity." },
+    { description: 'An entry in a page.' },
+  ),
+)

@@ -1,0 +1,117 @@
+import { Readable } from 'node:stream'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { publicUrl } from '../../http/public-url.ts'
+import type { Context } from '../../context.ts'
+import { countDownload } from '../../downloads/tally.ts'
+import { notFound, rangeNotSatisfiable } from '../../errors.ts'
+import { acceptsGzip, isFresh, sendHeadersOnly } from '../../http/conditional.ts'
+import { requestedRange } from '../../http/range.ts'
+import { binary } from '../../rest/route.ts'
+import { audienceOf } from '../../access/audience.ts'
+import { findArchive, openArchive, splitArchiveName } from './archive.ts'
+import { archiveUrl, readEntry, readListing } from './service.ts'
+import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
+
+const pubType = 'application/vnd.pub.v2+json'
+const found = { 303: { description: 'The archive is at `Location`.' } }
+
+/** The reads that package clients send most, and the archives themselves. */
+export const packageBinaries = [
+  binary('GET /api/packages/:pkg', {
+    pub: true,
+    access: 'browse',
+    summary: 'The package with all its versions, as package clients read it.',
+    handler: sendListing,
+    produces: { 200: { description: 'The listing.', type: pubType }, 304: { description: 'Nothing changed since the given ETag.' } },
+  }),
+  binary('GET /api/packages/:pkg/versions/:version', {
+    pub: true,
+    access: 'browse',
+    summary: 'One version of a package: an entry of the listing.',
+    handler: sendEntry,
+    produces: { 200: { description: 'The entry.', type: pubType } },
+  }),
+  binary('GET /api/archives/:file', {
+    pub: true,
+    access: 'browse',
+    summary: 'The archive of a version, named <package>-<version>.tar.gz.',
+    handler: sendArchive,
+    produces: {
+      200: { description: 'The archive.', type: 'application/gzip' },
+      206: { description: 'The requested part of it.', type: 'application/gzip' },
+      304: { description: 'The client has it.' },
+      416: { description: 'There is no such part.' },
+    },
+  }),
+  binary('GET /packages/:pkg/versions/:version.tar.gz', {
+    access: 'browse',
+    summary: 'The archive at its old address.',
+    handler: redirectToArchive,
+    produces: found,
+  }),
+  binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
+    access: 'browse',
+    summary: 'The archive at another old address.',
+    handler: redirectToArchive,
+    produces: found,
+  }),
+]
+
+async function sendListing(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const name = packageParameter(request)
+  const listing = await readListing(context, name, audienceOf(context))
+  if (!listing) throw unknownPackage(name)
+  reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
+  if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
+  reply.type(`${pubType}; charset=utf-8`)
+  if (acceptsGzip(request)) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
+  return reply.send(await decompress(listing.gzipped))
+}
+
+async function sendEntry(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const [name, version] = [packageParameter(request), versionParameter(request)]
+  const entry = await readEntry(context, name, version, audienceOf(context))
+  if (entry === null) throw unknownVersion(name, version)
+  return reply.type(`${pubType}; charset=utf-8`).send(entry)
+}
+
+async function sendArchive(context: Context): Promise<unknown> {
+  const { request, reply } = context
+  const named = splitArchiveName((request.params as { file: string }).file)
+  const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
+  if (!named || !archive) throw notFound('There is no such archive on this server.')
+  const etag = `"${archive.sha256}"`
+  const range = requestedRange(request, archive.bytes, etag)
+  if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
+  const isCached = isFresh(request, etag)
+  const isTaken = () => reply.raw.writableLength === 0
+  // Before any header is set: what cannot be read is an answer of its own.
+  const bytes = isCached ? null : await openArchive(context, { ...named, ...archive }, range ?? undefined, isTaken)
+  reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
+  if (context.viewer) reply.header('cache-control', 'private, immutable, max-age=31536000')
+  // A package may stop being public at any moment: whoever keeps its archive asks each time.
+  else reply.header('cache-control', 'no-cache')
+  reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
+  if (bytes === null) return sendHeadersOnly(request, reply.code(304))
+  // Whoever asks for the rest of an archive was counted at its beginning.
+  if (!range || range.start === 0) countDownload(context, request, named.name, named.version)
+  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
+  reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
+  if (request.method !== 'HEAD') return reply.send(bytes)
+  if (bytes instanceof Readable) bytes.destroy()
+  return sendHeadersOnly(request, reply)
+}
+
+async function redirectToArchive(context: Context): Promise<unknown> {
+  const { request, reply, config } = context
+  const [name, version] = [packageParameter(request), versionParameter(request)]
+  const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
+  // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
+  if (!context.viewer && !(await findArchive(context, name, version, 'anybody'))) throw unknownVersion(name, version)
+  return reply.redirect(url, 303)
+}
+
+const decompress = promisify<Buffer, Buffer>(gunzip)

@@ -1,0 +1,142 @@
+import { createHash } from 'node:crypto'
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { toDate } from '../../db/reads.ts'
+import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
+import type { Services } from '../../services.ts'
+import type { Audience } from '../../access/audience.ts'
+import { hostedHere, readableByAnybody, readWithheld, withoutNames } from '../visibility/readable.ts'
+import { visibilityMark } from '../visibility/mark.ts'
+import { latestOf } from '../versions/latest.ts'
+
+/** A package's listing as it goes out. The ETag is weak: it stands for the plain and the compressed form. */
+export type Listing = Stamp & { etag: string; gzipped: Buffer }
+
+/** What a listing was made from. What anybody may read depends on other packages, too: `mark` changes with anybody's visibility. */
+type Stamp = { revision: number; mark?: string | null }
+
+type Reader = Pick<Services, 'database' | 'config'>
+
+/**
+ * The listing of a package (pub's protocol, "Listing"), or null for one that is not there for this audience. One keyed read tells the
+ * revision; the document is assembled and compressed once per revision and audience.
+ */
+export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
+  const { database } = reader
+  const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
+  if (!current) return null
+  const { cache, building } = memoryOf(database)
+  const place = audience === 'members' ? current.id : `anybody ${current.id}`
+  const cached = cache.get(place)
+  if (cached?.revision === current.revision && cached.mark === current.mark) return cached
+  const key = `${place} ${current.revision} ${current.mark}`
+  let build = building.get(key)
+  if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
+  const listing = await build
+  if (listing) cache.set(place, listing)
+  return listing
+}
+
+/** One version's entry of the listing as JSON text, or null. */
+export async function readEntry({ database, config }: Reader, name: string, version: string, audience: Audience): Promise<string | null> {
+  const sql = `select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`
+  if (audience === 'members') {
+    const row = await database.reads.get<EntryRow>(sql, name, version)
+    return row ? entryOf(row, name, config.SERVER_URL) : null
+  }
+  const hosted = hostedHere(config)
+  const row = await database.reads.get<EntryRow>(`${sql} and ${readableByAnybody}`, name, version, hosted)
+  if (!row) return null
+  const { names } = await readWithheld(database.reads, row.package_id, hosted)
+  return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, config.SERVER_URL)
+}
+
+/** Where the archive of a version is. `+` needs no escaping in a path (RFC 3986 §3.3). */
+export const archiveUrl = (serverUrl: string, name: string, version: string): string =>
+  `${serverUrl}/api/archives/${name}-${version}.tar.gz`
+
+type EntryRow = {
+  id: string
+  package_id: string
+  version: string
+  retracted_at: number | Date | null
+  archive_sha256: string
+  pubspec: string
+  created_at: number | Date
+}
+type ListingRow = EntryRow & {
+  revision: number
+  latest_version: string
+  is_discontinued: boolean | number
+  replaced_by: string | null
+  advisories_updated: number | Date | null
+}
+
+const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
+const currentSql: Record<Audience, string> = {
+  members: 'select id, revision from packages where name = ?',
+  anybody: `select id, revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
+    from packages where name = ? and visibility = 'public'`,
+}
+/** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. */
+const replacedBy: Record<Audience, string> = {
+  members: 'p.replaced_by',
+  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and r.visibility = 'public') then p.replaced_by
+    end as replaced_by`,
+}
+const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
+
+/** Revision, pointer and versions come from one statement, so they fit each other. */
+async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
+  const { database, config } = reader
+  const all = await database.reads.all<ListingRow>(
+    `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
+    stamp.id,
+  )
+  const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
+  const entries = rows.map((row) => entryOf(row, name, config.SERVER_URL))
+  const latest = entries[rows.findIndex((row) => row.version === row.latest_version)]
+  if (!rows[0] || latest === undefined) return null
+  const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}"latest":${latest},"versions":[${entries.join(',')}]}`
+  const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
+  // The mark is older than the rows, or of their age: what was read too early is read again, never kept too long.
+  return { revision: rows[0].revision, ...(audience === 'anybody' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
+}
+
+/** The rows that anybody may read, with the latest among them. */
+async function readableRows({ database, config }: Reader, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
+  const { versions, names } = await readWithheld(database.reads, packageId, hostedHere(config))
+  const rows = all.filter(({ id }) => !versions.has(id))
+  const latest = latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))
+  return rows.map((row) => ({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)), latest_version: latest?.version ?? '' }))
+}
+
+/** Members of the listing that are there only when they apply (pub's protocol, "Listing"). */
+function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
+  const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${toDate(advisories_updated).toISOString()}",`
+  if (!is_discontinued) return advisories
+  return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
+}
+
+/** The pubspec is JSON text already. Optional members are left out, never null: one wrong type breaks the listing for the client. */
+function entryOf(row: EntryRow, name: string, serverUrl: string): string {
+  const retracted = row.retracted_at === null ? '' : '"retracted":true,'
+  const url = JSON.stringify(archiveUrl(serverUrl, name, row.version))
+  const published = toDate(row.created_at).toISOString()
+  return `{"version":"${row.version}",${retracted}"archive_url":${url},"archive_sha256":"${row.archive_sha256}","pubspec":${row.pubspec},"published":"${published}"}`
+}
+
+const compress = promisify<string, Buffer>(gzip)
+
+type Memory = { cache: ByteCache<Listing>; building: Map<string, Promise<Listing | null>> }
+
+const memories = new WeakMap<Services['database'], Memory>()
+
+/** The cache beside a database; several servers in one process have several. */
+function memoryOf(database: Services['database']): Memory {
+  let memory = memories.get(database)
+  if (!memory) memories.set(database, (memory = { cache: byteCache(cacheBytes, ({ gzipped }) => gzipped.length), building: new Map() }))
+  return memory
+}
+
+const cacheBytes = 64 * 1024 ** 2

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { builder } from '../../graphql/builder.ts'
+import { nameFault } from '../../pub/package-name.ts'
+import type { Package } from '../entity.ts'
+import { updatePackageOptions } from './service.ts'
+import { packageName } from '../parameters.ts'
+import { ofPublicPackage, PackageRef } from '../refs.ts'
+import { loadPackageByName } from '../service.ts'
+
+builder.objectFields(PackageRef, (t) => ({
+  isDiscontinued: t.exposeBoolean('isDiscontinued', { ...ofPublicPackage, description: 'Whether its authors have given it up.' }),
+  replacedBy: t.string({
+    ...ofPublicPackage,
+    nullable: true,
+    description:
+      'Name of the package to use instead, here or elsewhere; only while it is discontinued, and without signing in only a public package of this server.',
+    resolve: async ({ replacedBy }, _args, context) => {
+      if (!replacedBy || context.viewer) return replacedBy
+      // A name that is of no package here is withheld, too: else its disappearance would tell of a private one.
+      return (await loadPackageByName(context, replacedBy))?.visibility === 'public' ? replacedBy : null
+    },
+  }),
+  replacement: t.field({
+    ...ofPublicPackage,
+    type: PackageRef,
+    nullable: true,
+    description: 'The package to use instead, when this server has it.',
+    resolve: async ({ replacedBy }, _args, context) => {
+      const replacement = replacedBy ? await loadPackageByName(context, replacedBy) : null
+      return context.viewer || replacement?.visibility === 'public' ? replacement : null
+    },
+  }),
+  isUnlisted: t.exposeBoolean('isUnlisted', {
+    ...ofPublicPackage,
+    description: 'Whether it is kept out of search, lists and name completion.',
+  }),
+}))
+
+const replacement = z
+  .string()
+  .superRefine((name, context) => {
+    const fault = nameFault(name)
+    if (fault) context.addIssue(fault)
+  })
+  .nullish()
+
+const UpdatePackageOptionsInput = builder.inputType('UpdatePackageOptionsInput', {
+  description: 'A package, and the options to change; what is left out stays.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
+    isDiscontinued: t.boolean({ description: 'Whether its authors have given it up. False also takes the replacement away.' }),
+    replacedBy: t.string({
+      description: 'Name of the package to use instead; null for none. Only for a discontinued package.',
+      validate: replacement,
+    }),
+    isUnlisted: t.boolean({ description: 'Whether to keep it out of search, lists and name completion.' }),
+  }),
+})
+
+const UpdatePackageOptionsPayload = builder.objectRef<{ package: Package }>('UpdatePackageOptionsPayload').implement({
+  description: 'A package with its options.',
+  fields: (t) => ({ package: t.expose('package', { type: PackageRef, description: 'The package.' }) }),
+})
+
+builder.mutationField('updatePackageOptions', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: UpdatePackageOptionsPayload,
+    description: "Changes a package's options.",
+    args: { input: t.arg({ type: UpdatePackageOptionsInput, required: true, description: 'Which package, and what to change.' }) },
+    resolve: async (_root, { input }, context) => ({ package: await updatePackageOptions(context, input.package, input) }),
+  }),
+)

@@ -1,0 +1,50 @@
+import { audit } from '../../audit/service.ts'
+import type { SignedInContext } from '../../context.ts'
+import { invalidInput } from '../../errors.ts'
+import { changePackage, unchanged } from '../changes/change.ts'
+import type { Package } from '../entity.ts'
+
+type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
+
+/** What to change; what is left out stays. */
+export type OptionChanges = { [Name in keyof Options]?: Options[Name] | null | undefined }
+
+/**
+ * Changes a package's options. Without being discontinued it has no replacement, so that goes, too.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for a replacement that cannot be one.
+ */
+export async function updatePackageOptions(context: SignedInContext, name: string, changes: OptionChanges): Promise<Package> {
+  const { viewer, ip } = context
+  return changePackage(context, name, async (em, pkg) => {
+    const next = optionsAfter(pkg, changes)
+    const told = tell(pkg, next)
+    if (told.length === 0) return unchanged(pkg)
+    Object.assign(pkg, next)
+    audit(em, {
+      kind: 'package.options_updated',
+      actor: viewer,
+      summary: `${viewer.displayName} changed the options of ${name}: ${told.join(', ')}`,
+      package: name,
+      ip,
+    })
+    return pkg
+  })
+}
+
+function optionsAfter(pkg: Package, { isDiscontinued, replacedBy, isUnlisted }: OptionChanges): Options {
+  const next = { isDiscontinued: isDiscontinued ?? pkg.isDiscontinued, isUnlisted: isUnlisted ?? pkg.isUnlisted }
+  if (replacedBy && !next.isDiscontinued)
+    throw invalidInput('replacedBy: only a discontinued package names a replacement. Set isDiscontinued, too.', 'replacedBy')
+  if (replacedBy === pkg.name) throw invalidInput('replacedBy: a package does not replace itself. Name another one.', 'replacedBy')
+  const kept = replacedBy === undefined ? pkg.replacedBy : replacedBy
+  return { ...next, replacedBy: next.isDiscontinued ? kept : null }
+}
+
+/** What is different, for people. */
+function tell(before: Options, after: Options): string[] {
+  return [
+    after.isDiscontinued !== before.isDiscontinued && (after.isDiscontinued ? 'discontinued' : 'no longer discontinued'),
+    (after.replacedBy ?? null) !== (before.replacedBy ?? null) && (after.replacedBy ? `replaced by ${after.replacedBy}` : 'no replacement'),
+    after.isUnlisted !== before.isUnlisted && (after.isUnlisted ? 'unlisted' : 'listed again'),
+  ].filter((part) => part !== false)
+}

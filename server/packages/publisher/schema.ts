@@ -1,0 +1,58 @@
+import { z } from 'zod'
+import { builder } from '../../graphql/builder.ts'
+import { isSignedIn } from '../../context.ts'
+import { invalidInput } from '../../errors.ts'
+import type { Package } from '../entity.ts'
+import { packageName } from '../parameters.ts'
+import { ofPublicPackage, PackageRef } from '../refs.ts'
+import { loadPublisher } from '../../publishers/list.ts'
+import { canChoosePublisher, setPackagePublisher } from './service.ts'
+import { PublisherRef } from '../../publishers/refs.ts'
+
+builder.objectFields(PackageRef, (t) => ({
+  publisher: t.field({
+    ...ofPublicPackage,
+    type: PublisherRef,
+    nullable: true,
+    description: 'The publisher that owns it; null when its uploaders alone do.',
+    resolve: ({ publisher }, _args, context) => (publisher ? loadPublisher(context, publisher.id) : null),
+  }),
+  viewerCanChoosePublisher: t.boolean({
+    ...ofPublicPackage,
+    description: 'Whether you may give it to a publisher that you are a member of, and take it away from one.',
+    resolve: async (pkg, _args, context) =>
+      isSignedIn(context) && context.scopes.has('write') && canChoosePublisher(context.em, context, pkg),
+  }),
+}))
+
+const SetPackagePublisherInput = builder.inputType('SetPackagePublisherInput', {
+  description: 'Which package gets which publisher.',
+  fields: (t) => ({
+    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
+    publisher: t.string({
+      description: 'Plain identifier of the publisher; null for none. It must be given.',
+      validate: z
+        .string()
+        .max(64, 'must be the id of a publisher')
+        .regex(/^[^\0]*$/, 'must be the id of a publisher')
+        .nullish(),
+    }),
+  }),
+})
+
+const SetPackagePublisherPayload = builder.objectRef<{ package: Package }>('SetPackagePublisherPayload').implement({
+  description: 'A package after its publisher was chosen.',
+  fields: (t) => ({ package: t.expose('package', { type: PackageRef, description: 'The package.' }) }),
+})
+
+builder.mutationField('setPackagePublisher', (t) =>
+  t.withAuth({ scope: 'write' }).field({
+    type: SetPackagePublisherPayload,
+    description: 'Gives a package to a publisher, or to none, for its uploaders. They keep their rights.',
+    args: { input: t.arg({ type: SetPackagePublisherInput, required: true, description: 'Which package, and which publisher.' }) },
+    resolve: async (_root, { input }, context) => {
+      if (input.publisher === undefined) throw invalidInput('publisher: is required; null for no publisher.', 'publisher')
+      return { package: await setPackagePublisher(context, input.package, input.publisher) }
+    },
+  }),
+)

@@ -1,0 +1,83 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../../audit/service.ts'
+import type { SignedInContext } from '../../context.ts'
+import { conflict } from '../../errors.ts'
+import { changePackage } from '../changes/change.ts'
+import { type Package, PackageVersion } from '../entity.ts'
+import { unknownVersion } from '../parameters.ts'
+import { pubspecOf } from '../versions/pubspec-view.ts'
+import { isRestorable, isRetractable, restorableUntil, retractableUntil, windowDays } from './window.ts'
+
+/** A version, and whether it shall be retracted. */
+export type VersionOptions = { package: string; version: string; isRetracted: boolean }
+
+/**
+ * Retracts a version, or restores it. The pointers to the latest versions follow, and with them description and search.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict when it is so already, or when the window of 7 days is over.
+ */
+export async function updateVersionOptions(context: SignedInContext, options: VersionOptions): Promise<PackageVersion> {
+  const { viewer, ip } = context
+  const { package: name, version, isRetracted } = options
+  return changePackage(context, name, async (em, pkg) => {
+    const found = await em.findOne(PackageVersion, { package: pkg, version })
+    if (!found) throw unknownVersion(name, version)
+    const now = context.now()
+    refuseUnlessPossible(found, `${name} ${version}`, isRetracted, context, now)
+    found.retractedAt = isRetracted ? now : null
+    await em.flush()
+    await repoint(em, pkg)
+    audit(em, {
+      kind: isRetracted ? 'package.version_retracted' : 'package.version_unretracted',
+      actor: viewer,
+      summary: `${viewer.displayName} ${isRetracted ? 'retracted' : 'restored'} ${name} ${version}`,
+      package: name,
+      version,
+      ip,
+    })
+    return found
+  })
+}
+
+function refuseUnlessPossible(
+  version: PackageVersion,
+  title: string,
+  isRetracted: boolean,
+  { config }: Pick<SignedInContext, 'config'>,
+  now: Date,
+): void {
+  const { createdAt, retractedAt } = version
+  if (isRetracted && retractedAt) throw conflict(`${title} is retracted already, since ${retractedAt.toISOString()}.`)
+  if (!isRetracted && !retractedAt) throw conflict(`${title} is not retracted, so there is nothing to restore.`)
+  if (isRetracted && !isRetractable(version, config, now))
+    throw conflict(
+      `${title} was published at ${createdAt.toISOString()} and could be retracted for ${windowDays} days, until ${retractableUntil(version, config)?.toISOString()}. Publish a higher version instead.`,
+    )
+  if (retractedAt && !isRestorable(version, config, now))
+    throw conflict(
+      `${title} was retracted at ${retractedAt.toISOString()} and could be restored for ${windowDays} days, until ${restorableUntil(version, config)?.toISOString()}. Publish its contents as a higher version instead.`,
+    )
+}
+
+/**
+ * Finds the latest versions anew, by the index on sort keys: at most three rows are read, however many versions there are. The package's
+ * description is that of its latest version. Call it after the versions changed and were flushed, under the package's lock.
+ */
+export async function repoint(em: EntityManager, pkg: Package): Promise<void> {
+  const { latest, latestPrerelease } = await pointersOf(em, pkg)
+  pkg.latestVersion = latest.version
+  pkg.latestPrerelease = latestPrerelease?.version ?? null
+  pkg.description = pubspecOf(latest).description ?? ''
+}
+
+/** The same choice as `latestOf` and `latestPrereleaseOf` make of all versions. */
+async function pointersOf(em: EntityManager, pkg: Package): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
+  const highest = await highestOf(em, pkg, { retractedAt: null })
+  if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }
+  const shown = highest ? { retractedAt: null } : {}
+  const latest = (await highestOf(em, pkg, { ...shown, isPrerelease: false })) ?? highest ?? (await highestOf(em, pkg, {}))
+  if (!latest) throw new Error(`${pkg.name} has no version`)
+  return { latest, latestPrerelease: highest }
+}
+
+const highestOf = (em: EntityManager, pkg: Package, where: { retractedAt?: null; isPrerelease?: false }) =>
+  em.findOne(PackageVersion, { package: pkg, ...where }, { orderBy: { sortKey: 'desc' } })

@@ -1,0 +1,80 @@
+import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../../audit/service.ts'
+import type { SignedInContext } from '../../context.ts'
+import { conflict, invalidInput, notFound } from '../../errors.ts'
+import { User } from '../../users/entity.ts'
+import { emailKey } from '../../users/input.ts'
+import { limitLookups } from '../../users/lookups.ts'
+import { allowedScopes } from '../../users/policy.ts'
+import { changePackage, unchanged } from '../changes/change.ts'
+import { type Package, PackageUploader } from '../entity.ts'
+
+/** A package, and somebody by e-mail address. */
+export type UploaderInput = { package: string; email: string }
+
+/**
+ * Names somebody as an uploader; who is one already stays one.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict for an account that could not publish; RateLimitExceeded after too many
+ *   addresses that could not be added.
+ */
+export async function addUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
+  const { viewer, ip } = context
+  const add = () =>
+    changePackage(context, name, async (em, pkg) => {
+      const user = await personOf(em, email)
+      if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
+      refuseUnlessPublishing(user)
+      em.create(PackageUploader, { package: pkg, user })
+      const summary = `${viewer.displayName} made ${user.displayName} an uploader of ${name}`
+      audit(em, { kind: 'package.uploader_added', actor: viewer, user, summary, package: name, ip })
+      await em.flush()
+      return pkg
+    })
+  try {
+    return await limitLookups(context, add)
+  } catch (error) {
+    // The account was deleted at the same time.
+    if (error instanceof ForeignKeyConstraintViolationException) throw unknownPerson(email)
+    throw error
+  }
+}
+
+/**
+ * Takes somebody off the uploaders, oneself included.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when a package without a publisher would be left to nobody.
+ */
+export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
+  const { viewer, ip } = context
+  return changePackage(context, name, async (em, pkg) => {
+    // The same for somebody with an account and for nobody: who has one is not told here.
+    const uploader = await em.findOne(PackageUploader, { package: pkg, user: { emailKey: emailKey(email) } }, { populate: ['user'] })
+    if (!uploader) throw notFound(`${email} is not an uploader of ${name}.`)
+    const { user } = uploader
+    if (!pkg.publisher && (await em.count(PackageUploader, { package: pkg })) === 1)
+      throw invalidInput(
+        `${user.displayName} is the last uploader of ${name}, which has no publisher. Add another uploader first.`,
+        'email',
+      )
+    em.remove(uploader)
+    const summary = `${viewer.displayName} took ${user.displayName} off the uploaders of ${name}`
+    audit(em, { kind: 'package.uploader_removed', actor: viewer, user, summary, package: name, ip })
+    return pkg
+  })
+}
+
+async function personOf(em: EntityManager, email: string): Promise<User> {
+  const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
+  if (!user) throw unknownPerson(email)
+  return user
+}
+
+const unknownPerson = (email: string) => notFound(`Nobody here has the e-mail address ${email}. Ask an administrator to invite them.`)
+
+/** Whoever is named keeps the right when the account changes later; but it is given only to those who can use it. */
+function refuseUnlessPublishing({ displayName, isActive, passwordHash, role }: User): void {
+  if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
+  if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)
+  if (!allowedScopes(role).includes('write'))
+    throw conflict(`${displayName} has the role ${role}, which does not publish. Ask an administrator to make them a member first.`)
+}

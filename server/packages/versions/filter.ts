@@ -1,0 +1,29 @@
+import type { FilterQuery } from '@mikro-orm/core'
+import { raw } from '@mikro-orm/sql'
+import { invalidInput } from '../../errors.ts'
+import { type Constraint, parseConstraint } from '../../pub/constraint.ts'
+import type { PackageVersion } from '../entity.ts'
+import { versionKey } from '../../pub/sort-key.ts'
+import { parseVersion } from '../../pub/version.ts'
+
+/**
+ * Versions that a text stands for: those that a constraint such as `^1.2.0` or `>=1.0.0 <2.0.0` allows, or those that contain it.
+ * A constraint becomes a stretch of sort keys, so that the index answers.
+ * @throws ApiError InvalidInput for what is neither.
+ */
+export function versionsLike(filter: string): FilterQuery<PackageVersion> {
+  const text = filter.trim()
+  const constraint = /^[\^<>=]|^any$/.test(text) ? parseConstraint(text.replace(/^=+\s*/, '')) : null
+  if (constraint && boundsAreCanonical(constraint)) return stretchOf(constraint)
+  if (/^[0-9A-Za-z.+-]{0,64}$/.test(text)) return { [raw((alias) => `lower(${alias}.version)`)]: { $like: `%${text.toLowerCase()}%` } }
+  throw invalidInput('filter: must be part of a version, or a constraint such as ^1.2.0 or >=1.0.0 <2.0.0.', 'filter')
+}
+
+function stretchOf({ min, max }: Constraint): FilterQuery<PackageVersion> {
+  const from = min && { [min.included ? '$gte' : '$gt']: versionKey(min.version.text) }
+  const to = max && { [max.included ? '$lte' : '$lt']: versionKey(max.version.text) }
+  return from || to ? { sortKey: { ...from, ...to } } : {}
+}
+
+/** Inside a constraint numbers may have leading zeros; nothing here is called so. */
+const boundsAreCanonical = ({ min, max }: Constraint) => [min, max].every((bound) => !bound || parseVersion(bound.version.text))
