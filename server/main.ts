@@ -13,7 +13,8 @@ import { startWorker, type Worker } from './jobs/worker.ts'
 import { openServices } from './open-services.ts'
 import { enqueueDomainChecks } from './publishers/domain-check.ts'
 import { completeIndex } from './search/rebuild.ts'
-import { collectExpired } from './sessions/collect.ts'
+import { collectSessions } from './sessions/collect.ts'
+import { collectAuthorizations } from './oauth/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
 import type { Services } from './services.ts'
 import { announceSetupCode } from './setup/service.ts'
@@ -49,7 +50,9 @@ async function serve(config: Config): Promise<void> {
     regularly('reading damaged archives again', collectEveryMs, log, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
-    regularly('collecting what has expired', collectEveryMs, log, () => collectExpired(services)),
+    regularly('collecting sessions', collectEveryMs, log, () => collectSessions(services)),
+    regularly('collecting authorizations', collectEveryMs, log, () => collectAuthorizations(services)),
+    regularly('collecting rate limits', collectEveryMs, log, () => services.limits.collect()),
     regularly('looking up verified domains', collectEveryMs, log, () => enqueueDomainChecks(services)),
     regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
   ]

@@ -1,10 +1,12 @@
 import { sha256 } from '../server/http/keys.ts'
 import type { Services } from '../server/services.ts'
-import { AccessToken, type Scope } from '../server/tokens/entity.ts'
-import { newSecret } from '../server/tokens/secret.ts'
-import { type Role, User } from '../server/users/entity.ts'
+import { type Scope } from '../server/roles/roles.ts'
+import { AccessToken } from '../server/tokens/entity.ts'
+import { newSecret } from '../server/access/token-secret.ts'
+import { type Role } from '../server/roles/roles.ts'
+import { User } from '../server/users/entity.ts'
 import { hashPassword } from '../server/users/hashing.ts'
-import { allowedScopes } from '../server/users/policy.ts'
+import { allowedScopes } from '../server/roles/roles.ts'
 
 export type UserOptions = { email?: string; displayName?: string; password?: string; isActive?: boolean; mustChangePassword?: boolean }
 

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { OauthRequest } from '../server/oauth/entity.ts'
-import { collectExpired } from '../server/sessions/collect.ts'
+import { collectAuthorizations } from '../server/oauth/collect.ts'
+import { collectSessions } from '../server/sessions/collect.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { askFor, codeFor } from './support/oauth.ts'
@@ -156,7 +157,10 @@ it('pages through many by cursor', async () => {
 it('is collected when it has ended, and so are authorizations when nothing can come of them', async () => {
   await using app = await testApp({ now: days(0) })
   const alice = await app.member()
-  const collect = () => collectExpired(app.services)
+  const collect = async () => ({
+    sessions: await collectSessions(app.services),
+    authorizations: await collectAuthorizations(app.services),
+  })
   const count = () => app.services.database.fork().count(OauthRequest)
   const browser = await alice.session()
   await askFor(browser)
@@ -180,9 +184,9 @@ it('takes expired rate limits out of the database, where instances share them', 
   const counted = async () =>
     isShared ? Number((await app.services.database.reads.get<{ count: string }>('select count(*) from rate_limits'))?.count) : 0
   await app.anonymous.post('/api/auth/login', { email: 'nobody@example.com', password: 'of no account here' })
-  await collectExpired(app.services)
+  await app.services.limits.collect()
   expect((await counted()) > 0).toBe(isShared)
   app.clock.now = days(1)
-  await collectExpired(app.services)
+  await app.services.limits.collect()
   expect(await counted()).toBe(0)
 })

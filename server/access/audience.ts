@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from './context.ts'
 import { isBrowsingOn } from './browsing.ts'
 
 /** Whom an answer is for: people who signed in, who see every package, or anybody, who sees public ones. */

@@ -1,9 +1,9 @@
 import { AuthScopeFailureType } from '@pothos/plugin-scope-auth'
-import { passwordIsDue } from '../graphql/builder.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import { passwordIsDue } from '../roles/viewer.ts'
+import type { Context, SignedInContext } from './context.ts'
 import { nobody, refusal } from './refusal.ts'
-import type { Scope } from '../tokens/entity.ts'
-import { mayChangeOwnAccount } from '../users/policy.ts'
+import type { Scope } from '../roles/roles.ts'
+import { mayChangeOwnAccount } from '../roles/viewer.ts'
 import { mayBrowseAnonymously } from './audience.ts'
 
 /**

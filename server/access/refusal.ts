@@ -1,5 +1,5 @@
 import { AuthScopeFailureType, type AuthFailure } from '@pothos/plugin-scope-auth'
-import type { Context } from '../context.ts'
+import type { Context } from './context.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication } from '../errors.ts'
 

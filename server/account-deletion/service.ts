@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
 import { forgetLikes } from '../likes/service.ts'
 import { Package, PackageUploader } from '../packages/entity.ts'

@@ -1,4 +1,4 @@
-import { type Context, guardChange, type SignedInContext } from '../context.ts'
+import { type Context, guardChange, type SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
 import { bodyTooLarge, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { acceptFiles, bodyFault } from '../http/bodies.ts'

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { createHash } from 'node:crypto'
 import { audit } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import type { Reads } from '../db/reads.ts'
 import { missingAuthentication } from '../errors.ts'
 import { Avatar } from '../users/avatar-entity.ts'

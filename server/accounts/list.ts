@@ -1,7 +1,8 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, pageByKey } from '../graphql/connections.ts'
-import { type Role, User } from '../users/entity.ts'
+import { type Role } from '../roles/roles.ts'
+import { User } from '../users/entity.ts'
 
 export type UserFilter = {
   email?: string | null | undefined

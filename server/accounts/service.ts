@@ -1,15 +1,16 @@
 import { type RequiredEntityData, UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { insufficientPermissions, invalidInput } from '../errors.ts'
 import { clearSessionCookies, isSecure } from '../http/cookies.ts'
-import { addressKey, countFailures } from '../http/limits.ts'
+import { addressKey } from '../http/limits.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
-import { hashPassword, verifyPassword } from '../users/hashing.ts'
+import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
+import { provePassword } from '../users/prove-password.ts'
 
 /**
  * Makes an account with the role member for whoever asks, when the server allows it. Whether the address already had an account
@@ -57,21 +58,6 @@ export async function changePassword(context: SignedInContext, input: { currentP
   // A hash that was replaced meanwhile is looked at anew: a sign-in makes one of the same password when BCRYPT_COST has changed.
   while (!(await replaceHash(context, verified, passwordHash))) verified = await provePassword(context, currentPassword)
   clearSessionCookies(context.reply, isSecure(context.request, config.SERVER_URL))
-}
-
-/**
- * Lets the caller prove who they are with their password.
- * @returns the hash that it fits. What is written because of it must look whether the account still has that.
- * @throws ApiError InvalidInput when it is wrong, RateLimitExceeded after five wrong ones.
- */
-export async function provePassword(context: SignedInContext, password: string, field = 'currentPassword'): Promise<string> {
-  const { em, viewer, limits } = context
-  const user = await em.findOne(User, { id: viewer.id, isActive: true }, { populate: ['passwordHash'], refresh: true })
-  const stored = user?.passwordHash ?? null
-  const judge = () => verifyPassword(context, password, stored)
-  const fits = await countFailures(limits, 'wrongPassword', viewer.id, judge, (right) => !right)
-  if (!fits || !stored) throw invalidInput(`${field}: is wrong.`, field)
-  return stored
 }
 
 /**

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { type ImportResult, importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
 import { AdvisoryRef } from './refs.ts'
 import { type KnownAdvisory, readAdvisory } from './service.ts'

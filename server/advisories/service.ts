@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { pageByKey } from '../graphql/connections.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { batched } from '../db/batched.ts'
 import { Package } from '../packages/entity.ts'
 import { versionNumbers } from '../packages/versions/service.ts'

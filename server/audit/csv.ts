@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { requireScope } from '../access/guards.ts'
 import { sendHeadersOnly } from '../http/conditional.ts'
 import type { Data } from '../rest/route.ts'

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import { accountScope } from '../users/policy.ts'
+import { accountScope } from '../roles/viewer.ts'
 import { UserRef } from '../users/refs.ts'
 import { listSecurityHistory } from './history.ts'
 import { listAuditEntries } from './list.ts'

@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
-import type { Context } from '../context.ts'
-import { mayChangeOwnAccount } from '../users/policy.ts'
+import type { Context } from '../access/context.ts'
+import { mayChangeOwnAccount } from '../roles/viewer.ts'
 import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
 import { securityOf } from './history.ts'

@@ -1,10 +1,11 @@
 import { loadDownloads30d } from '../downloads/service.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import { findPackage } from '../packages/service.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
-import { hostedHere, readableByAnybody } from '../packages/visibility/readable.ts'
+import { hostedHere } from '../packages/visibility/hosted-here.ts'
+import { readableByAnybody } from '../packages/visibility/readable.ts'
 import type { Badge } from './svg.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>

@@ -1,8 +1,6 @@
 import type { Options as CoreOptions } from '@mikro-orm/core'
-import type { MikroORM } from '@mikro-orm/sql'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
-import type { Source } from './reads.ts'
 
 /** The parts of the configuration that the database needs. */
 export type DatabaseConfig = Pick<
@@ -21,16 +19,6 @@ export type DatabaseConfig = Pick<
 
 /** What makes the ORM tell every statement. */
 export type Logging = { debug?: 'query'[]; colors?: boolean; logger?: (sql: string) => void }
-
-/** An open database of either kind. */
-export type Opened = {
-  orm: MikroORM
-  /** The time that all instances share. */
-  now: () => Date
-  /** Opens the reads beside the ORM, once the schema is up to date. */
-  source: () => Promise<Source>
-  close: () => Promise<void>
-}
 
 /** Options that hold for both databases. Search and rate limit tables are plain SQL per database, so the schema tools leave them alone. */
 export const commonOptions = (backend: Config['DB_BACKEND']) =>

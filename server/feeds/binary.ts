@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { unknownPublisher } from '../publishers/change.ts'

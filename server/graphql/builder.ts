@@ -2,12 +2,12 @@ import SchemaBuilder from '@pothos/core'
 import RelayPlugin, { decodeGlobalID, encodeGlobalID } from '@pothos/plugin-relay'
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
 import ValidationPlugin from '@pothos/plugin-validation'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
 import { refusal } from '../access/refusal.ts'
 import { invalidInput, notFound } from '../errors.ts'
-import type { Scope } from '../tokens/entity.ts'
-import { mayChangeOwnAccount } from '../users/policy.ts'
+import type { Scope } from '../roles/roles.ts'
+import { mayChangeOwnAccount, passwordIsDue } from '../roles/viewer.ts'
 import { mayBrowseAnonymously } from '../access/audience.ts'
 
 /**
@@ -128,10 +128,6 @@ const browsable = new Set(['Package', 'PackageVersion'])
 /** Ids of anything else are for people who signed in. */
 const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn: true } =>
   ids.every(({ typename }) => browsable.has(typename)) ? { browse: true } : { signedIn: true }
-
-/** Whether the viewer must choose a new password first; tokens keep working meanwhile. */
-export const passwordIsDue = ({ viewer, credential }: Context): boolean =>
-  credential?.kind === 'session' && viewer?.mustChangePassword === true
 
 builder.queryType({ description: 'Everything that can be read.', authScopes: { signedIn: true } })
 builder.mutationType({ description: 'Everything that can be changed.', authScopes: { signedIn: true } })

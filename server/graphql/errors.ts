@@ -1,7 +1,7 @@
 import { type ExecutionResult, GraphQLError } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
 import type { FastifyReply } from 'fastify'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { lostRace } from '../db/races.ts'
 import { ApiError, internalError, invalidInput, statusOf } from '../errors.ts'
 import { challenge, logCause, withoutDatabase } from '../http/failures.ts'

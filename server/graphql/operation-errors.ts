@@ -1,6 +1,5 @@
 import { GraphQLError } from 'graphql'
 import { ApiError, invalidInput } from '../errors.ts'
-import type { Route } from '../rest/route.ts'
 
 /**
  * The error to answer with for one that came out of an execution: our own as it is; a variable that does not fit as 400 with its field;
@@ -15,13 +14,6 @@ export function toApiError(error: GraphQLError): Error {
 export function misfit(path: string[], wanted: string, value: unknown): ApiError {
   const field = path.join('.')
   return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
-}
-
-/** The error with the field's name on REST, where that differs. */
-export function inRestNames(error: Error, names: Route['names']): Error {
-  if (!names || !(error instanceof ApiError) || error.code !== 'InvalidInput') return error
-  const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
-  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+/, theirs), theirs)
 }
 
 /** What a resolver threw, if one did. */

@@ -1,5 +1,5 @@
 import { getNullableType, type GraphQLField, isListType } from 'graphql'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 
 /**
  * Has a field resolved within the budget of its request, when it has one: not at all once that is spent, and in turns with everybody else's

@@ -3,7 +3,7 @@ import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type Gr
 import type { Plugin } from 'graphql-yoga'
 import { Budget } from '../access/budget.ts'
 import { consoleSender } from '../console/serve.ts'
-import { type Context, createContext, guardChange, plainContext } from '../context.ts'
+import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
 import { withMeter } from '../db/meter.ts'
 import { bodyTooLarge, invalidInput } from '../errors.ts'
 import { refuseDear } from './cost.ts'

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { addressKey } from '../http/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'

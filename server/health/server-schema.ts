@@ -1,4 +1,5 @@
-import { builder, passwordIsDue } from '../graphql/builder.ts'
+import { passwordIsDue } from '../roles/viewer.ts'
+import { builder } from '../graphql/builder.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { version } from '../version.ts'
 

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import { RateLimiterMemory, RateLimiterPostgres, RateLimiterRes, type RateLimiterAbstract } from 'rate-limiter-flexible'
 import { rateLimited } from '../errors.ts'
-import { takeFairTurns } from '../jobs/fair-turns.ts'
+import { takeFairTurns } from '../threads/fair-turns.ts'
 import { limitStore, type Store } from './limit-store.ts'
 
 /** Where several instances share their buckets. */

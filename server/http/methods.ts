@@ -1,6 +1,8 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import { methodNotAllowed, notFound } from '../errors.ts'
-import type { Method } from '../rest/route.ts'
+
+/** The methods that endpoints have. HEAD comes with GET. */
+export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
 
 const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 const further = ['OPTIONS', 'TRACE', 'QUERY']

@@ -1,5 +1,5 @@
 import { audit } from '../audit/service.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { toDate } from '../db/reads.ts'
 import { renderText } from '../markdown/service.ts'
 import type { Services } from '../services.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { batched } from '../db/batched.ts'
 import { Package } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'

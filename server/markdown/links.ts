@@ -1,7 +1,4 @@
-import { repositoryLinks } from './repository-links.ts'
-
-/** Turns what a document says about files beside it into addresses; null for what leads nowhere. */
-export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
+import { type LinkResolver, repositoryLinks } from './repository-links.ts'
 
 /** How a text's links resolve, in a form that another thread can take. */
 export type Links =

@@ -1,6 +1,6 @@
 import MarkdownIt, { type MarkdownIt as Parser } from 'markdown-it'
 import sanitizeHtml from 'sanitize-html'
-import type { LinkResolver } from './links.ts'
+import type { LinkResolver } from './repository-links.ts'
 import { taskLists } from './task-lists.ts'
 
 /**

@@ -1,4 +1,5 @@
-import type { LinkResolver } from './links.ts'
+/** Turns what a document says about files beside it into addresses; null for what leads nowhere. */
+export type LinkResolver = (target: string, purpose: 'link' | 'image') => string | null
 
 /**
  * How the relative links of a document resolve: into the package's repository where that is a GitHub or GitLab (their own or a

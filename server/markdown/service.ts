@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { byteCache } from '../http/byte-cache.ts'
 import { sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'

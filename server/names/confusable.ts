@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { notFound, packageRejected } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { ConfusableName } from './entity.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { ReservedName } from './entity.ts'

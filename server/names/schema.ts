@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import { isSignedIn } from '../context.ts'
+import { isSignedIn } from '../access/context.ts'
 import { notNegative } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
 import { canAdminister } from '../packages/policy.ts'

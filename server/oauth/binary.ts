@@ -1,5 +1,5 @@
-import { passwordIsDue } from '../graphql/builder.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import { passwordIsDue } from '../roles/viewer.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { acceptForms } from '../http/bodies.ts'
 import { addressKey } from '../http/limits.ts'
 import { publicUrl } from '../http/public-url.ts'

@@ -1,4 +1,4 @@
-import { type Scope, scopes } from '../tokens/entity.ts'
+import { type Scope, scopes } from '../roles/roles.ts'
 import { OauthError } from './errors.ts'
 import { isLoopbackRedirect } from './redirect-uri.ts'
 

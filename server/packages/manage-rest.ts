@@ -1,5 +1,5 @@
 import { agent } from '../audit/people.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { type Data, route } from '../rest/route.ts'
 import { packageOf, versionOf } from './rest-answers.ts'
 

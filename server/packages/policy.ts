@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
-import { type Actor, isServerAdmin } from '../users/policy.ts'
+import { type Actor, isServerAdmin } from '../roles/viewer.ts'
 import { type Package, PackageUploader } from './entity.ts'
 
 type Owned = Pick<Package, 'id' | 'publisher'>

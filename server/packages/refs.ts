@@ -1,11 +1,9 @@
 import { builder } from '../graphql/builder.ts'
-import type { Document } from './versions/documents.ts'
 import type { Package, PackageVersion } from './entity.ts'
 
 /** The types of packages, known before they are described, since they name each other. */
 export const PackageRef = builder.objectRef<Package>('Package')
 export const PackageVersionRef = builder.objectRef<PackageVersion>('PackageVersion')
-export const DocumentRef = builder.objectRef<Document>('PackageDocument')
 
 /** Makes a field of a package readable by whoever may browse, when the package is public. Any other field is for people who signed in. */
 export const ofPublicPackage = {

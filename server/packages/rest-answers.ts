@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import type { Data } from '../rest/route.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from './parameters.ts'
 

@@ -1,5 +1,4 @@
 import { route } from '../rest/route.ts'
-import { packageBinaries } from './listing/binary.ts'
 import { manageRoutes } from './manage-rest.ts'
 import { advisoriesOf, dependenciesOf, dependentOf, packageOf, versionOf } from './rest-answers.ts'
 
@@ -7,7 +6,6 @@ const documentFields = '{ path source html }'
 
 /** Packages for package clients and scripts. */
 export const packageRoutes = [
-  ...packageBinaries,
   ...manageRoutes,
   route(
     'GET /api/packages',

@@ -1,14 +1,12 @@
-import { z } from 'zod'
 import { publicUrl } from '../http/public-url.ts'
 import { builder } from '../graphql/builder.ts'
-import { isSignedIn } from '../context.ts'
+import { isSignedIn } from '../access/context.ts'
 import { anyText, notNegative, pageByKey } from '../graphql/connections.ts'
 import { UserRef } from '../users/refs.ts'
-import type { Package, PackageVersion } from './entity.ts'
+import type { Package } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
-import { ofPublicPackage, PackageRef, PackageVersionRef } from './refs.ts'
+import { ofPublicPackage, PackageRef } from './refs.ts'
 import { countPackages, findPackage, findPackageById, listPackageNames, listPackages, loadUploaders } from './service.ts'
-import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions } from './versions/service.ts'
 
 builder.node(PackageRef, {
   description: 'A package: a name, and its versions.',
@@ -17,11 +15,6 @@ builder.node(PackageRef, {
   loadOne: (id, context) => findPackageById(context, id),
   fields: (t) => ({
     name: t.exposeString('name', { ...ofPublicPackage, description: 'The name, as in a pubspec.' }),
-    description: t.string({
-      ...ofPublicPackage,
-      description: 'What the latest version says it is for; empty when it says nothing.',
-      resolve: (pkg, _args, context) => descriptionOf(context, pkg),
-    }),
     url: t.field({
       ...ofPublicPackage,
       type: 'URL',
@@ -37,59 +30,6 @@ builder.node(PackageRef, {
     updatedAt: t.field({ ...ofPublicPackage, type: 'DateTime', description: 'When it last changed.', resolve: (pkg) => pkg.updatedAt }),
   }),
 })
-
-builder.objectFields(PackageRef, (t) => ({
-  latest: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
-    description: 'The version that new users get: the highest stable one that is not retracted, else the highest pre-release.',
-    resolve: (pkg, _args, context) => latestVersion(context, pkg),
-  }),
-  latestPrerelease: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
-    description: 'The highest pre-release, when it is above the latest stable version.',
-    resolve: (pkg, _args, context) => latestPrerelease(context, pkg),
-  }),
-  version: t.field({
-    ...ofPublicPackage,
-    type: PackageVersionRef,
-    nullable: true,
-    description: 'One version, or null when there is no such.',
-    args: { version: t.arg({ type: 'SemVer', required: true, description: 'Which one.' }) },
-    resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
-  }),
-}))
-
-builder.objectField(PackageRef, 'versions', (t) =>
-  t.connection(
-    {
-      ...ofPublicPackage,
-      type: PackageVersionRef,
-      description: 'All versions, the highest first.',
-      args: {
-        filter: t.arg.string({
-          description: 'Only those that a constraint such as `^1.2.0` allows, or that contain this text.',
-          validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
-        }),
-        ascending: t.arg.boolean({ description: 'True gives the lowest first.' }),
-      },
-      resolve: (pkg, { filter, ascending, ...page }, context) => {
-        const choice = { filter, ascending: ascending ?? false }
-        return pageByKey(page, {
-          keyOf: ({ sortKey }: PackageVersion) => sortKey,
-          isKey: anyText,
-          load: (limit, after) => listVersions(context, pkg, choice, { limit, after }),
-          count: () => countVersions(context, pkg, choice),
-        })
-      },
-    },
-    { description: 'A page of versions.' },
-    { description: 'A version in a page.' },
-  ),
-)
 
 builder.objectFields(PackageRef, (t) => ({
   uploaders: t.field({

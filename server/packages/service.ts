@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { User } from '../users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
 

@@ -1,8 +1,8 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { insufficientPermissions, notFound } from '../errors.ts'
-import { type Actor, adviceForAdmin } from '../users/policy.ts'
+import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
 import { Publisher } from './entity.ts'
 import { canAdministerPublisher } from './policy.ts'
 

@@ -2,7 +2,6 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, pageByKey } from '../graphql/connections.ts'
 import { batched } from '../db/batched.ts'
-import { Package } from '../packages/entity.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import type { Membership } from './members.ts'
 
@@ -48,18 +47,6 @@ function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery
   return all.length ? { $and: all } : {}
 }
 
-/** Packages of a publisher by name, as a connection; unlisted ones only for those who may see them. */
-export function listPublisherPackages(em: EntityManager, { id }: Publisher, seesUnlisted: boolean, page: Page) {
-  const where: FilterQuery<Package> = { publisher: id, ...(!seesUnlisted && { isUnlisted: false }) }
-  return pageByKey(page, {
-    keyOf: ({ name }: Package) => name,
-    isKey: anyText,
-    load: (limit, after) =>
-      em.find(Package, { $and: [where, after === undefined ? {} : { name: { $gt: after } }] }, { orderBy: { name: 'asc' }, limit }),
-    count: () => em.count(Package, where),
-  })
-}
-
 /** A publisher by id. */
 export const loadPublisher = batched(async (em, ids) => byKey(await em.find(Publisher, { id: { $in: ids } }), ({ id }) => id))
 
@@ -84,13 +71,10 @@ export const loadMemberships = batched(async (em, userIds) => {
 })
 
 /** How many members a publisher has. */
-export const countMembers = batched((em, ids) => countBy(em, 'publisher_members', ids))
+export const countMembers = batched((em, ids) => countByPublisher(em, 'publisher_members', ids))
 
-/** How many packages a publisher owns: all, or those that are in lists. */
-export const countPackages = batched((em, ids) => countBy(em, 'packages', ids))
-export const countListedPackages = batched((em, ids) => countBy(em, 'packages', ids, ' and is_unlisted = false'))
-
-async function countBy(em: EntityManager, table: 'packages' | 'publisher_members', ids: string[], condition = '') {
+/** How many rows of a table name each of the publishers. */
+export async function countByPublisher(em: EntityManager, table: 'packages' | 'publisher_members', ids: string[], condition = '') {
   const rows = await em.execute<{ id: string; many: number | string }[]>(
     `select publisher_id as id, count(*) as many from ${table} where publisher_id in (${ids.map(() => '?').join(', ')})${condition} group by publisher_id`,
     ids,

@@ -1,6 +1,6 @@
 import { ForeignKeyConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
-import { type Actor, isServerAdmin } from '../users/policy.ts'
+import { type Actor, isServerAdmin } from '../roles/viewer.ts'
 import { PublisherMember, type PublisherRole } from './entity.ts'
 
 type Identified = { id: string }

@@ -1,6 +1,5 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
-import { packageOf } from '../packages/rest-answers.ts'
 import { type Data, ok, route } from '../rest/route.ts'
 import { unknownPublisher } from './change.ts'
 
@@ -85,22 +84,7 @@ export const publisherRoutes = [
       answer: 'checkPublisherDomain.publisher',
     },
   ),
-  route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher { slug } } }', {
-    summary: 'The publisher that owns a package.',
-    answer: { from: (data, context) => ownerIn(packageOf(data, context)) },
-  }),
-  route(
-    'PUT /api/packages/:pkg/publisher',
-    'mutation ($input: SetPackagePublisherInput!) { setPackagePublisher(input: $input) { package { publisher { slug } } } }',
-    {
-      summary: 'Gives a package to a publisher, or to none.',
-      names: { pkg: 'package', publisherId: 'publisher' },
-      answer: { from: ({ setPackagePublisher }) => ownerIn((setPackagePublisher as { package: Data }).package) },
-    },
-  ),
 ]
-
-const ownerIn = ({ publisher }: Data): Data => ({ publisherId: (publisher as Publisher | null)?.slug ?? null })
 
 type Member = { user: Data; role: string }
 type Publisher = Data & { members: Member[] | null }

@@ -5,17 +5,8 @@ import { listAuditEntries } from '../audit/list.ts'
 import { builder } from '../graphql/builder.ts'
 import { notNegative } from '../graphql/connections.ts'
 import { insufficientPermissions } from '../errors.ts'
-import { PackageRef } from '../packages/refs.ts'
-import {
-  countListedPackages,
-  countMembers,
-  countPackages,
-  findPublisher,
-  listPublisherPackages,
-  listPublishers,
-  loadMembers,
-} from './list.ts'
-import { isSignedIn } from '../context.ts'
+import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
+import { isSignedIn } from '../access/context.ts'
 import { canAdministerPublisher, canSeeMembers, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
@@ -75,25 +66,6 @@ builder.objectFields(PublisherRef, (t) => ({
 }))
 
 builder.objectFields(PublisherRef, (t) => ({
-  packages: t.connection(
-    {
-      type: PackageRef,
-      description: 'Its packages by name; unlisted ones only for its members and for who administers the server.',
-      resolve: async (publisher, args, context) => {
-        const withUnlisted = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
-        return listPublisherPackages(context.em, publisher, withUnlisted, args)
-      },
-    },
-    { description: "A page of a publisher's packages." },
-    { description: 'A package in a page.' },
-  ),
-  packageCount: t.int({
-    description: 'How many packages it owns, as far as you may see them.',
-    resolve: async (publisher, _args, context) => {
-      const all = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
-      return (await (all ? countPackages : countListedPackages)(context, publisher.id)) ?? 0
-    },
-  }),
   activity: t.connection(
     {
       type: AuditEntryRef,

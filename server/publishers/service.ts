@@ -1,9 +1,8 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit, type AuditEvent } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { conflict } from '../errors.ts'
-import { Package } from '../packages/entity.ts'
 import { User } from '../users/entity.ts'
 import { changePublisher } from './change.ts'
 import { Publisher, PublisherMember } from './entity.ts'
@@ -78,7 +77,7 @@ const words = { displayName: 'name', description: 'description', websiteUrl: 'we
  */
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, async (em, publisher) => {
-    const owned = await em.find(Package, { publisher: id }, { fields: ['name'], orderBy: { name: 'asc' }, limit: 11 })
+    const owned = await em.execute<{ name: string }[]>('select name from packages where publisher_id = ? order by name limit 11', [id])
     if (owned.length) throw conflict(`${id} owns ${namesOf(owned)}. Give its packages to another publisher, or clear it from them, first.`)
     record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)
     em.remove(publisher)

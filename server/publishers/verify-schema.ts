@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
-import { isSignedIn } from '../context.ts'
+import { isSignedIn } from '../access/context.ts'
 import { checkDomainNow, loadDomainCheck } from './domain-check.ts'
 import type { DomainCheck } from './domain-check-entity.ts'
 import type { Publisher } from './entity.ts'

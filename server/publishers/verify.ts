@@ -1,7 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { randomBytes } from 'node:crypto'
 import { audit } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { invalidInput, verificationUnavailable } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { PublisherClaim } from './claim-entity.ts'

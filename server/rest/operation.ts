@@ -10,11 +10,12 @@ import {
   parse,
   validate,
 } from 'graphql'
-import type { Context } from '../context.ts'
-import { guardChange } from '../context.ts'
+import type { Context } from '../access/context.ts'
+import { guardChange } from '../access/context.ts'
 import { needsCsrfToken } from '../graphql/own-origin.ts'
 import type { Data, Route } from './route.ts'
-import { inRestNames, toApiError } from '../graphql/operation-errors.ts'
+import { inRestNames } from './names.ts'
+import { toApiError } from '../graphql/operation-errors.ts'
 import { variablesReader } from './variables.ts'
 
 export type CompiledOperation = {

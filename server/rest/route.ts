@@ -1,8 +1,7 @@
-import type { FastifyInstance, HTTPMethods } from 'fastify'
-import type { Context } from '../context.ts'
-import type { Scope } from '../tokens/entity.ts'
-
-export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
+import type { FastifyInstance } from 'fastify'
+import type { Method } from '../http/methods.ts'
+import type { Context } from '../access/context.ts'
+import type { Scope } from '../roles/roles.ts'
 
 /** The data of an executed operation, by the names it selects. */
 export type Data = Record<string, unknown>

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
-import { type Context, createContext } from '../context.ts'
+import { type Context, createContext } from '../access/context.ts'
 import { ApiError } from '../errors.ts'
 import { acceptBasic } from '../http/basic.ts'
 import { acceptBytes } from '../http/bodies.ts'

@@ -9,6 +9,8 @@ import { likeRoutes } from '../likes/rest.ts'
 import { nameRoutes } from '../names/rest.ts'
 import { oauthRoutes } from '../oauth/rest.ts'
 import { packageAdminRoutes } from '../packages/administration/rest.ts'
+import { packageBinaries } from '../packages/listing/binary.ts'
+import { packagePublisherRoutes } from '../packages/publisher/rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
 import { publisherRoutes } from '../publishers/rest.ts'
 import { scoreRoutes } from '../scoring/rest.ts'
@@ -32,10 +34,12 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...tokenRoutes,
   ...oauthRoutes,
   ...auditRoutes,
+  ...packageBinaries,
   ...packageRoutes,
   ...packageAdminRoutes,
   ...nameRoutes,
   ...publisherRoutes,
+  ...packagePublisherRoutes,
   ...feedBinaries,
   ...badgeBinaries,
   ...searchRoutes,

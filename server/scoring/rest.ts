@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { packageOf, versionOf } from '../packages/rest-answers.ts'
 import { type Data, route } from '../rest/route.ts'
 

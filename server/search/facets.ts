@@ -1,4 +1,5 @@
-import { isCommon, matched, type Source, walked } from './listing.ts'
+import { type Source } from './source.ts'
+import { isCommon, matched, walked } from './listing.ts'
 import { flags } from './query.ts'
 import { type Audience, type Selection, selectionOf } from './selection.ts'
 import { type Filter, filters } from './tags.ts'

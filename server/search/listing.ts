@@ -1,11 +1,10 @@
-import type { Database } from '../db/orm.ts'
 import type { Parameter } from '../db/reads.ts'
 import { type Place, readPlace, readRank, writeCursor } from './cursor.ts'
 import { dialectOf, isWithin, type Statement } from './dialects.ts'
 import type { Selection } from './selection.ts'
+import type { Source } from './source.ts'
 
 /** Where packages are looked up. */
-export type Source = Pick<Database, 'reads' | 'backend'>
 
 /** A package that was found. `score`: from 0, when nothing was ranked, to 1 for the very name. */
 export type SearchMatch = { id: string; name: string; score: number; cursor: string }

@@ -1,6 +1,7 @@
 import { readRank, writeCursor } from './cursor.ts'
 import { dialectOf, type Scope } from './dialects.ts'
-import { documentConditions, type SearchMatch, type Source, type Stretch } from './listing.ts'
+import { type Source } from './source.ts'
+import { documentConditions, type SearchMatch, type Stretch } from './listing.ts'
 import type { Selection } from './selection.ts'
 import type { QueryTerms } from './terms.ts'
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { notNegative, pageSizeOf } from '../graphql/connections.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'

@@ -1,5 +1,6 @@
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
-import { countPackages, listPackages, type ListSort, type SearchMatch, type Source } from './listing.ts'
+import { type Source } from './source.ts'
+import { countPackages, listPackages, type ListSort, type SearchMatch } from './listing.ts'
 import { afterPrefix, namesBetween, rankPackages } from './ranking.ts'
 import { type Audience, everything, selectionOf } from './selection.ts'
 import { suggestNames } from './suggest.ts'

@@ -1,5 +1,5 @@
 import { dialectOf } from './dialects.ts'
-import type { Source } from './listing.ts'
+import type { Source } from './source.ts'
 import type { Reach } from './selection.ts'
 
 /** Names that differ from the one that was typed by a slip or two, the nearest first. */

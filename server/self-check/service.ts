@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises'
 import { describeConfig } from '../config/config.ts'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { toDate } from '../db/reads.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'

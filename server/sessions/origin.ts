@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Context } from '../context.ts'
+import type { Context } from '../access/context.ts'
 import { newId } from '../db/base.ts'
 import { deviceCookie, isSecure, setDeviceCookie } from '../http/cookies.ts'
 import { equalSecrets, hmac, type Keys, randomText } from '../http/keys.ts'

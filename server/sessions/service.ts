@@ -1,9 +1,9 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { clearSessionCookies, isSecure } from '../http/cookies.ts'
-import { sessionIdleMs } from './authenticate.ts'
+import { sessionIdleMs } from '../access/authenticate.ts'
 import { Session } from './entity.ts'
 
 /** Ends the session that the request rides on and clears its cookies; tokens and other sessions stay. */

@@ -1,22 +1,7 @@
 import type { Services } from '../services.ts'
 import { measurePostgres } from './postgres-measure.ts'
+import type { Measurement } from './relations.ts'
 import { measureSqlite } from './sqlite-measure.ts'
-
-/** A table or an index. A table's size has what it keeps beside its rows, such as long texts. */
-export type Relation = {
-  name: string
-  kind: 'table' | 'index'
-  sizeBytes: number
-  /** Rows of a table, entries of an index; null where nobody counted. */
-  rows: number | null
-}
-
-/** What takes long to find out; null for what took longer than it may. */
-export type Measurement = {
-  /** Bytes of all archives that versions name. */
-  archiveBytes: number | null
-  relations: Relation[] | null
-}
 
 /** A measurement may go on for so long; nobody waits for it longer than `patienceMs`. */
 const budgetMs = 20_000

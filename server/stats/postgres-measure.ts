@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { PostgresConnections } from '../db/postgres-connections.ts'
-import type { Measurement } from './measurement.ts'
+import type { Measurement } from './relations.ts'
 
 /** Sums up a PostgreSQL database; the server ends what takes longer than `budgetMs`. Rejects when it may not be asked. */
 export async function measurePostgres(pool: PostgresConnections, budgetMs: number): Promise<Measurement> {

@@ -2,7 +2,7 @@ import { builder } from '../graphql/builder.ts'
 import { countJobs } from '../jobs/queue.ts'
 import { JobCountsRef } from '../jobs/refs.ts'
 import { countDownloads30d } from '../downloads/roll.ts'
-import type { Relation } from './measurement.ts'
+import type { Relation } from './relations.ts'
 import {
   backendsOf,
   countResources,

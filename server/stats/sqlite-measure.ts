@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads'
-import type { Measurement } from './measurement.ts'
+import type { Measurement } from './relations.ts'
 
 /** Measures an SQLite file in a thread of its own. Rejects when that fails. */
 export function measureSqlite(path: string, budgetMs: number): Promise<Measurement> {

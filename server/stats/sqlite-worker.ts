@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteDatabase from 'better-sqlite3'
-import type { Measurement, Relation } from './measurement.ts'
+import type { Measurement, Relation } from './relations.ts'
 
 // A thread of its own: every page of the file is looked at, which takes a second per gigabyte or longer.
 const { path, budgetMs } = workerData as { path: string; budgetMs: number }

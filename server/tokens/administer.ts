@@ -1,5 +1,5 @@
 import { audit } from '../audit/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { editable } from '../users/editable.ts'
 import { AccessToken } from './entity.ts'

@@ -2,10 +2,6 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 import { User } from '../users/entity.ts'
 
-/** What a token may do, weakest first; each includes the ones before it. */
-export const scopes = ['read', 'write', 'admin'] as const
-export type Scope = (typeof scopes)[number]
-
 /** A personal access token. Only the SHA-256 of the secret is kept. */
 export const AccessToken = defineEntity({
   name: 'AccessToken',

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import { accountScope } from '../users/policy.ts'
+import { accountScope } from '../roles/viewer.ts'
 import { UserRef } from '../users/refs.ts'
 import { revokeUserToken } from './administer.ts'
 import type { AccessToken } from './entity.ts'

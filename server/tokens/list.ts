@@ -2,7 +2,8 @@ import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { isMomentKey, momentKey, pageByKey, placeOf } from '../graphql/connections.ts'
 import { personId } from '../users/person-id.ts'
-import { AccessToken, type Scope } from './entity.ts'
+import { type Scope } from '../roles/roles.ts'
+import { AccessToken } from './entity.ts'
 
 export type TokenFilter = {
   /** Whose: an e-mail address or an id. */

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import type { Scope } from './entity.ts'
+import type { Scope } from '../roles/roles.ts'
 
 export const TokenScope = builder.enumType('TokenScope', {
   description: 'What a token may do; each scope includes the ones before it.',

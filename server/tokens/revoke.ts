@@ -1,11 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'
 import { AccessToken } from './entity.ts'
-import { isSecret } from './secret.ts'
+import { isSecret } from '../access/token-secret.ts'
 
 /**
  * Revokes a token and every token that was made with it, or with one of those, in the transaction of `em`. Each generation is locked by its

@@ -1,5 +1,5 @@
-import type { Context, SignedInContext } from '../context.ts'
-import { guardChange } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
+import { guardChange } from '../access/context.ts'
 import { archiveTooLarge, invalidInput } from '../errors.ts'
 import { requireScope } from '../access/guards.ts'
 import { bodyFault } from '../http/bodies.ts'

@@ -1,7 +1,7 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { newId } from '../db/base.ts'
 import { conflict } from '../errors.ts'
 import { Upload } from './entity.ts'

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../addresses/service.ts'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from './publish.ts'

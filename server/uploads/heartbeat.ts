@@ -1,4 +1,4 @@
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { tooSlow } from '../errors.ts'
 import { beatMs, claimMs, type Claim, hasClaim, keepClaim, otherConnection } from './claim.ts'
 

@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/core'
 import { Readable } from 'node:stream'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { archiveTooLarge } from '../errors.ts'
 import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
 import { Upload } from './entity.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager, FilterQuery } from '@mikro-orm/sql'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
 import { type ApiError, notFound, rateLimited } from '../errors.ts'
 import { User } from '../users/entity.ts'

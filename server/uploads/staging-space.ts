@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { SignedInContext } from '../context.ts'
+import type { SignedInContext } from '../access/context.ts'
 import { rateLimited } from '../errors.ts'
 import { Upload } from './entity.ts'
 import { isReceiving } from './service.ts'

@@ -1,9 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
+import { roles } from '../roles/roles.ts'
 import { Base } from '../db/base.ts'
-
-/** The four roles, weakest first; each includes the ones before it. */
-export const roles = ['viewer', 'member', 'admin', 'owner'] as const
-export type Role = (typeof roles)[number]
 
 /** A person's account. `passwordHash` is null until an invitation is accepted. */
 export const User = defineEntity({

@@ -1,7 +1,7 @@
 import { channel } from 'node:diagnostics_channel'
 import { availableParallelism } from 'node:os'
 import { z } from 'zod'
-import type { Context } from '../context.ts'
+import type { Config } from '../config/config.ts'
 import type { Database } from '../db/orm.ts'
 import { addressKey } from '../http/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
@@ -9,7 +9,7 @@ import type { Task } from './hashing-worker.ts'
 import { threadsOf } from '../threads/pool.ts'
 
 /** For whom a password is hashed: the address tells whose turn it is. */
-export type Hasher = Pick<Context, 'ip'> & { config: Pick<Context['config'], 'BCRYPT_COST'> }
+export type Hasher = { ip: string; config: Pick<Config, 'BCRYPT_COST'> }
 
 // Two at a time, or one where there are no more than two cores: more would take every core from other requests. The ten sign-ins that an
 // address has in a quarter of an hour may come at once.
@@ -39,7 +39,7 @@ export const requireHashingPlace = ({ ip }: Pick<Hasher, 'ip'>): void => inTurn.
  * @throws ApiError RateLimitExceeded when too much is waiting to be hashed, ServiceUnavailable when the hashing fails.
  */
 export async function verifyPassword(
-  { ip, config, database }: Hasher & Pick<Context, 'database'>,
+  { ip, config, database }: Hasher & { database: Database },
   given: string,
   stored: string | null,
 ): Promise<boolean> {

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts'
+import type { Config } from '../config/config.ts'
 import { invalidInput } from '../errors.ts'
 import { estimateStrength } from './strength.ts'
 
@@ -11,7 +11,7 @@ type Person = { email: string; displayName: string }
  * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many are being checked.
  */
 export async function acceptPassword(
-  { config, ip }: Pick<Context, 'config' | 'ip'>,
+  { config, ip }: { config: Config; ip: string },
   given: string,
   person: Person,
   field = 'password',

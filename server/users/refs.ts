@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import type { Config } from '../config/config.ts'
-import type { Viewer } from './policy.ts'
+import type { Viewer } from '../roles/viewer.ts'
 
 /** The fields of an account that the API shows; both a row and a viewer have them. */
 export type PublicUser = Viewer & { passwordHash?: string | null | undefined }

@@ -1,5 +1,6 @@
 import { builder } from '../graphql/builder.ts'
-import { type Role, User } from './entity.ts'
+import { type Role } from '../roles/roles.ts'
+import { User } from './entity.ts'
 import { canChangeAccess, canEdit } from './policy.ts'
 import { avatarUrl, statusOf, UserRef } from './refs.ts'
 

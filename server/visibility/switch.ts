@@ -1,8 +1,8 @@
 import { audit } from '../audit/service.ts'
-import type { Context, SignedInContext } from '../context.ts'
+import type { Context, SignedInContext } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { Package } from '../packages/entity.ts'
-import { requireRecentProof } from '../sessions/proof.ts'
+import { requireRecentProof } from '../access/proof.ts'
 import { readSetting, writeSetting } from '../settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from '../access/browsing.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type AuditKind, audit } from '../../audit/service.ts'
-import type { SignedInContext } from '../../context.ts'
+import type { SignedInContext } from '../../access/context.ts'
 import { conflict } from '../../errors.ts'
 import { enqueue } from '../../jobs/queue.ts'
 import { forgetName } from '../../names/confusable.ts'

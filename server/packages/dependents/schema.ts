@@ -1,7 +1,7 @@
 import { isThisServer } from '../../addresses/service.ts'
 import { builder } from '../../graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../graphql/connections.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../access/context.ts'
 import { countDependents, type Dependent, listDependents } from './service.ts'
 import { loadServing } from '../listing/serving.ts'
 import { DependencyKind, DependencyRef } from '../versions/pubspec-schema.ts'

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { isSignedIn } from '../../context.ts'
+import { isSignedIn } from '../../access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { canAdminister } from '../policy.ts'
 import { PackageRef } from '../refs.ts'

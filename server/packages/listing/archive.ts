@@ -2,9 +2,9 @@ import type { Readable } from 'node:stream'
 import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
-import { hostedHere, readableByAnybody } from '../visibility/readable.ts'
+import { hostedHere } from '../visibility/hosted-here.ts'
+import { readableByAnybody } from '../visibility/readable.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
-import { parseVersion } from '../../pub/version.ts'
 
 /** What is known of an archive without touching its bytes. */
 export type ArchiveFacts = { sha256: string; bytes: number; crc32c: string }
@@ -28,11 +28,6 @@ type FactsRow = { sha256: string; bytes: number | string; crc32c: string }
 const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
   from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
 
-/** Name and version in `<name>-<version>.tar.gz`: names have no hyphen, versions may. Null when it is no such file name. */
-export function splitArchiveName(file: string): { name: string; version: string } | null {
-  const [, name = '', version = ''] = /^([a-z][a-z0-9_]{0,63})-(.+)\.tar\.gz$/.exec(file) ?? []
-  return name && parseVersion(version) ? { name, version } : null
-}
 
 /**
  * The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore). They are

@@ -5,8 +5,10 @@ import { toDate } from '../../db/reads.ts'
 import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
-import { hostedHere, readableByAnybody, readWithheld, withoutNames } from '../visibility/readable.ts'
+import { hostedHere } from '../visibility/hosted-here.ts'
+import { readableByAnybody, readWithheld, withoutNames } from '../visibility/readable.ts'
 import { visibilityMark } from '../visibility/mark.ts'
+import { archiveUrl } from '../../pub/archive-name.ts'
 import { latestOf } from '../versions/latest.ts'
 
 /** A package's listing as it goes out. The ETag is weak: it stands for the plain and the compressed form. */
@@ -50,10 +52,6 @@ export async function readEntry({ database, config }: Reader, name: string, vers
   const { names } = await readWithheld(database.reads, row.package_id, hosted)
   return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, config.SERVER_URL)
 }
-
-/** Where the archive of a version is. `+` needs no escaping in a path (RFC 3986 §3.3). */
-export const archiveUrl = (serverUrl: string, name: string, version: string): string =>
-  `${serverUrl}/api/archives/${name}-${version}.tar.gz`
 
 type EntryRow = {
   id: string

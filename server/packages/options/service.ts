@@ -1,5 +1,5 @@
 import { audit } from '../../audit/service.ts'
-import type { SignedInContext } from '../../context.ts'
+import type { SignedInContext } from '../../access/context.ts'
 import { invalidInput } from '../../errors.ts'
 import { changePackage, unchanged } from '../changes/change.ts'
 import type { Package } from '../entity.ts'

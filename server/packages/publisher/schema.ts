@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../../graphql/builder.ts'
-import { isSignedIn } from '../../context.ts'
+import { isSignedIn } from '../../access/context.ts'
 import { invalidInput } from '../../errors.ts'
 import type { Package } from '../entity.ts'
 import { packageName } from '../parameters.ts'

@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
-import { type Context, isSignedIn } from '../../context.ts'
+import { type Context, isSignedIn } from '../../access/context.ts'
 import type { PackageVersion } from '../entity.ts'
 import { packageName } from '../parameters.ts'
 import { canAdminister } from '../policy.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../../audit/service.ts'
-import type { SignedInContext } from '../../context.ts'
+import type { SignedInContext } from '../../access/context.ts'
 import { conflict } from '../../errors.ts'
 import { changePackage } from '../changes/change.ts'
 import { type Package, PackageVersion } from '../entity.ts'

@@ -1,8 +1,9 @@
 import { builder } from '../../graphql/builder.ts'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../access/context.ts'
 import { findDocument, readSource, renderDocument } from './documents.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
-import { DocumentRef, ofPublicVersion, PackageVersionRef } from '../refs.ts'
+import { DocumentRef } from './refs.ts'
+import { ofPublicVersion, PackageVersionRef } from '../refs.ts'
 
 DocumentRef.implement({
   description: 'A text that came with a version, up to 256 KiB of it.',

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
 import { escapeHtml } from '../../markdown/escape.ts'
 import { renderText } from '../../markdown/service.ts'

@@ -1,5 +1,5 @@
 import type { FilterQuery } from '@mikro-orm/core'
-import type { Context } from '../../context.ts'
+import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
 import { loadWithheld, withoutNames } from '../visibility/readable.ts'
 import { Package, PackageVersion } from '../entity.ts'

@@ -1,3 +1,9 @@
+import type { Config } from '../../config/config.ts'
+import { normalHostedUrl } from '../../pub/hosted-url.ts'
+
+/** This server's address as dependencies name it. */
+export const hostedHere = ({ SERVER_URL }: Pick<Config, 'SERVER_URL'>): string => normalHostedUrl(SERVER_URL) ?? SERVER_URL
+
 /**
  * SQL: whether the registry in this column is this server, at its address now (the parameter, `hostedHere`) or at one that it had before.
  * A package keeps the addresses that its pubspec named when it was published.

@@ -1,8 +1,7 @@
-import { isHostedHere } from './hosted-here.ts'
+import { hostedHere, isHostedHere } from './hosted-here.ts'
 import type { Config } from '../../config/config.ts'
 import { batched } from '../../db/batched.ts'
 import type { Reads } from '../../db/reads.ts'
-import { normalHostedUrl } from '../../pub/hosted-url.ts'
 
 // A dependency that anybody would look for on this server and not find: private, or not there; the two look alike.
 const dependencies = 'package_dependencies d left join packages q on q.name = d.name'
@@ -10,9 +9,6 @@ const unreadable = `${isHostedHere('d.hosted_url')} and (q.id is null or q.visib
 
 /** SQL: whether anybody may read the version `v` of the package `p`. What needs a private package is left out. Takes `hostedHere`. */
 export const readableByAnybody = `p.visibility = 'public' and not exists (select 1 from ${dependencies} where d.version_id = v.id and d.kind = 'direct' and ${unreadable})`
-
-/** This server's address as dependencies name it. */
-export const hostedHere = ({ SERVER_URL }: Pick<Config, 'SERVER_URL'>): string => normalHostedUrl(SERVER_URL) ?? SERVER_URL
 
 /** What of a public package anybody may not read. */
 export type Withheld = {

@@ -1,13 +1,14 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Budget } from './access/budget.ts'
-import { requireCsrf } from './http/csrf.ts'
-import type { Services } from './services.ts'
-import { authenticate } from './sessions/authenticate.ts'
-import { keepLastUse } from './sessions/last-use.ts'
-import type { Scope } from './tokens/entity.ts'
-import { usersById, type UsersById } from './users/loader.ts'
-import { type Credential, effectiveScopes, type Viewer } from './users/policy.ts'
+import type { Budget } from './budget.ts'
+import { requireCsrf } from '../http/csrf.ts'
+import type { Services } from '../services.ts'
+import { authenticate } from './authenticate.ts'
+import { keepLastUse } from './last-use.ts'
+import type { Scope } from '../roles/roles.ts'
+import { usersById, type UsersById } from '../users/loader.ts'
+import { effectiveScopes } from '../roles/roles.ts'
+import { type Credential, type Viewer } from '../roles/viewer.ts'
 
 /** What a resolver knows of its request. The door (REST, GraphQL or a binary route) makes one per request. */
 export type Context = Services & {

@@ -2,10 +2,10 @@ import type { FastifyRequest } from 'fastify'
 import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
-import type { Scope } from '../tokens/entity.ts'
-import { isSecret } from '../tokens/secret.ts'
-import type { Role } from '../users/entity.ts'
-import type { Credential, Viewer } from '../users/policy.ts'
+import type { Scope } from '../roles/roles.ts'
+import { isSecret } from './token-secret.ts'
+import type { Role } from '../roles/roles.ts'
+import type { Credential, Viewer } from '../roles/viewer.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
 

@@ -1,0 +1,12 @@
+import type { MikroORM } from '@mikro-orm/sql'
+import type { Source } from './reads.ts'
+
+/** An open database of either kind. */
+export type Opened = {
+  orm: MikroORM
+  /** The time that all instances share. */
+  now: () => Date
+  /** Opens the reads beside the ORM, once the schema is up to date. */
+  source: () => Promise<Source>
+  close: () => Promise<void>
+}

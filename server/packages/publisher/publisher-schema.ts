@@ -1,0 +1,28 @@
+import { isSignedIn } from '../../access/context.ts'
+import { builder } from '../../graphql/builder.ts'
+import { canSeeMembers } from '../../publishers/policy.ts'
+import { PublisherRef } from '../../publishers/refs.ts'
+import { PackageRef } from '../refs.ts'
+import { countListedPackages, countPackages, listPublisherPackages } from './list.ts'
+
+builder.objectFields(PublisherRef, (t) => ({
+  packages: t.connection(
+    {
+      type: PackageRef,
+      description: 'Its packages by name; unlisted ones only for its members and for who administers the server.',
+      resolve: async (publisher, args, context) => {
+        const withUnlisted = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
+        return listPublisherPackages(context.em, publisher, withUnlisted, args)
+      },
+    },
+    { description: "A page of a publisher's packages." },
+    { description: 'A package in a page.' },
+  ),
+  packageCount: t.int({
+    description: 'How many packages it owns, as far as you may see them.',
+    resolve: async (publisher, _args, context) => {
+      const all = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
+      return (await (all ? countPackages : countListedPackages)(context, publisher.id)) ?? 0
+    },
+  }),
+}))

@@ -1,0 +1,64 @@
+import { z } from 'zod'
+import { builder } from '../../graphql/builder.ts'
+import { anyText, pageByKey } from '../../graphql/connections.ts'
+import type { PackageVersion } from '../entity.ts'
+import { ofPublicPackage, PackageRef, PackageVersionRef } from '../refs.ts'
+import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions } from './service.ts'
+
+builder.objectFields(PackageRef, (t) => ({
+  description: t.string({
+    ...ofPublicPackage,
+    description: 'What the latest version says it is for; empty when it says nothing.',
+    resolve: (pkg, _args, context) => descriptionOf(context, pkg),
+  }),
+  latest: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The version that new users get: the highest stable one that is not retracted, else the highest pre-release.',
+    resolve: (pkg, _args, context) => latestVersion(context, pkg),
+  }),
+  latestPrerelease: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The highest pre-release, when it is above the latest stable version.',
+    resolve: (pkg, _args, context) => latestPrerelease(context, pkg),
+  }),
+  version: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'One version, or null when there is no such.',
+    args: { version: t.arg({ type: 'SemVer', required: true, description: 'Which one.' }) },
+    resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
+  }),
+}))
+
+builder.objectField(PackageRef, 'versions', (t) =>
+  t.connection(
+    {
+      ...ofPublicPackage,
+      type: PackageVersionRef,
+      description: 'All versions, the highest first.',
+      args: {
+        filter: t.arg.string({
+          description: 'Only those that a constraint such as `^1.2.0` allows, or that contain this text.',
+          validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
+        }),
+        ascending: t.arg.boolean({ description: 'True gives the lowest first.' }),
+      },
+      resolve: (pkg, { filter, ascending, ...page }, context) => {
+        const choice = { filter, ascending: ascending ?? false }
+        return pageByKey(page, {
+          keyOf: ({ sortKey }: PackageVersion) => sortKey,
+          isKey: anyText,
+          load: (limit, after) => listVersions(context, pkg, choice, { limit, after }),
+          count: () => countVersions(context, pkg, choice),
+        })
+      },
+    },
+    { description: 'A page of versions.' },
+    { description: 'A version in a page.' },
+  ),
+)
