@@ -1,12 +1,15 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { z } from 'zod'
+import { checksums, migrationNames, sealFile } from '../server/db/migration-files.ts'
 import { folderOf, roleOf, root, type Source, sources } from './support/sources.ts'
 
 const server = sources('server/**/*.ts')
-const infrastructure = ['blobs', 'db', 'http', 'jobs']
-const composition = [...infrastructure, 'rest', 'launch']
+/** What knows no feature. */
+const infrastructure = ['blobs', 'config', 'db', 'http', 'jobs', 'pub', 'roles', 'threads']
+const composition = [...infrastructure, 'access', 'archive', 'graphql', 'rest', 'launch']
 const features = new Set(server.map(({ path }) => folderOf(path)).filter((folder) => folder !== null && !composition.includes(folder)))
 
 /** The imports that a rule forbids, as `importer → imported`. */
@@ -36,7 +39,7 @@ describe('arrows run one way', () => {
 
   it('keeps GraphQL out of services and entities', () => {
     const speakers = inFeatures.filter(({ path }) => ['service', 'entity'].includes(roleOf(path)))
-    expect(offences(speakers, (_from, to) => to === 'server/builder.ts')).toEqual([])
+    expect(offences(speakers, (_from, to) => to === 'server/graphql/builder.ts')).toEqual([])
   })
 
   it('leaves the server unaware of console and tests, and the console of the server', () => {
@@ -44,6 +47,98 @@ describe('arrows run one way', () => {
     expect(offences(sources('web/**/*.{ts,vue}'), (_from, to) => !to.startsWith('web/'))).toEqual([])
   })
 })
+
+describe('no circle', () => {
+  // These gather what every feature has, so they know everybody.
+  const lists = new Set(['graphql/schema.ts', 'entities.ts', 'rest/routes.ts', 'job-handlers.ts'].map((file) => `server/${file}`))
+  const everything = server.concat(sources('server/db/migrations/**/*.ts', []))
+  const graph = new Map(everything.map(({ path, imports }) => [path, imports]))
+  /** A folder, or one of the files at the root, which each stand alone. */
+  const placeOf = (path: string) => (dirname(path) === 'server' ? path : dirname(path))
+
+  it('joins two folders, types included', () => {
+    const arrows = new Set(
+      everything.flatMap(({ path, imports }) => (lists.has(path) ? [] : imports.map((to) => `${placeOf(path)} → ${placeOf(to)}`))),
+    )
+    const pairs = [...arrows].map((arrow) => arrow.split(' → ')).filter(([from, to]) => from !== to && arrows.has(`${to} → ${from}`))
+    expect(pairs).toEqual([])
+  })
+
+  it('joins files, types included', () => {
+    expect(everything.map(({ path }) => circleFrom(path, graph)).filter((circle) => circle !== null)).toEqual([])
+  })
+
+  it('leads from a migration to live code, which goes on changing', () => {
+    const migrations = everything.filter(({ path }) => path.startsWith('server/db/migrations/'))
+    expect(migrations.length).toBeGreaterThan(40)
+    expect(migrations.filter(({ imports }) => imports.length > 0).map(({ path }) => path)).toEqual([])
+  })
+})
+
+describe('migrations', () => {
+  it('have the same names on both databases, and a number each', () => {
+    const names = migrationNames('postgres')
+    // What the planner of PostgreSQL needs, SQLite has no word for.
+    expect(migrationNames('sqlite')).toEqual(names.filter((name) => !name.endsWith('_search_plans')))
+    const numbers = names.map((name) => /^Migration(\d{14})_[a-z0-9_]+$/.exec(name)?.[1])
+    expect(numbers).not.toContain(undefined)
+    expect(new Set(numbers).size).toBe(numbers.length)
+  })
+
+  it('are not changed once another one has followed: databases have run them', () => {
+    const sealed = z.record(z.string(), z.string()).parse(JSON.parse(readFileSync(sealFile, 'utf8')))
+    const now = checksums()
+    expect(Object.keys(sealed).length).toBeGreaterThan(40)
+    expect(now).toMatchObject(sealed)
+    const last =
+      Object.keys(sealed)
+        .filter((path) => path.startsWith('sqlite/'))
+        .toSorted()
+        .at(-1) ?? ''
+    const unsealed = Object.keys(now).filter((path) => !(path in sealed))
+    expect(unsealed.filter((path) => path.replace('postgres/', 'sqlite/') <= last)).toEqual([])
+  })
+})
+
+describe('a stranger finds the way', () => {
+  it('is at most twelve files at the root of the server', () => {
+    expect(readdirSync(join(root, 'server')).filter((name) => /\.m?ts$|\.mjs$/.test(name)).length).toBeLessThanOrEqual(12)
+  })
+
+  it('is at most twenty files in the folder of a feature', () => {
+    const sizes = Map.groupBy(server, ({ path }) => dirname(path))
+    const large = [...sizes].filter(([folder, files]) => files.length > 20 && !infrastructure.includes(folder.replace('server/', '')))
+    expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([])
+  })
+
+  it('is a line for every folder of the server in the map of the README', () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8')
+    const folders = readdirSync(join(root, 'server'), { withFileTypes: true }).filter(
+      (entry) => entry.isDirectory() && entry.name !== 'dist',
+    )
+    expect(folders.map(({ name }) => name).filter((name) => !readme.includes(` ${name}/`))).toEqual([])
+  })
+})
+
+/** A way through imports that comes back to its beginning, or null. */
+function circleFrom(start: string, graph: ReadonlyMap<string, string[]>): string | null {
+  const before = new Map<string, string>()
+  const queue = [start]
+  for (const path of queue) {
+    for (const next of graph.get(path) ?? []) {
+      if (next === start) return wayTo(path, before).join(' → ')
+      if (before.has(next)) continue
+      before.set(next, path)
+      queue.push(next)
+    }
+  }
+  return null
+}
+
+function wayTo(path: string, before: ReadonlyMap<string, string>): string[] {
+  const previous = before.get(path)
+  return previous === undefined ? [path] : [...wayTo(previous, before), path]
+}
 
 describe('files stay small', () => {
   it.each([
@@ -74,7 +169,7 @@ describe('the checkout', () => {
 
   it('reads the environment in one place', () => {
     const readers = server.filter(({ text }) => /\bprocess\.(env\b|loadEnvFile)/.test(text)).map(({ path }) => path)
-    expect(readers).toEqual(['server/config.ts'])
+    expect(readers).toEqual(['server/config/config.ts'])
   })
 
   it('names no path of the machine it was written on', () => {

@@ -71,7 +71,7 @@ export function consoleSender(services: Services): RouteHandlerMethod {
   }
 }
 
-const root = join(import.meta.dirname, '../web/dist')
+const root = join(import.meta.dirname, '../../web/dist')
 const basePath = ({ SERVER_URL }: Services['config']): string => `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/`
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
 

@@ -5,7 +5,7 @@ import { fail, run } from './process.mjs'
 /** What is built: from which files and folders, into which folder, and by which settings of vite. */
 const builds = {
   console: { into: 'web/dist', from: ['package-lock.json', 'schema.graphql', 'web'], options: ['web'] },
-  server: { into: 'server/dist', from: ['package-lock.json', 'server'], options: ['--config', 'server/vite.config.ts'] },
+  server: { into: 'server/dist', from: ['package-lock.json', 'server'], options: ['--config', 'server/launch/vite.config.ts'] },
 }
 const made = new Set(['web/dist', 'web/generated', 'server/dist'])
 

@@ -82,10 +82,15 @@ export function bench(args) {
 
 /** Prints the GraphQL schema that the code makes. */
 export function schema(args) {
-  return run(nodePath(), ['server/print-schema.ts', ...args])
+  return run(nodePath(), ['server/graphql/print-schema.ts', ...args])
+}
+
+/** Writes an empty migration for each database. */
+export function migration(args) {
+  return run(nodePath(), ['server/db/new-migration.ts', ...args])
 }
 
 /** Writes the table of variables into the README. */
 export function configTable() {
-  return run(nodePath(), ['server/print-config.ts'])
+  return run(nodePath(), ['server/config/print-table.ts'])
 }

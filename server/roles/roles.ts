@@ -20,7 +20,10 @@ export const allowedScopes = (role: Role): readonly Scope[] => scopesOfRole[role
 export const includedScopes = (held: readonly Scope[]): Scope[] => scopes.slice(0, level(held))
 
 /** What a credential may do now: what it holds, within what its owner's role allows at this moment. */
-export function effectiveScopes(viewer: { role: Role }, credential: { kind: 'session' } | { kind: 'token'; scopes: Scope[] }): ReadonlySet<Scope> {
+export function effectiveScopes(
+  viewer: { role: Role },
+  credential: { kind: 'session' } | { kind: 'token'; scopes: Scope[] },
+): ReadonlySet<Scope> {
   const held = credential.kind === 'token' ? level(credential.scopes) : scopes.length
   return upTo[Math.min(held, scopesOfRole[viewer.role].length)] ?? nothing
 }
@@ -30,4 +33,3 @@ const level = (held: readonly Scope[]): number => held.reduce((highest, scope) =
 
 const nothing: ReadonlySet<Scope> = new Set()
 const upTo: readonly ReadonlySet<Scope>[] = [nothing, ...scopes.map((_, index) => new Set(scopes.slice(0, index + 1)))]
-

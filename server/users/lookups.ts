@@ -6,7 +6,10 @@ import type { Limits } from '../http/limits.ts'
  * address. The try is taken first and given back unless the answer told something: that nobody has the address, or what is wrong with the account.
  * @throws ApiError RateLimitExceeded; whatever `work` throws.
  */
-export async function limitLookups<Result>({ limits, viewer }: { limits: Limits; viewer: { id: string } }, work: () => Promise<Result>): Promise<Result> {
+export async function limitLookups<Result>(
+  { limits, viewer }: { limits: Limits; viewer: { id: string } },
+  work: () => Promise<Result>,
+): Promise<Result> {
   await limits.use('emailLookup', viewer.id)
   let told = false
   try {

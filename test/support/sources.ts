@@ -15,9 +15,9 @@ export interface Source {
 
 const made = ['**/node_modules/**', '{server,web}/dist/**', 'web/generated/**', 'server/db/migrations/**']
 
-/** Written files that match a pattern. */
-export function sources(pattern: string): Source[] {
-  const paths = globSync(pattern, { cwd: root, exclude: made })
+/** Files that match a pattern, those aside that nobody writes or changes. */
+export function sources(pattern: string, exclude: string[] = made): Source[] {
+  const paths = globSync(pattern, { cwd: root, exclude })
   return paths.map((path) => {
     const text = readFileSync(join(root, path), 'utf8')
     const imported = text.matchAll(/^(?:import|export|\} from)\b[^'\n]*'(\.[^']+)'|\bimport\('(\.[^']+)'\)/gm)

@@ -28,7 +28,6 @@ type FactsRow = { sha256: string; bytes: number | string; crc32c: string }
 const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
   from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
 
-
 /**
  * The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore). They are
  * those that were published: what is damaged or missing is refused before the first byte. An archive that was removed by mistake comes back.

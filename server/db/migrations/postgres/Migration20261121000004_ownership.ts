@@ -1,6 +1,5 @@
 import { raw } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
-import { normalHostedUrl } from '../../../pub/hosted-url.ts'
 
 export class Migration20261121000004_ownership extends Migration {
   override async up() {
@@ -41,3 +40,11 @@ const dependencies = `select v."id" as "version_id", k."kind", d."key" as "name"
   cross join (values ('direct', 'dependencies'), ('dev', 'dev_dependencies')) k ("kind", "section")
   cross join lateral jsonb_each(case jsonb_typeof(v."pubspec"::jsonb -> k."section") when 'object' then v."pubspec"::jsonb -> k."section" else '{}'::jsonb end) d
   where not (jsonb_typeof(d."value") = 'object' and d."value" ?| array['git', 'path'])`
+
+/** The form of a registry's address that this migration wrote: the server's own may have changed since. */
+function normalHostedUrl(text: string): string | null {
+  const url = /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
+  if (!url || url.username || url.password || /[?#]/.test(text)) return null
+  const normal = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return normal === 'https://pub.dartlang.org' ? 'https://pub.dev' : normal
+}

@@ -1,6 +1,5 @@
 import { raw } from '@mikro-orm/core'
 import { Migration } from '@mikro-orm/migrations'
-import { normalHostedUrl } from '../../../pub/hosted-url.ts'
 
 export class Migration20261121000004_ownership extends Migration {
   override async up() {
@@ -39,3 +38,11 @@ const dependencies = `select v.id as version_id, k.kind, d.key as name,
   cross join (select 'direct' as kind, '$.dependencies' as section union all select 'dev', '$.dev_dependencies') k
   join json_each(v.pubspec, k.section) d
   where json_type(v.pubspec, k.section) = 'object' and not (d.type = 'object' and (json_type(d.value, '$.git') is not null or json_type(d.value, '$.path') is not null))`
+
+/** The form of a registry's address that this migration wrote: the server's own may have changed since. */
+function normalHostedUrl(text: string): string | null {
+  const url = /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
+  if (!url || url.username || url.password || /[?#]/.test(text)) return null
+  const normal = `${url.origin}${url.pathname.replace(/\/+$/, '')}`
+  return normal === 'https://pub.dartlang.org' ? 'https://pub.dev' : normal
+}
