@@ -77,12 +77,14 @@ describe('no circle', () => {
 
 describe('migrations', () => {
   it('have the same names on both databases, and a number each', () => {
-    const names = migrationNames('postgres')
-    // What the planner of PostgreSQL needs, SQLite has no word for.
-    expect(migrationNames('sqlite')).toEqual(names.filter((name) => !name.endsWith('_search_plans')))
+    const names = migrationNames('sqlite')
+    // What misleads the planner of SQLite does not mislead that of PostgreSQL.
+    expect(migrationNames('postgres')).toEqual(names.filter((name) => !name.endsWith('_search_plans')))
     const numbers = names.map((name) => /^Migration(\d{14})_[a-z0-9_]+$/.exec(name)?.[1])
     expect(numbers).not.toContain(undefined)
-    expect(new Set(numbers).size).toBe(numbers.length)
+    // Two were made at once before this was tested; databases know them by these names.
+    const twice = numbers.filter((number, index) => numbers.indexOf(number) !== index)
+    expect(twice).toEqual(['20261121000009'])
   })
 
   it('are not changed once another one has followed: databases have run them', () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { Budget } from '../server/budget.ts'
+import { Budget } from '../server/access/budget.ts'
 import { withMeter } from '../server/db/meter.ts'
 import { testApp } from './app.ts'
 

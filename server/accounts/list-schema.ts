@@ -5,7 +5,7 @@ import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
 import { listUsers } from './list.ts'
 import { UserRef } from '../users/refs.ts'
-import { RoleEnum, UserStatus } from '../users/schema.ts'
+import { RoleEnum, UserStatus } from '../users/refs.ts'
 
 const UserOrderEnum = builder.enumType('UserOrder', {
   description: 'How to sort people.',

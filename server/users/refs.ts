@@ -1,5 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import type { Config } from '../config/config.ts'
+import type { Role } from '../roles/roles.ts'
 import type { Viewer } from '../roles/viewer.ts'
 
 /** The fields of an account that the API shows; both a row and a viewer have them. */
@@ -45,3 +46,22 @@ export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
 export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config): string | null {
   return avatarTag ? `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/api/users/${id}/avatar?v=${avatarTag}` : null
 }
+
+export const RoleEnum = builder.enumType('Role', {
+  description: 'What a person may do on this server; each role includes the ones before it.',
+  values: {
+    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
+    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
+    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
+    OWNER: { value: 'owner', description: 'Everything; there is exactly one.' },
+  } satisfies Record<Uppercase<Role>, { value: Role; description: string }>,
+})
+
+export const UserStatus = builder.enumType('UserStatus', {
+  description: 'Where an account is in its life.',
+  values: {
+    INVITED: { value: 'invited', description: 'Has not accepted the invitation yet, so cannot sign in.' },
+    ACTIVE: { value: 'active', description: 'Can sign in.' },
+    INACTIVE: { value: 'inactive', description: 'Was disabled by an administrator.' },
+  },
+})

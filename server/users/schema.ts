@@ -1,27 +1,7 @@
 import { builder } from '../graphql/builder.ts'
-import { type Role } from '../roles/roles.ts'
 import { User } from './entity.ts'
 import { canChangeAccess, canEdit } from './policy.ts'
-import { avatarUrl, statusOf, UserRef } from './refs.ts'
-
-export const RoleEnum = builder.enumType('Role', {
-  description: 'What a person may do on this server; each role includes the ones before it.',
-  values: {
-    VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
-    MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
-    ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
-    OWNER: { value: 'owner', description: 'Everything; there is exactly one.' },
-  } satisfies Record<Uppercase<Role>, { value: Role; description: string }>,
-})
-
-export const UserStatus = builder.enumType('UserStatus', {
-  description: 'Where an account is in its life.',
-  values: {
-    INVITED: { value: 'invited', description: 'Has not accepted the invitation yet, so cannot sign in.' },
-    ACTIVE: { value: 'active', description: 'Can sign in.' },
-    INACTIVE: { value: 'inactive', description: 'Was disabled by an administrator.' },
-  },
-})
+import { avatarUrl, RoleEnum, statusOf, UserRef, UserStatus } from './refs.ts'
 
 builder.node(UserRef, {
   description: 'A person with an account on this server.',
