@@ -99,7 +99,7 @@ describe('the number of statements', () => {
 /** What the console asks for when somebody opens a package. */
 const packagePage = ['fragment VersionDetails', 'query Package(']
   .map((start) => {
-    const text = readFileSync('web/operations/package.graphql', 'utf8')
+    const text = readFileSync('web/package/package.graphql', 'utf8')
     return text.slice(text.indexOf(start), text.indexOf('\n}\n', text.indexOf(start)) + 3)
   })
   .join('\n')

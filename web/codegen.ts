@@ -9,7 +9,7 @@ const web = import.meta.dirname
 const schemaFile = join(web, '../schema.graphql')
 const output = join(web, 'generated/')
 
-/** Makes `generated/graphql.ts`: every operation of `operations/*.graphql` as a typed document, checked against the schema. */
+/** Makes `generated/graphql.ts`: every operation in the features' folders as a typed document, checked against the schema. */
 export function typedOperations(): Plugin {
   return {
     name: 'typed-operations',
@@ -27,7 +27,7 @@ async function generate() {
   const sections = await preset.buildGeneratesSection({
     baseOutputDir: output,
     schema: parse(readFileSync(schemaFile, 'utf8')),
-    documents: globSync(join(web, 'operations/*.graphql')).map((file) => {
+    documents: globSync(join(web, '*/*.graphql')).map((file) => {
       const rawSDL = readFileSync(file, 'utf8')
       return { location: file, rawSDL, document: parse(rawSDL) }
     }),

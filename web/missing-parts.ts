@@ -1,5 +1,5 @@
 import { type Router, START_LOCATION } from 'vue-router'
-import { useSession } from './composables/session.ts'
+import { useSession } from './sign-in/session.ts'
 import type { Failure } from './graphql.ts'
 
 const partMissing: Failure = {

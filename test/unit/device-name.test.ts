@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { deviceName } from '../../web/composables/device-name.ts'
+import { deviceName } from '../../web/account/device-name.ts'
 
 it.each([
   ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],

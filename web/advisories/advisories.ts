@@ -1,0 +1,45 @@
+import { computed } from 'vue'
+import { useRoute } from 'vue-router'
+import {
+  AdvisoriesDocument,
+  type AdvisorySeverity,
+  ImportAdvisoriesDocument,
+  PackageAdvisoriesDocument,
+  RemoveAdvisoryDocument,
+  WithdrawAdvisoryDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { counted } from '../shared/format.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+export const severities = {
+  LOW: { label: 'Low', color: 'info' },
+  MODERATE: { label: 'Moderate', color: 'warning' },
+  HIGH: { label: 'High', color: 'error' },
+  CRITICAL: { label: 'Critical', color: 'error' },
+} as const satisfies Record<AdvisorySeverity, object>
+
+/** The security advisories of the package that the address names. */
+export function usePackageAdvisories() {
+  const route = useRoute()
+  const { data, ...state } = useQuery(PackageAdvisoriesDocument, () => ({ name: String(route.params.name) }))
+  return { ...state, advisories: computed(() => data.value?.package?.advisories) }
+}
+
+/** All security advisories as the address asks for them: `package`, `after`. */
+export function useAdvisories() {
+  const pkg = useQueryParam<string>('package', '', { resets: ['after'] })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...state } = useQuery(AdvisoriesDocument, () => ({ package: pkg.value || null, after: after.value || null }))
+  return { ...state, pkg, after, connection: computed(() => data.value?.advisories) }
+}
+
+export const useImportAdvisories = () => useMutation(ImportAdvisoriesDocument)
+export const useWithdrawAdvisory = () => useMutation(WithdrawAdvisoryDocument)
+export const useRemoveAdvisory = () => useMutation(RemoveAdvisoryDocument)
+
+/** Many versions in a line: "1.0.0, 1.1.0 and 7 more, up to 2.3.0". */
+export function versionsInShort(versions: readonly string[]): string {
+  if (versions.length <= 5) return versions.join(', ')
+  return `${versions.slice(0, 3).join(', ')} and ${counted(versions.length - 3, 'other')}, up to ${versions.at(-1)}`
+}

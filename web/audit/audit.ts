@@ -1,0 +1,126 @@
+import { computed, ref, shallowRef } from 'vue'
+import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment } from '../generated/graphql.ts'
+import { type Failure, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+const kinds: Record<string, string[]> = {
+  user: 'created signup_refused updated deleted login login_failed password_changed password_confirmed password_reset invite_created invite_accepted'.split(
+    ' ',
+  ),
+  token: ['created', 'revoked', 'reuse_detected'],
+  session: ['revoked'],
+  oauth: ['approved'],
+  owner: ['transferred'],
+  package:
+    'created deleted version_published version_retracted version_unretracted version_deleted options_updated uploader_added uploader_removed publisher_changed visibility_changed scored score_failed docs_generated'.split(
+      ' ',
+    ),
+  publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
+  server: 'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed settings_updated'.split(
+    ' ',
+  ),
+}
+
+/** The names of a group's kinds, such as `created` of `package.created`. */
+export const kindsOf = (group: string): string[] => kinds[group] ?? []
+
+/** Every kind of event, and for each group of several the choice of all. */
+export const kindChoices = [
+  [{ value: 'any', label: 'Any event' }],
+  ...Object.entries(kinds).map(([group, names]) => [
+    ...(names.length > 1 ? [{ value: `${group}.`, label: `Any ${group} event` }] : []),
+    ...names.map((name) => ({ value: `${group}.${name}`, label: `${group}.${name}` })),
+  ]),
+]
+
+const isDay = (day: string) => /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day))
+
+/** The first moment of a day in the reader's time zone, or of the day after it. */
+function startOf(day: string, { next = false } = {}): string | null {
+  if (!isDay(day)) return null
+  const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
+  return new Date(year, month - 1, date + Number(next)).toISOString()
+}
+
+/** The audit log as the address asks for it: `kind`, `actor`, `user`, `package`, `publisher`, `from`, `to` (days, the last included), `after`. */
+export function useAuditLog() {
+  const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'] })
+  const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
+  const actor = text('actor')
+  const user = text('user')
+  const pkg = text('package')
+  const publisher = text('publisher')
+  const from = text('from')
+  const to = text('to')
+  const after = useQueryParam<string>('after', '')
+  const filters = computed(() => ({
+    kind: kind.value === 'any' ? null : kind.value,
+    actor: actor.value.trim() || null,
+    user: user.value.trim() || null,
+    package: pkg.value.trim() || null,
+    publisher: publisher.value.trim() || null,
+    from: startOf(from.value),
+    to: startOf(to.value, { next: true }),
+  }))
+  const { data, ...query } = useQuery(AuditLogDocument, () => ({ ...filters.value, after: after.value || null }))
+  const isFiltered = computed(() => Object.values(filters.value).some((value) => value !== null))
+  return {
+    ...query,
+    kind,
+    actor,
+    user,
+    pkg,
+    publisher,
+    from,
+    to,
+    after,
+    filters,
+    isFiltered,
+    connection: computed(() => data.value?.auditEntries),
+  }
+}
+
+/** One entry with all that is known of it. */
+export function useAuditEntry(id: string) {
+  const { data, ...query } = useQuery(AuditEntryDocument, { id })
+  const entry = computed(() => (data.value?.node && 'kind' in data.value.node ? data.value.node : undefined))
+  return { ...query, entry, isAnswered: computed(() => data.value !== undefined) }
+}
+
+/** What an entry is about when that is a person. */
+export const personOf = ({ userId, user }: AuditRowFragment) => (userId == null ? undefined : (user?.displayName ?? 'deleted user'))
+
+/** Saves the filtered log as a CSV file. */
+export function useAuditDownload() {
+  const running = ref(false)
+  const failure = shallowRef<Failure>()
+  async function run(filters: Record<string, string | null>): Promise<boolean> {
+    running.value = true
+    failure.value = undefined
+    const given = Object.entries(filters).filter((filter): filter is [string, string] => filter[1] !== null)
+    try {
+      const address = new URL(`api/admin/audit-log?${new URLSearchParams(given)}`, document.baseURI)
+      const response = await fetch(address, { headers: { accept: 'text/csv' }, credentials: 'same-origin' })
+      if (response.ok) save(await response.blob(), nameIn(response))
+      else failure.value = await refusal(response)
+    } catch {
+      failure.value = { code: 'Unreachable', message: 'The download was cut off. Check the connection, then try again.' }
+    }
+    running.value = false
+    return failure.value === undefined
+  }
+  return { run, running, failure }
+}
+
+async function refusal(response: Response): Promise<Failure> {
+  const { error } = (await response.json().catch(() => ({}))) as { error?: Failure }
+  return error ?? { code: 'InternalError', message: `The server answered with status ${response.status}.` }
+}
+
+const nameIn = ({ headers }: Response) => /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '')?.[1] ?? 'audit-log.csv'
+
+function save(file: Blob, name: string) {
+  const address = URL.createObjectURL(file)
+  Object.assign(document.createElement('a'), { href: address, download: name }).click()
+  URL.revokeObjectURL(address)
+}

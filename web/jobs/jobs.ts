@@ -1,0 +1,56 @@
+import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
+import { computed } from 'vue'
+import { type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+/** Calls `look` every few seconds while the page can be seen. */
+export function useGlances(look: () => void, everyMs = 3000) {
+  const visibility = useDocumentVisibility()
+  useIntervalFn(() => {
+    if (visibility.value === 'visible') look()
+  }, everyMs)
+}
+
+export const jobStates = {
+  QUEUED: { label: 'Queued', icon: 'i-lucide-clock', color: 'neutral' },
+  RUNNING: { label: 'Running', icon: 'i-lucide-loader', color: 'info' },
+  DONE: { label: 'Done', icon: 'i-lucide-circle-check', color: 'success' },
+  FAILED: { label: 'Failed', icon: 'i-lucide-circle-x', color: 'error' },
+} as const satisfies Record<JobState, object>
+
+/** The kinds of jobs that are known here; others show as they are called. */
+export const jobKinds: Record<string, string> = {
+  'archives.remove': 'Remove archives',
+  'integrity.check': 'Check archives',
+  'publisher.domain-check': 'Look up a domain',
+}
+
+/** The jobs as the address asks for them: `state`, `kind`, `after`; they are looked at again and again. */
+export function useJobs() {
+  const resets = ['after']
+  const state = useQueryParam<JobState | 'any'>('state', 'any', { allowed: ['any', 'QUEUED', 'RUNNING', 'DONE', 'FAILED'], resets })
+  const kind = useQueryParam<string>('kind', 'any', { resets })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(JobsDocument, () => ({
+    state: state.value === 'any' ? null : state.value,
+    kind: kind.value === 'any' ? null : kind.value,
+    after: after.value || null,
+  }))
+  useGlances(query.retry)
+  return {
+    ...query,
+    state,
+    kind,
+    after,
+    isFiltered: computed(() => state.value !== 'any' || kind.value !== 'any'),
+    connection: computed(() => data.value?.jobs),
+    counts: computed(() => data.value?.jobCounts),
+  }
+}
+
+export const useRetryJob = () => useMutation(RetryJobDocument)
+
+/** How far a job is, from 0 to 100; undefined when nobody can tell. */
+export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
+  total ? Math.min(100, Math.floor((100 * done) / total)) : undefined

@@ -1,0 +1,38 @@
+import { computed, type MaybeRefOrGetter, toValue } from 'vue'
+import { DeletePackageDocument, DeleteVersionDocument, DeletionImpactDocument, ManagedPackagesDocument } from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+const orders = { name: 'NAME', size: 'SIZE', versions: 'VERSIONS', updated: 'UPDATED' } as const
+
+/** All packages with what they take, as the address asks for them: `q`, `order`, `after`. */
+export function useManagedPackages() {
+  const resets = ['after']
+  const q = useQueryParam<string>('q', '', { resets })
+  const order = useQueryParam<keyof typeof orders>('order', 'name', { allowed: ['name', 'size', 'versions', 'updated'], resets })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(ManagedPackagesDocument, () => ({
+    q: q.value || null,
+    orderBy: orders[order.value],
+    after: after.value || null,
+  }))
+  const connection = computed(() => data.value?.managedPackages)
+  const rows = computed(() => connection.value?.nodes.flatMap(({ package: pkg, ...sums }) => (pkg ? [{ ...pkg, ...sums }] : [])) ?? [])
+  return { ...query, q, order, after, connection, rows }
+}
+
+/** What would break without a package, or without one version of it. */
+export function useDeletionImpact(wanted: MaybeRefOrGetter<{ name: string; version: string | null }>) {
+  const { data, ...query } = useQuery(DeletionImpactDocument, () => toValue(wanted))
+  return {
+    ...query,
+    chains: computed(() => data.value?.package?.brokenByDeletion ?? []),
+    affected: computed(() => data.value?.package?.affectedByDeletion.nodes ?? []),
+    affectedCount: computed(() => data.value?.package?.affectedByDeletion.totalCount ?? 0),
+    versionCount: computed(() => data.value?.package?.versions.totalCount ?? 0),
+    isKnown: computed(() => data.value?.package !== undefined),
+  }
+}
+
+export const useDeletePackage = () => useMutation(DeletePackageDocument)
+export const useDeleteVersion = () => useMutation(DeleteVersionDocument)

@@ -1,0 +1,38 @@
+import { computed } from 'vue'
+import { useRoute } from 'vue-router'
+import { DependenciesDocument, DependentsDocument, type ResolvedDependencyFragment } from '../generated/graphql.ts'
+import { useQuery } from '../graphql.ts'
+import { useAddressed } from './package.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+/** What the version on show depends on: for its users, and for its own development. */
+export function useDependencies() {
+  const addressed = useAddressed()
+  const { data, ...state } = useQuery(DependenciesDocument, addressed)
+  const all = computed(() => (data.value?.package?.version ?? data.value?.package?.latest)?.dependencies)
+  const of = (wanted: ResolvedDependencyFragment['kind']) =>
+    computed(() => all.value?.filter(({ kind }) => kind === wanted).map((dependency) => ({ ...dependency, id: dependency.name })))
+  return { ...state, direct: of('DIRECT'), dev: of('DEV'), isEmpty: computed(() => all.value?.length === 0) }
+}
+
+/** Where a dependency comes from, in words. */
+export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: ResolvedDependencyFragment): string {
+  if (source === 'SDK') return `${sdk === 'flutter' ? 'Flutter' : sdk === 'dart' ? 'Dart' : sdk} SDK`
+  if (source === 'GIT') return 'Git'
+  if (source === 'PATH') return 'Path'
+  return isHostedHere ? 'This server' : hostedUrl ? new URL(hostedUrl).host : 'The default registry'
+}
+
+/** The packages that depend on the one that the address names, as it asks for them: `after`. */
+export function useDependents() {
+  const route = useRoute()
+  const after = useQueryParam<string>('after', '')
+  const { data, ...state } = useQuery(DependentsDocument, () => ({ name: String(route.params.name), after: after.value || null }))
+  const connection = computed(() => data.value?.package?.dependents)
+  return {
+    ...state,
+    after,
+    connection,
+    rows: computed(() => connection.value?.nodes.flatMap(({ package: pkg, ...rest }) => (pkg ? [{ ...rest, ...pkg }] : [])) ?? []),
+  }
+}

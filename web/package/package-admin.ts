@@ -1,0 +1,45 @@
+import { computed } from 'vue'
+import { useRoute } from 'vue-router'
+import {
+  AddUploaderDocument,
+  PackageActivityDocument,
+  PackageAdminDocument,
+  RemoveUploaderDocument,
+  UpdatePackageOptionsDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { kindsOf } from '../audit/audit.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+/** What those who administer the package that the address names can change. */
+export function usePackageAdmin() {
+  const route = useRoute()
+  const { data, ...state } = useQuery(PackageAdminDocument, () => ({ name: String(route.params.name) }))
+  return { ...state, pkg: computed(() => data.value?.package ?? undefined) }
+}
+
+export const useUpdatePackageOptions = () => useMutation(UpdatePackageOptionsDocument)
+export const useAddUploader = () => useMutation(AddUploaderDocument)
+export const useRemoveUploader = () => useMutation(RemoveUploaderDocument)
+
+/** "version_retracted" → "Version retracted". */
+const labelOf = (name: string) => `${name[0]?.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
+
+/** The kinds of events that packages have, and the choice of all. */
+export const activityKinds = [
+  { value: 'any', label: 'Any event' },
+  ...kindsOf('package').map((name) => ({ value: `package.${name}`, label: labelOf(name) })),
+]
+
+/** What happened to the package that the address names: `kind`, `after`. */
+export function usePackageActivity() {
+  const route = useRoute()
+  const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...state } = useQuery(PackageActivityDocument, () => ({
+    name: String(route.params.name),
+    kind: kind.value === 'any' ? null : kind.value,
+    after: after.value || null,
+  }))
+  return { ...state, kind, after, connection: computed(() => data.value?.package?.activity ?? undefined) }
+}

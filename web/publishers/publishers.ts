@@ -1,0 +1,124 @@
+import { computed, inject, type InjectionKey, type MaybeRefOrGetter, type Ref, toValue } from 'vue'
+import { useRoute } from 'vue-router'
+import {
+  AdminPublishersDocument,
+  CheckPublisherDomainDocument,
+  CompleteDomainVerificationDocument,
+  CreatePublisherDocument,
+  DeletePublisherDocument,
+  PeopleLikeDocument,
+  PublisherActivityDocument,
+  PublisherChoiceDocument,
+  type PublisherDetailsFragment,
+  PublisherDocument,
+  PublisherMembersDocument,
+  PublisherPackagesDocument,
+  type PublisherRole,
+  PublishersDocument,
+  RemovePublisherMemberDocument,
+  SetPackagePublisherDocument,
+  SetPublisherMemberDocument,
+  StartDomainVerificationDocument,
+  UpdatePublisherDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+export const memberRoles = {
+  ADMIN: { label: 'Admin', description: 'Also manages members, packages and details.' },
+  MEMBER: { label: 'Member', description: 'Publishes versions of its packages.' },
+} satisfies Record<PublisherRole, { label: string; description: string }>
+export const memberRoleChoices = (['MEMBER', 'ADMIN'] as const).map((value) => ({ value, label: memberRoles[value].label }))
+
+/** The publishers as the address asks for them: `q`, `mine`, `after`. */
+export function usePublishers() {
+  const words = useQueryParam<string>('q', '', { resets: ['after'] })
+  const mine = useQueryParam('mine', '', { allowed: ['', '1'], resets: ['after'] })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(PublishersDocument, () => ({
+    query: words.value || null,
+    viewerIsMember: mine.value === '1' || null,
+    after: after.value || null,
+  }))
+  return { ...query, words, mine, after, connection: computed(() => data.value?.publishers) }
+}
+
+type ShownPublisher = Readonly<Ref<PublisherDetailsFragment | undefined>>
+
+/** How the frame of a publisher tells its tabs whose they are. */
+export const shownPublisherKey: InjectionKey<ShownPublisher> = Symbol('shown publisher')
+export const useShownPublisher = () => inject(shownPublisherKey) as ShownPublisher
+
+const useSlug = () => {
+  const route = useRoute()
+  return computed(() => String(route.params.slug))
+}
+
+/** The publisher that the address names. */
+export function usePublisher() {
+  const slug = useSlug()
+  const { data, ...query } = useQuery(PublisherDocument, () => ({ slug: slug.value }))
+  return {
+    ...query,
+    slug,
+    publisher: computed(() => data.value?.publisher ?? undefined),
+    isAnswered: computed(() => data.value !== undefined),
+  }
+}
+
+/** Its packages, by name; `after` in the address. */
+export function usePublisherPackages() {
+  const slug = useSlug()
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(PublisherPackagesDocument, () => ({ slug: slug.value, after: after.value || null }))
+  return { ...query, after, connection: computed(() => data.value?.publisher?.packages) }
+}
+
+/** Its members, by name; null for who may not see them. */
+export function usePublisherMembers() {
+  const slug = useSlug()
+  const { data, ...query } = useQuery(PublisherMembersDocument, () => ({ slug: slug.value }))
+  return { ...query, members: computed(() => data.value && (data.value.publisher?.members ?? null)) }
+}
+
+/** What happened to it, newest first; `after` in the address. */
+export function usePublisherActivity() {
+  const slug = useSlug()
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(PublisherActivityDocument, () => ({ slug: slug.value, after: after.value || null }))
+  return { ...query, after, connection: computed(() => data.value?.publisher?.activity) }
+}
+
+/** All publishers with their counts, for administrators: `q`, `after`. */
+export function useAdminPublishers() {
+  const words = useQueryParam<string>('q', '', { resets: ['after'] })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(AdminPublishersDocument, () => ({ query: words.value || null, after: after.value || null }))
+  return { ...query, words, after, connection: computed(() => data.value?.publishers) }
+}
+
+/** People whose e-mail address contains these letters, for administrators. */
+export function usePeopleLike(email: MaybeRefOrGetter<string>) {
+  const { data } = useQuery(PeopleLikeDocument, () => ({ email: toValue(email) }))
+  return computed(() => data.value?.users.nodes ?? [])
+}
+
+/** Who owns a package, and the publishers that the viewer could give it to. */
+export function usePublisherChoice(name: MaybeRefOrGetter<string>) {
+  const { data, ...query } = useQuery(PublisherChoiceDocument, () => ({ name: toValue(name) }))
+  return {
+    ...query,
+    pkg: computed(() => data.value?.package ?? undefined),
+    choices: computed(() => (data.value?.viewer?.memberships ?? []).flatMap(({ publisher }) => publisher ?? [])),
+  }
+}
+
+export const useUpdatePublisher = () => useMutation(UpdatePublisherDocument)
+export const useSetMember = () => useMutation(SetPublisherMemberDocument)
+export const useRemoveMember = () => useMutation(RemovePublisherMemberDocument)
+export const useCheckDomain = () => useMutation(CheckPublisherDomainDocument)
+export const useStartVerification = () => useMutation(StartDomainVerificationDocument)
+export const useCompleteVerification = () => useMutation(CompleteDomainVerificationDocument)
+export const useCreatePublisher = () => useMutation(CreatePublisherDocument)
+export const useDeletePublisher = () => useMutation(DeletePublisherDocument)
+export const useSetPackagePublisher = () => useMutation(SetPackagePublisherDocument)

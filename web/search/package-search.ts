@@ -1,0 +1,56 @@
+import { computed } from 'vue'
+import { useRoute } from 'vue-router'
+import { HomeDocument, type PackageSort, SearchPackagesDocument } from '../generated/graphql.ts'
+import { useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+import { wordsOf } from './search-query.ts'
+import { useSession } from '../sign-in/session.ts'
+
+export const pageSize = 20
+
+const sorts = {
+  relevance: 'RELEVANCE',
+  updated: 'UPDATED',
+  created: 'CREATED',
+  downloads: 'DOWNLOADS',
+  likes: 'LIKES',
+  name: 'NAME',
+} as const satisfies Record<string, PackageSort>
+type SortName = keyof typeof sorts
+
+export const sortLabels: Record<SortName, string> = {
+  relevance: 'Best match',
+  updated: 'Recently updated',
+  created: 'Newest',
+  downloads: 'Most downloads',
+  likes: 'Most likes',
+  name: 'Name',
+}
+
+/** The list of packages as the address asks for it: `q`, `sort`, `page`. */
+export function usePackageSearch() {
+  const route = useRoute()
+  const query = computed(() => String(route.query.q ?? ''))
+  const words = computed(() => wordsOf(query.value))
+  const names = computed(() => (Object.keys(sorts) as SortName[]).filter((name) => name !== 'relevance' || words.value !== ''))
+  const chosen = useQueryParam<SortName | ''>('sort', '', { allowed: ['', ...(Object.keys(sorts) as SortName[])], resets: ['page'] })
+  const sort = computed({
+    get: () => (chosen.value !== '' && names.value.includes(chosen.value) ? chosen.value : (names.value[0] ?? 'updated')),
+    set: (name) => (chosen.value = name === names.value[0] ? '' : name),
+  })
+  const pageParam = useQueryParam<string>('page', '1')
+  const page = computed(() => Math.max(1, Math.floor(Number(pageParam.value)) || 1))
+  const { data, ...state } = useQuery(SearchPackagesDocument, () => ({
+    query: query.value,
+    sort: sorts[sort.value],
+    first: pageSize,
+    offset: (page.value - 1) * pageSize,
+  }))
+  return { ...state, query, words, names, sort, page, result: computed(() => data.value?.searchPackages) }
+}
+
+/** What the home page shows: what changed last, what is used most, and what is the viewer's own. */
+export function useHome() {
+  const { viewer } = useSession()
+  return useQuery(HomeDocument, () => ({ isSomebody: viewer.value != null }))
+}

@@ -1,0 +1,101 @@
+import { computed } from 'vue'
+import { CheckIntegrityDocument, IntegrityDocument, SelfCheckDocument } from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { bytes, duration } from '../shared/format.ts'
+import { useGlances } from '../jobs/jobs.ts'
+import { useSession } from '../sign-in/session.ts'
+
+interface Fact {
+  name: string
+  value: string
+  problem?: string | undefined
+}
+
+/** Sessions and tokens end by the server's clock, so a minute more or less is no matter. */
+const toleratedMs = 60_000
+
+/** What the server knows of its surroundings, in words, beside what this browser sees. */
+export function useSelfCheck() {
+  const { server } = useSession()
+  const { data, ...query } = useQuery(SelfCheckDocument, {})
+  const facts = computed(() => data.value?.selfCheck)
+  const connection = computed<Fact[]>(() => {
+    const { clientAddress, peerAddress, host, forwardedFor, forwardedProto, isSecure } = facts.value?.request ?? {}
+    const url = server.value?.url ?? ''
+    const here = new URL('.', document.baseURI).href.replace(/\/$/, '')
+    const isElsewhere = new URL(url || here).origin !== location.origin
+    const ignored = forwardedFor && clientAddress === peerAddress
+    return [
+      {
+        name: 'SERVER_URL',
+        value: url,
+        problem: isElsewhere ? `This browser came by ${here}. Package clients and links use SERVER_URL.` : undefined,
+      },
+      { name: 'Host header', value: said(host) },
+      { name: 'Connection from', value: said(peerAddress) },
+      { name: 'X-Forwarded-For', value: said(forwardedFor) },
+      { name: 'X-Forwarded-Proto', value: said(forwardedProto) },
+      {
+        name: 'Your address',
+        value: said(clientAddress),
+        problem: ignored ? 'A proxy names another one, which is not believed: see TRUST_PROXY.' : undefined,
+      },
+      { name: 'Encrypted', value: isSecure || location.protocol === 'https:' ? 'Yes' : 'No' },
+    ]
+  })
+  const clocks = computed<Fact[]>(() => {
+    const { server: serverTime = '', database = '' } = facts.value?.clocks ?? {}
+    const now = new Date()
+    return [
+      { name: 'Server', value: serverTime, problem: apart(serverTime, now.toISOString(), 'this browser') },
+      { name: 'Database', value: database, problem: apart(serverTime, database, 'the server') },
+      { name: 'This browser', value: now.toISOString() },
+    ]
+  })
+  const storage = computed<Fact[]>(() => {
+    const { backend = '', path, problem, freeBytes } = facts.value?.storage ?? {}
+    return [
+      { name: 'Archives', value: path ? `${backend}: ${path}` : backend, problem: problem ?? undefined },
+      { name: 'Free', value: freeBytes == null ? 'Not reported' : bytes(freeBytes) },
+    ]
+  })
+  const database = computed<Fact[]>(() => {
+    const report = data.value?.serverStatistics.database
+    if (!report) return [{ name: 'Engine', value: 'Not reported' }]
+    return [
+      { name: 'Engine', value: `${report.engine} ${report.version}` },
+      { name: 'Size', value: bytes(report.sizeBytes) },
+    ]
+  })
+  return { ...query, facts, connection, clocks, storage, database }
+}
+
+const said = (value: string | null | undefined) => value ?? 'None'
+
+function apart(one: string, other: string, whose: string): string | undefined {
+  const ms = Math.abs(Date.parse(one) - Date.parse(other))
+  return ms > toleratedMs ? `${duration(Math.round(ms / 1000))} away from the clock of ${whose}.` : undefined
+}
+
+/** What the last check of the archives found, and the one that is under way. */
+export function useIntegrity() {
+  const { data, ...query } = useQuery(IntegrityDocument, {})
+  const { run, running, failure: refusal } = useMutation(CheckIntegrityDocument)
+  const latest = computed(() => data.value?.jobs.nodes[0])
+  const underWay = computed(() => (latest.value && ['QUEUED', 'RUNNING'].includes(latest.value.state) ? latest.value : undefined))
+  useGlances(() => underWay.value && query.retry())
+  async function check() {
+    await run({})
+    query.retry()
+  }
+  return {
+    ...query,
+    report: computed(() => data.value?.integrityReport),
+    isAnswered: computed(() => data.value !== undefined),
+    latest,
+    underWay,
+    check,
+    running,
+    refusal,
+  }
+}

@@ -1,0 +1,77 @@
+import { computed } from 'vue'
+import { useAdministrator } from '../users/users.ts'
+
+interface AdminPage {
+  label: string
+  to: { name: string }
+  icon: string
+  /** What one does there, in a sentence. */
+  text: string
+  /** How the addresses of pages begin that belong to it, too. */
+  above?: string
+  ownerOnly?: boolean
+}
+
+// The tabs of the administration, and the cards of its overview.
+const pages: AdminPage[] = [
+  {
+    label: 'People',
+    to: { name: 'admin-users' },
+    icon: 'i-lucide-users',
+    text: 'Accounts, roles, invitations and passwords.',
+    above: '/admin/users/',
+  },
+  {
+    label: 'Publishers',
+    to: { name: 'admin-publishers' },
+    icon: 'i-lucide-building-2',
+    text: 'Teams and companies that own packages.',
+  },
+  {
+    label: 'Public packages',
+    to: { name: 'admin-public-packages' },
+    icon: 'i-lucide-globe',
+    text: 'What anybody reads without signing in.',
+  },
+  { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
+  {
+    label: 'Names',
+    to: { name: 'admin-names' },
+    icon: 'i-lucide-spell-check',
+    text: 'Names of deleted packages, and names that could be confused.',
+  },
+  { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Work beside requests: what waits, runs and failed.' },
+  {
+    label: 'Self-check',
+    to: { name: 'admin-self-check' },
+    icon: 'i-lucide-stethoscope',
+    text: 'Archives, configuration, proxy and clocks.',
+  },
+  {
+    label: 'Advisories',
+    to: { name: 'admin-advisories' },
+    icon: 'i-lucide-shield-alert',
+    text: 'Known security problems of packages here.',
+  },
+  { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
+  {
+    label: 'Legal pages',
+    to: { name: 'admin-legal' },
+    icon: 'i-lucide-scale',
+    text: 'The privacy policy and the terms of use.',
+    above: '/admin/settings/legal/',
+  },
+  {
+    label: 'Ownership',
+    to: { name: 'admin-ownership' },
+    icon: 'i-lucide-crown',
+    text: 'Hand this server to somebody else.',
+    ownerOnly: true,
+  },
+]
+
+/** The pages of the administration that are for the viewer; the overview is none of them. */
+export function useAdminPages() {
+  const { isOwner } = useAdministrator()
+  return computed(() => pages.filter(({ ownerOnly }) => isOwner.value || !ownerOnly))
+}

@@ -1,0 +1,52 @@
+import { computed } from 'vue'
+import {
+  CreateTokenDocument,
+  type Role,
+  RevokeTokenDocument,
+  TokensDocument,
+  type TokenRowFragment,
+  type TokenScope,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+const dayMs = 86_400_000
+
+/** The viewer's tokens, a page of them; the page is in the address. Expired ones come last. */
+export function useTokens() {
+  const after = useQueryParam<string>('after', '')
+  const { data, ...state } = useQuery(TokensDocument, () => ({ after: after.value || null }))
+  const connection = computed(() => data.value?.viewer?.tokens)
+  return {
+    ...state,
+    after,
+    connection,
+    tokens: computed(() => connection.value?.nodes.toSorted((one, other) => Number(isExpired(one)) - Number(isExpired(other)))),
+  }
+}
+
+export const useCreateToken = () => useMutation(CreateTokenDocument)
+export const useRevokeToken = () => useMutation(RevokeTokenDocument)
+
+export const isExpired = ({ expiresAt }: TokenRowFragment) => expiresAt != null && Date.parse(expiresAt) <= Date.now()
+
+/** Whether two weeks or less are left. */
+export const isExpiring = (token: TokenRowFragment) =>
+  token.expiresAt != null && !isExpired(token) && Date.parse(token.expiresAt) - Date.now() <= 14 * dayMs
+
+/** The day that lies `days` ahead. */
+export const inDays = (days: number) => new Date(Date.now() + days * dayMs)
+
+/** What a token may do, by its strongest scope; each includes the ones before it. */
+export const access = {
+  READ: { label: 'Read', description: 'Browse, search and download packages.' },
+  WRITE: { label: 'Read and publish', description: 'Also publish new versions and manage your packages.' },
+  ADMIN: { label: 'Administer', description: 'Also everything that your role allows on this server.' },
+} satisfies Record<TokenScope, { label: string; description: string }>
+
+const strongestFirst = ['ADMIN', 'WRITE', 'READ'] as const
+export const strongest = (scopes: readonly TokenScope[]) => strongestFirst.find((scope) => scopes.includes(scope)) ?? 'READ'
+
+/** What a role may give to a token (the server clamps it too). */
+export const grantable = (role: Role): TokenScope[] =>
+  role === 'VIEWER' ? ['READ'] : role === 'MEMBER' ? ['READ', 'WRITE'] : ['READ', 'WRITE', 'ADMIN']

@@ -1,0 +1,154 @@
+import { computed, type MaybeRefOrGetter, toValue } from 'vue'
+import {
+  type AssignableRole,
+  type CreateUserMutation,
+  CreateUserDocument,
+  DeleteUserDocument,
+  ReinviteDocument,
+  ResetPasswordDocument,
+  RevokeUserSessionDocument,
+  RevokeUserSessionsDocument,
+  RevokeUserTokenDocument,
+  type Role,
+  TransferOwnershipDocument,
+  UpdateUserDocument,
+  UserDocument,
+  UsersDocument,
+  type UserStatus,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+import { useSession } from '../sign-in/session.ts'
+
+/** What the server gives out once, to be handed to its owner. */
+export interface IssuedSecret {
+  title: string
+  description: string
+  secret: string
+  what: string
+  fileName: string
+}
+
+export const roles = {
+  OWNER: { label: 'Owner', description: 'Everything; there is exactly one.' },
+  ADMIN: { label: 'Administrator', description: 'Also administers people, packages and the server.' },
+  MEMBER: { label: 'Member', description: 'Also publishes, and manages own packages.' },
+  VIEWER: { label: 'Viewer', description: 'Browses, searches and downloads.' },
+} satisfies Record<Role, { label: string; description: string }>
+
+export const states = {
+  ACTIVE: { label: 'Active', icon: 'i-lucide-circle-check', color: 'success' },
+  INVITED: { label: 'Invited', icon: 'i-lucide-mail', color: 'info' },
+  INACTIVE: { label: 'Disabled', icon: 'i-lucide-ban', color: 'error' },
+} as const satisfies Record<UserStatus, object>
+
+const assignable = ['VIEWER', 'MEMBER', 'ADMIN'] as const satisfies AssignableRole[]
+export const roleChoices = assignable.map((value) => ({ value, ...roles[value] }))
+
+/** How long an invitation may live, in hours. */
+export const inviteLives = [
+  { value: 24, label: '1 day' },
+  { value: 72, label: '3 days' },
+  { value: 168, label: '7 days' },
+  { value: 720, label: '30 days' },
+]
+const lifeOf = (hours: number) => inviteLives.find(({ value }) => value === hours)?.label ?? `${hours} hours`
+
+/** Whether the viewer administers the server, and whether they own it. */
+export function useAdministrator() {
+  const { viewer, server } = useSession()
+  return {
+    viewer,
+    isOwner: computed(() => server.value?.viewerCanTransferOwnership === true),
+    isAdministrator: computed(() => server.value?.viewerCanAdminister === true),
+  }
+}
+
+/** The people of the server as the address asks for them: `email`, `role`, `state`, `order`, `after`. */
+export function useUsers() {
+  const resets = ['after']
+  const email = useQueryParam<string>('email', '', { resets })
+  const role = useQueryParam<Role | 'any'>('role', 'any', { allowed: ['any', 'VIEWER', 'MEMBER', 'ADMIN', 'OWNER'], resets })
+  const state = useQueryParam<UserStatus | 'any'>('state', 'any', { allowed: ['any', 'ACTIVE', 'INVITED', 'INACTIVE'], resets })
+  const order = useQueryParam('order', 'newest', { allowed: ['newest', 'email'], resets })
+  const after = useQueryParam<string>('after', '')
+  const { data, ...query } = useQuery(UsersDocument, () => ({
+    after: after.value || null,
+    email: email.value || null,
+    role: role.value === 'any' ? null : role.value,
+    status: state.value === 'any' ? null : state.value,
+    orderBy: order.value === 'email' ? ('EMAIL' as const) : ('CREATED' as const),
+  }))
+  const isFiltered = computed(() => email.value !== '' || role.value !== 'any' || state.value !== 'any')
+  return { ...query, email, role, state, order, after, isFiltered, connection: computed(() => data.value?.users) }
+}
+
+/** Those who could own the server. */
+export function useActiveAdministrators() {
+  const { data, ...query } = useQuery(UsersDocument, { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 })
+  return { ...query, administrators: computed(() => data.value?.users.nodes) }
+}
+
+/** One account with its tokens and the last that happened around it. */
+export function useUser(uuid: MaybeRefOrGetter<string>) {
+  const { data, ...query } = useQuery(UserDocument, () => ({ uuid: toValue(uuid), actor: toValue(uuid) }))
+  const { viewer } = useSession()
+  const user = computed(() => data.value?.user ?? undefined)
+  const isOneself = computed(() => user.value !== undefined && user.value.id === viewer.value?.id)
+  return {
+    ...query,
+    user,
+    isAnswered: computed(() => data.value !== undefined),
+    isOneself,
+    /** Why the account cannot be changed here, if so. */
+    guard: computed(() => {
+      if (user.value?.viewerCanChangeAccess !== false) return undefined
+      if (!user.value.viewerCanEdit) return 'Nobody changes the owner’s account here. Ownership is transferred instead.'
+      return 'This is your own account: your password is in your settings, and another administrator can change the rest.'
+    }),
+    /** Newest first. The two lists overlap where somebody acted upon themselves. */
+    history: computed(() => {
+      const entries = [...(data.value?.done.nodes ?? []), ...(data.value?.about.nodes ?? [])]
+      const unique = new Map(entries.map((entry) => [entry.id, entry]))
+      return [...unique.values()].toSorted((one, other) => Date.parse(other.createdAt) - Date.parse(one.createdAt)).slice(0, 20)
+    }),
+  }
+}
+
+export const useCreateUser = () => useMutation(CreateUserDocument)
+export const useUpdateUser = () => useMutation(UpdateUserDocument)
+export const useResetPassword = () => useMutation(ResetPasswordDocument)
+export const useReinvite = () => useMutation(ReinviteDocument)
+export const useRevokeUserSession = () => useMutation(RevokeUserSessionDocument)
+export const useRevokeUserSessions = () => useMutation(RevokeUserSessionsDocument)
+export const useRevokeUserToken = () => useMutation(RevokeUserTokenDocument)
+export const useDeleteUser = () => useMutation(DeleteUserDocument)
+export const useTransferOwnership = () => useMutation(TransferOwnershipDocument)
+
+const fileOf = (email: string, kind: string) => `${email.replace(/[^\w.-]+/g, '-')}-${kind}.txt`
+
+export const oneTimePassword = ({ email, displayName }: { email: string; displayName: string }, secret: string): IssuedSecret => ({
+  title: 'Hand over the one-time password',
+  description: `This is the only time that it is shown. Nothing is sent by e-mail: give it to ${displayName} yourself. They choose another at the first sign-in.`,
+  secret,
+  what: 'one-time password',
+  fileName: fileOf(email, 'password'),
+})
+
+export const invitation = (
+  { email, displayName }: { email: string; displayName: string },
+  secret: string,
+  hours: number,
+): IssuedSecret => ({
+  title: 'Hand over the invitation',
+  description: `This is the only time that its address is shown. Nothing is sent by e-mail: give it to ${displayName} yourself. It works once, for ${lifeOf(hours)}.`,
+  secret,
+  what: 'invitation',
+  fileName: fileOf(email, 'invitation'),
+})
+
+/** What a new account's owner needs to get in. */
+export function secretOf({ user, generatedPassword, inviteUrl, inviteExpiresInHours }: CreateUserMutation['createUser']) {
+  if (generatedPassword != null) return oneTimePassword(user, generatedPassword)
+  return inviteUrl == null ? undefined : invitation(user, inviteUrl, inviteExpiresInHours ?? 168)
+}

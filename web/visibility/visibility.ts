@@ -1,0 +1,49 @@
+import { computed } from 'vue'
+import {
+  ChangeVisibilityDocument,
+  PackageVisibilityDocument,
+  PublicListDocument,
+  PublicPackagesDocument,
+  UpdatePublicPackagesDocument,
+  type Visibility,
+  VisibilityPreviewDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+export const publicPageSize = 20
+
+/** Where the feature of public packages stands. */
+export function usePublicPackages() {
+  const { data, ...state } = useQuery(PublicPackagesDocument, {})
+  return { ...state, status: computed(() => data.value?.publicPackages) }
+}
+
+/** The public packages, unlisted ones included, as the address pages through them. */
+export function usePublicList() {
+  const pageParam = useQueryParam<string>('page', '1')
+  const page = computed(() => Math.max(1, Math.floor(Number(pageParam.value)) || 1))
+  const { data, ...state } = useQuery(PublicListDocument, () => ({
+    first: publicPageSize,
+    offset: (page.value - 1) * publicPageSize,
+  }))
+  const list = computed(() => data.value?.managedPackages)
+  const packages = computed(() => list.value?.nodes.flatMap(({ package: pkg }) => pkg ?? []) ?? [])
+  return { ...state, page, list, packages }
+}
+
+export const useUpdatePublicPackages = () => useMutation(UpdatePublicPackagesDocument)
+
+/** Who reads a package, and what decides it. */
+export function useVisibility(name: () => string) {
+  const { data, ...state } = useQuery(PackageVisibilityDocument, () => ({ name: name() }))
+  return { ...state, visibility: computed(() => data.value?.package?.visibilityState) }
+}
+
+/** What it would do to make a package public or private. */
+export function useVisibilityPreview(change: () => { name: string; visibility: Visibility }) {
+  const { data, ...state } = useQuery(VisibilityPreviewDocument, change)
+  return { ...state, preview: computed(() => data.value?.package?.visibilityPreview) }
+}
+
+export const useChangeVisibility = () => useMutation(ChangeVisibilityDocument)
