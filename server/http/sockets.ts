@@ -2,6 +2,11 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as TcpServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 
+/** So long the port waits for a round of the event loop in which nothing happens, before one without a connection will do. */
+const patienceMs = 100
+/** In a round of the event loop that takes longer, requests were handled. */
+const shortRoundMs = 0.2
+
 /** A connection, and the latest request that came over it with its response. */
 export type Connection = {
   socket: Socket
@@ -12,8 +17,8 @@ export type Sockets = {
   /** Every open connection. */
   readonly open: ReadonlySet<Connection>
   /**
-   * Stops listening and lets every connection end: from now on responses say that they are the last, and a connection without a request is
-   * closed after `idleMs`, in which its client may still send one. What is left after `timeoutMs` is cut off.
+   * Accepts the connections that wait, stops listening, and lets every connection end: from now on responses say that they are the last, and a
+   * connection without a request is closed after `idleMs`, in which its client may still send one. What is left after `timeoutMs` is cut off.
    * @returns how many requests were cut off.
    */
   drain(timeoutMs: number, idleMs?: number): Promise<number>
@@ -23,8 +28,13 @@ export type Sockets = {
 export function watchSockets(server: Server): Sockets {
   const bySocket = new Map<Socket, Connection>()
   const open = new Set<Connection>()
-  let isDraining = false
+  const held = new Set<Socket>()
+  let phase: 'serving' | 'closing' | 'draining' = 'serving'
+  let accepted = 0
   server.on('connection', (socket) => {
+    accepted++
+    // In the next tick HTTP's own listener begins to read; right after that it is paused.
+    if (phase === 'closing') process.nextTick(() => held.add(socket.pause()))
     const connection: Connection = { socket, latest: null }
     bySocket.set(socket, connection)
     open.add(connection)
@@ -34,16 +44,19 @@ export function watchSockets(server: Server): Sockets {
     const { socket } = request
     const connection = bySocket.get(socket)
     if (connection) connection.latest = { request, response, startedAt: performance.now(), readBefore: socket.bytesRead }
-    if (isDraining) response.setHeader('connection', 'close')
+    if (phase === 'draining') response.setHeader('connection', 'close')
   })
   return {
     open,
     async drain(timeoutMs, idleMs = 1000) {
-      isDraining = true
-      for (const { latest } of open) if (latest && !latest.response.headersSent) latest.response.setHeader('connection', 'close')
-      // Right after the connections that wait to be accepted were: those that wait when a port closes are reset.
-      await nextTurn()
+      phase = 'closing'
+      await untilNoneWaits(() => accepted, timeoutMs / 2)
       stopListening(server)
+      phase = 'draining'
+      // Only now: a client that is told to close its connection opens another one at once.
+      for (const { latest } of open) if (latest && !latest.response.headersSent) latest.response.setHeader('connection', 'close')
+      for (const socket of held) socket.resume()
+      held.clear()
       await untilClosed(open, timeoutMs, idleMs)
       const abandoned = [...open].filter(isBusy).length
       for (const { socket } of open) socket.destroy()
@@ -55,6 +68,23 @@ export function watchSockets(server: Server): Sockets {
 /** Whether a request is under way: its body is not there yet, or its response is not sent. */
 export const isBusy = ({ latest }: Connection): boolean =>
   latest !== null && !(latest.request.complete && (latest.response.writableFinished || latest.response.destroyed))
+
+/**
+ * Waits until no connection waits to be accepted: the system resets those that wait when the port closes. A round of the event loop accepts
+ * one, so none waited at the beginning of a round without any. In a short round hardly any can have come since; if there is no such round
+ * for a while, as under load, a longer one has to do. The connections that are accepted meanwhile are held: their clients, who might come
+ * again with every answer, get theirs when the port is closed.
+ */
+async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promise<void> {
+  const began = performance.now()
+  for (;;) {
+    const [before, startedAt] = [accepted(), performance.now()]
+    await nextTurn()
+    const now = performance.now()
+    if (now - began > timeoutMs) return
+    if (accepted() === before && (now - startedAt < shortRoundMs || now - began > patienceMs)) return
+  }
+}
 
 /** `server.close()` of HTTP would also cut off idle connections, whose clients may be sending the next request at this moment. */
 const stopListening = (server: Server): unknown => TcpServer.prototype.close.call(server)
