@@ -1,5 +1,5 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
-import { everyTerm, shownTerm, type Tag, tagTerm } from './tags.ts'
+import { everyTerm, shownPrefix, shownTerm, type Tag, tagTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms } from './terms.ts'
 
 /** Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). */
@@ -52,6 +52,33 @@ export async function lockEntry(em: EntityManager, packageId: string): Promise<v
     [packageId],
   )
   await lock()
+}
+
+/**
+ * The same for the packages that the subquery selects, in one statement and in the order of their ids, so that two who lock several never wait
+ * for each other in a circle. Gives the packages that had no entry: what it says is still to be written.
+ */
+export async function lockEntries(em: EntityManager, packages: string, parameters: readonly string[]): Promise<string[]> {
+  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return []
+  // An existing row is locked before PostgreSQL looks at the condition, and not written.
+  const rows = await em.execute<{ package_id: string }[]>(
+    `insert into package_search_documents as d (package_id, name, created_at, updated_at, shown_to, tags)
+     select id, name, 0, 0, 0, ' ' from packages where id in (${packages}) order by id
+     on conflict (package_id) do update set tags = d.tags where false returning package_id`,
+    [...parameters],
+  )
+  return rows.map((row) => row.package_id)
+}
+
+/** Gives the vectors of these documents the term of who may find them now (`shown_to`). Only PostgreSQL can change a part of an indexed text. */
+export async function storeShownTerms(em: EntityManager, documentIds: readonly string[]): Promise<void> {
+  for (const table of ['package_search_brief', 'package_search_full']) {
+    await em.execute(
+      `update ${table} as stored set terms = ts_delete(stored.terms, ?::text[]) || quote_literal(?::text || d.shown_to)::tsvector
+       from package_search_documents d where d.id = stored.id and d.id = any(?::bigint[])`,
+      [`{${([0, 1, 2] as const).map(shownTerm).join(',')}}`, shownPrefix, `{${documentIds.join(',')}}`],
+    )
+  }
 }
 
 /** Tells the index that a package changed without its latest version or its tags doing so. */

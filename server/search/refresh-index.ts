@@ -1,18 +1,19 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../packages/visibility/hosted-here.ts'
 import type { Config } from '../config/config.ts'
 import { toDate } from '../db/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/versions/license.ts'
 import { readPubspec } from '../packages/versions/pubspec-view.ts'
-import { markVisibilityChange } from '../packages/visibility/mark.ts'
 import { hostedHere } from '../packages/visibility/hosted-here.ts'
 import { readableByAnybody } from '../packages/visibility/readable.ts'
-import { lockEntry, removeFromIndex, storeDocument } from './index-package.ts'
+import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
 import { tagsOf } from './tags.ts'
 
+/** SQL: who may find the package `p`, whose latest version is `v`, as the index has it. Takes `hostedHere`. */
+export const shownTo = `case when p.is_unlisted then 0 when ${readableByAnybody} then 2 else 1 end`
+
 /** Where this server is: by its address dependencies on it are told from others. */
-type Here = Pick<Config, 'SERVER_URL'>
+export type Here = Pick<Config, 'SERVER_URL'>
 
 /**
  * Makes the index say what the database says of a package now: texts, tags, who may find it. Whatever changes a package calls this at the end
@@ -46,28 +47,10 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     topics: pubspec.topics,
     readme: row.readme,
     tags,
-    shownTo: isUnlisted ? 0 : row.is_readable ? 2 : 1,
+    shownTo: row.shown_to,
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
   })
-}
-
-/**
- * The same for packages that became public or private, and for those that depend on them: what needs a private package is found by nobody
- * who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they are. Such changes follow
- * each other from here to the end of their transactions, and the caches learn that other packages may be readable now.
- */
-export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
-  if (names.length === 0) return
-  await markVisibilityChange(em)
-  const marks = names.map(() => '?').join(', ')
-  const rows = await em.execute<{ id: string }[]>(
-    `select id from packages where name in (${marks}) union
-     select v.package_id from package_dependencies d join package_versions v on v.id = d.version_id
-     where d.name in (${marks}) and d.kind = 'direct' and ${isHostedHere('d.hosted_url')} order by 1`,
-    [...names, ...names, hostedHere(here)],
-  )
-  for (const { id } of rows) await refreshIndex(em, here, id)
 }
 
 type PackageRow = {
@@ -84,13 +67,13 @@ type PackageRow = {
   license: string | null
   readme: string | null
   has_retracted: boolean | number
-  is_readable: boolean | number
+  shown_to: ShownTo
 }
 
 const selectPackage = `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued,
     v.id as version_id, v.pubspec, v.license, d.content as readme,
     exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
-    (${readableByAnybody}) as is_readable
+    ${shownTo} as shown_to
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version
   left join version_documents d on d.version_id = v.id and d.kind = 'readme' where p.id = ?`
 

@@ -51,7 +51,8 @@ export const tagTerm = (tag: string): string => `§${tag.toLowerCase().replaceAl
 /** Every document has this term, so that there is something to take others away from. */
 export const everyTerm = '§'
 
-/** The term of those who may find a document. */
-export const shownTerm = (to: number): string => `§§${to}`
+/** The term of those who may find a document: this, and who they are. */
+export const shownPrefix = '§§'
+export const shownTerm = (to: number): string => `${shownPrefix}${to}`
 
 const signs: Record<string, string> = { ':': '§', '-': '‐', _: '‿', '.': '·', '+': '±' }

@@ -1,0 +1,78 @@
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { hostedHere, isHostedHere } from '../packages/visibility/hosted-here.ts'
+import { markVisibilityChange } from '../packages/visibility/mark.ts'
+import { lockEntries, storeShownTerms } from './index-package.ts'
+import { type Here, refreshIndex, shownTo } from './refresh-index.ts'
+
+/**
+ * Makes the index say what the database says of packages that became public or private, and of those that depend on them: what needs a private
+ * package is found by nobody who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they
+ * are; private dependents do so always. Such changes follow each other from here to the end of their transactions, and the caches learn that
+ * other packages may be readable now.
+ */
+export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
+  if (names.length === 0) return
+  await markVisibilityChange(em)
+  const affected = affectedBy(here, names)
+  const unknown = await lockEntries(em, affected.sql, affected.parameters)
+  const changed = await em.execute<{ id: string }[]>(`select id from packages where name in (${marksFor(names)}) order by id`, [...names])
+  await refreshEach(em, here, new Set([...changed.map(({ id }) => id), ...unknown]))
+  await (em.getPlatform() instanceof BasePostgreSqlPlatform ? updateReach : renewReach)(em, here, affected)
+}
+
+type Subquery = { sql: string; parameters: string[] }
+
+/**
+ * The packages themselves, and every public one of which any version needs them: also when its latest version does not, or it is unlisted, for
+ * that may be changing at the same time.
+ */
+function affectedBy(here: Here, names: readonly string[]): Subquery {
+  const sql = `select id from packages where name in (${marksFor(names)}) union
+    select o.id from package_dependencies d join package_versions w on w.id = d.version_id join packages o on o.id = w.package_id
+    where d.name in (${marksFor(names)}) and d.kind = 'direct' and o.visibility = 'public' and ${isHostedHere('d.hosted_url')}`
+  return { sql, parameters: [...names, ...names, hostedHere(here)] }
+}
+
+const marksFor = (values: readonly string[]) => values.map(() => '?').join(', ')
+
+/** Lets others in between two packages: one takes milliseconds. */
+async function refreshEach(em: EntityManager, here: Here, ids: Iterable<string>): Promise<void> {
+  for (const id of ids) {
+    await refreshIndex(em, here, id)
+    await nextTurn()
+  }
+}
+
+/** The affected packages, and who may find them now. */
+const reachOf = ({ sql }: Subquery) =>
+  `select p.id as package_id, ${shownTo} as shown_to from packages p
+   join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.id in (${sql})`
+
+/** So many documents a statement rewrites: it must not run into the database's time limit. */
+const documentsAtOnce = 500
+
+/** PostgreSQL: the same few statements for many dependents as for one. */
+async function updateReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
+  const rows = await em.execute<{ id: string }[]>(
+    `update package_search_documents as d set shown_to = now.shown_to from (${reachOf(affected)}) now
+     where now.package_id = d.package_id and now.shown_to <> d.shown_to returning d.id`,
+    [hostedHere(here), ...affected.parameters],
+  )
+  const ids = rows.map(({ id }) => String(id))
+  for (let start = 0; start < ids.length; start += documentsAtOnce) await storeShownTerms(em, ids.slice(start, start + documentsAtOnce))
+}
+
+/** SQLite: its index does not know the texts that it is made of, so what changes is indexed anew. */
+async function renewReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
+  const rows = await em.execute<{ package_id: string }[]>(
+    `select d.package_id from package_search_documents d join (${reachOf(affected)}) now on now.package_id = d.package_id
+     where now.shown_to <> d.shown_to`,
+    [hostedHere(here), ...affected.parameters],
+  )
+  await refreshEach(
+    em,
+    here,
+    rows.map((row) => row.package_id),
+  )
+}
