@@ -1,4 +1,5 @@
-import { expect, it } from 'vitest'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, vi } from 'vitest'
 import { trimRendered } from '../server/markdown/kept.ts'
 import { renderText } from '../server/markdown/service.ts'
 import { testApp, type TestApp } from './app.ts'
@@ -56,4 +57,33 @@ it('keeps what it rendered by content, for every package, instance and start', a
   expect(await kept()).toHaveLength(1)
   await trimRendered(app.services.database.fork(), 10)
   expect(await kept()).toEqual([])
+})
+
+it('answers 503 on both doors to whoever would wait too long behind the texts of others', async () => {
+  await using app = await testApp()
+  const graphqlReader = await withReadme(app, 'asked', '# One text')
+  const restReader = await withReadme(app, 'fetched', '# Another text')
+  const lookUps = () => app.queries.filter((sql) => sql.includes('from rendered_texts')).length
+  // Threads and the database go on in real time.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const others = Array.from({ length: 12 }, (_, index) => {
+      const caller = { ...app.services, viewer: null, ip: `203.0.113.${index}` }
+      return renderText(caller, { source: `${'<b><i>'.repeat(42_000)}${index}`, links: { kind: 'whole' } }, { isKept: false })
+    })
+    const settled = Promise.allSettled(others)
+    const asking = graphqlReader.graphql(htmlOf('asked'))
+    const fetching = restReader.get('/api/packages/fetched/versions/1.0.0/content')
+    while (lookUps() < 2) await sleep(5)
+    await sleep(200)
+    await vi.advanceTimersByTimeAsync(21_000)
+    const [asked, fetched] = await Promise.all([asking, fetching])
+    expect(asked.body.errors).toMatchObject([{ extensions: { code: 'ServiceUnavailable', retryAfter: 5 } }])
+    expect(fetched).toMatchObject({ status: 503, body: { error: { code: 'ServiceUnavailable' } } })
+    for (const { headers } of [asked, fetched]) expect(headers['retry-after']).toBe('5')
+    await settled
+  } finally {
+    vi.useRealTimers()
+  }
+  expect((await graphqlReader.graphql(htmlOf('asked'))).body.data.package.latest.readme.html).toContain('One text')
 })

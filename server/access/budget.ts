@@ -28,8 +28,12 @@ export class Budget implements Meter {
   readonly #allowance: Allowance
   readonly #left: Allowance
   readonly #ended = Promise.withResolvers<never>()
-  readonly #timer: NodeJS.Timeout
+  #timer: NodeJS.Timeout
   readonly #waiting: (() => void)[] = []
+  #leftMs: number
+  #countedFrom = performance.now()
+  #waits = 0
+  #isClosed = false
   #running = 0
   #fields = 0
   #paused: Promise<void> | null = null
@@ -40,8 +44,8 @@ export class Budget implements Meter {
     this.#allowance = allowance
     this.#left = { ...allowance }
     this.#ended.promise.catch(() => {})
-    const { totalMs } = allowance
-    this.#timer = setTimeout(() => this.#end('time', `${totalMs / 1000} seconds`), totalMs).unref()
+    this.#leftMs = allowance.totalMs
+    this.#timer = this.#startClock()
   }
 
   /** Why nothing more is done, or null. */
@@ -69,9 +73,14 @@ export class Budget implements Meter {
     return ++this.#fields % fieldsAtOnce === 0 || this.#paused ? this.#pause() : null
   }
 
-  /** Waits for the work, but no longer than the request may take. */
-  within<Value>(work: Promise<Value>): Promise<Value> {
-    return Promise.race([work, this.#ended.promise])
+  /** Waits for work that stands behind that of others, so its time does not count. It has to end by itself. */
+  async uncounted<Value>(work: Promise<Value>): Promise<Value> {
+    if (this.#waits++ === 0) this.#stopClock()
+    try {
+      return await Promise.race([work, this.#ended.promise])
+    } finally {
+      if (--this.#waits === 0 && !this.#isClosed) this.#timer = this.#startClock()
+    }
   }
 
   /**
@@ -99,12 +108,25 @@ export class Budget implements Meter {
 
   /** Its time begins anew: what it waited for others does not count. */
   restart(): void {
-    this.#timer.refresh()
+    clearTimeout(this.#timer)
+    this.#leftMs = this.#allowance.totalMs
+    this.#timer = this.#startClock()
   }
 
   /** Ends the clock. */
   close(): void {
+    this.#isClosed = true
     clearTimeout(this.#timer)
+  }
+
+  #startClock(): NodeJS.Timeout {
+    this.#countedFrom = performance.now()
+    return setTimeout(() => this.#end('time', `${this.#allowance.totalMs / 1000} seconds`), this.#leftMs).unref()
+  }
+
+  #stopClock(): void {
+    clearTimeout(this.#timer)
+    this.#leftMs = Math.max(0, this.#leftMs - (performance.now() - this.#countedFrom))
   }
 
   #spend(part: keyof Allowance, amount: number, what: string, limit: string): void {

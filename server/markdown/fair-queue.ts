@@ -4,6 +4,8 @@ export type FairQueue<Work> = {
   add(caller: string, work: Work): boolean
   /** The next caller's oldest work. */
   next(): Work | undefined
+  /** Takes out work of a caller that waits no longer. */
+  remove(caller: string, work: Work): void
   isEmpty(): boolean
 }
 
@@ -20,6 +22,14 @@ export function fairQueue<Work>({ maxWaiting, maxPerCaller }: { maxWaiting: numb
       waiting.set(caller, own)
       count++
       return true
+    },
+    remove(caller, work) {
+      const own = waiting.get(caller) ?? []
+      const index = own.indexOf(work)
+      if (index === -1) return
+      own.splice(index, 1)
+      if (own.length === 0) waiting.delete(caller)
+      count--
     },
     isEmpty: () => count === 0,
     next() {

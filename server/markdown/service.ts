@@ -17,7 +17,7 @@ type Caller = Pick<Context, 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budg
 /**
  * A Markdown text as HTML that is safe to show. It is rendered once, off the event loop and with a deadline, and kept by its content; a text
  * that takes too long or grows too large is shown as it was written. `isKept: false` is for drafts, which are remembered for a while only.
- * @throws ApiError ServiceUnavailable when too many texts wait to be rendered.
+ * @throws ApiError ServiceUnavailable when so many texts wait to be rendered that its turn does not come in time.
  */
 export async function renderText(caller: Caller, task: Task, { isKept = true } = {}): Promise<string> {
   const hash = sha256(JSON.stringify([rendererVersion, task.links, task.source]))
@@ -31,7 +31,7 @@ export async function renderText(caller: Caller, task: Task, { isKept = true } =
     current = renderOnce(caller, hash, task, isKept).finally(() => underWay.delete(hash))
     underWay.set(hash, current)
   }
-  html = await (caller.budget?.within(current) ?? current)
+  html = await (caller.budget?.uncounted(current) ?? current)
   caller.budget?.spendText(Buffer.byteLength(html))
   remembered.set(hash, html)
   return html

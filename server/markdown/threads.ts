@@ -6,13 +6,15 @@ import type { Task } from './worker.ts'
 
 /** A text that takes longer is not rendered: honest ones take milliseconds. */
 const deadlineMs = 1500
+/** A text that waited so long for its turn is given up: people wait for the answer. */
+const maxWaitMs = 10_000
 /** A thread takes some twenty megabytes, and leaves when it had nothing to do for so long. */
 const idleMs = 30_000
 const maxThreads = availableParallelism() > 2 ? 2 : 1
 const bounds = { maxWaiting: 1000, maxPerCaller: 150 }
 const resourceLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 }
 
-type Job = { task: Task; settle: (html: string | null) => void; fail: (error: unknown) => void }
+type Job = { task: Task; settle: (html: string | null) => void; fail: (error: unknown) => void; patience?: NodeJS.Timeout }
 type Thread = { worker: Worker; isReady: boolean; job: Job | null; timer: NodeJS.Timeout | undefined }
 
 const waiting = fairQueue<Job>(bounds)
@@ -22,15 +24,27 @@ let running = 0
 /**
  * Renders Markdown in a thread of its own, so that nobody waits for a text that takes long: callers have turns, and each text a deadline.
  * Gives null for a text that took too long or too much memory.
- * @throws ApiError ServiceUnavailable when too much waits already.
+ * @throws ApiError ServiceUnavailable when too much waits already, or before its turn comes.
  */
 export function renderInThread(caller: string, task: Task): Promise<string | null> {
   const { promise, resolve, reject } = Promise.withResolvers<string | null>()
-  if (!waiting.add(caller, { task, settle: resolve, fail: reject }))
-    throw serviceUnavailable('Too many texts wait to be rendered. Try again in a moment.', 2)
+  const job: Job = { task, settle: resolve, fail: reject }
+  if (!waiting.add(caller, job)) throw tooMany()
+  job.patience = setTimeout(() => {
+    waiting.remove(caller, job)
+    reject(tooMany())
+  }, maxWaitMs).unref()
   if (idle.length > 0) take(idle.pop())
   else if (running < maxThreads) start()
   return promise
+}
+
+const tooMany = () => serviceUnavailable('Too many texts wait to be rendered. Try again in a moment.', 5)
+
+function next(): Job | undefined {
+  const job = waiting.next()
+  clearTimeout(job?.patience)
+  return job
 }
 
 function start(): void {
@@ -43,7 +57,7 @@ function start(): void {
     take(thread)
   })
   // Out of memory, or a failure of the renderer: the text is at fault. A thread that cannot even start is another matter.
-  worker.on('error', (error) => (thread.isReady ? settle(thread, null) : waiting.next()?.fail(error)))
+  worker.on('error', (error) => (thread.isReady ? settle(thread, null) : next()?.fail(error)))
   worker.on('exit', () => leave(thread))
   // Ending the server does not wait for it.
   worker.unref()
@@ -52,7 +66,7 @@ function start(): void {
 /** Gives the thread its next text, or lets it wait for one. */
 function take(thread: Thread | undefined): void {
   if (!thread) return
-  const job = waiting.next()
+  const job = next()
   if (!job) {
     idle.push(thread)
     thread.timer = setTimeout(() => retire(thread), idleMs).unref()
