@@ -40,6 +40,7 @@ export default defineConfig({
         testTimeout: 120_000,
       }),
       project('e2e', ['test/e2e/**/*.test.ts'], {
+        ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
         sequence: { groupOrder: 2 },
         maxWorkers: 1,

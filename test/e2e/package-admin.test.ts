@@ -34,6 +34,7 @@ it('retracts a version and restores it, within the window and for those who may'
   await page.getByRole('link', { name: '1.1.0', exact: true }).click()
   await page.getByText('This version was retracted').waitFor()
   await page.goBack()
+  await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor() // the page of 1.1.0 has the heading that is waited for below
   await fresh.getByRole('button', { name: 'Restore 1.1.0' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restore' }).click()
   await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor()
