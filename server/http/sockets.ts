@@ -2,8 +2,8 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as TcpServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 
-/** So long the port waits for a round of the event loop in which nothing happens, before one without a connection will do. */
-const patienceMs = 100
+/** In so many rounds of the event loop one comes in which nothing happens, unless there is much load; then one without a connection will do. */
+const patience = 200
 /** In a round of the event loop that takes longer, requests were handled. */
 const shortRoundMs = 0.2
 
@@ -77,12 +77,12 @@ export const isBusy = ({ latest }: Connection): boolean =>
  */
 async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promise<void> {
   const began = performance.now()
-  for (;;) {
+  for (let round = 0; ; round++) {
     const [before, startedAt] = [accepted(), performance.now()]
     await nextTurn()
     const now = performance.now()
     if (now - began > timeoutMs) return
-    if (accepted() === before && (now - startedAt < shortRoundMs || now - began > patienceMs)) return
+    if (accepted() === before && (now - startedAt < shortRoundMs || round > patience)) return
   }
 }
 
