@@ -143,6 +143,9 @@ it('keeps what public packages depend on, until their breakage is accepted', asy
     one: [],
   })
   expect((await alice.graphql(broken)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+  const absent = { message: 'There is no icons 9.9.9 on this server.', extensions: { code: 'NotFound' } }
+  for (const field of ['brokenByDeletion(version: "9.9.9")', 'affectedByDeletion(version: "9.9.9") { totalCount }'])
+    expect((await admin.graphql(`{ package(name: "icons") { ${field} } }`)).body.errors).toMatchObject([absent])
   // 1.1.0 still serves those who want ^1.0.0; then nothing does.
   expect(await admin.delete('/api/admin/packages/icons/versions/1.0.0')).toMatchObject({ status: 200 })
   expect(await admin.delete('/api/admin/packages/icons/versions/2.0.0')).toMatchObject({ status: 200 })

@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { similarNames } from '../server/names/confusable.ts'
 import { testApp } from './app.ts'
 import { packageArchive } from './support/archive.ts'
+import { makePublic, publicApp } from './support/public-packages.ts'
 import { finish, publish, publishArchive, upload } from './support/publish.ts'
 
 const reserved = (name: string) => ({
@@ -99,7 +100,7 @@ it('warns of a new name that could be confused with another one, until an admini
 
   const ask = async (actor: typeof alice) =>
     (await actor.graphql('{ package(name: "http_kits") { confusableWith } }')).body.data.package.confusableWith
-  expect([await ask(bob), await ask(admin), await ask(alice)]).toEqual([['http_kit'], ['http_kit'], null])
+  for (const actor of [bob, admin, alice, await app.viewer()]) expect(await ask(actor)).toEqual(['http_kit'])
   const listed = (await admin.get('/api/admin/confusable-names?q=kits')).body
   expect(listed).toMatchObject({
     names: [{ name: 'http_kits', similarNames: ['http_kit'], requestedBy: { userId: bob.id }, isPublished: true }],
@@ -130,10 +131,61 @@ it('lets a confusable name wait for an administrator, by setting', async () => {
   const published = await publishArchive(bob, archive)
   expect(published.status).toBe(200)
   expect(published.body.success.message).not.toContain('Warning')
-  // A deleted package takes its approval along.
+  // A deleted package takes its approval along; whoever frees the name approves it again.
   await admin.delete('/api/admin/packages/httpkit')
+  expect((await admin.get('/api/admin/confusable-names')).body.totalCount).toBe(0)
+  expect(await publishArchive(bob, await packageArchive({ name: 'httpkit', version: '2.0.0' }))).toMatchObject({ status: 409 })
   await admin.delete('/api/admin/reserved-names/httpkit')
-  expect(await publishArchive(bob, await packageArchive({ name: 'httpkit', version: '2.0.0' }))).toMatchObject(refused)
+  const freed = await publishArchive(bob, await packageArchive({ name: 'httpkit', version: '2.0.0' }))
+  expect([freed.status, freed.body.success.message]).toEqual([200, expect.not.stringContaining('Warning')])
+})
+
+it('counts reserved names as existing, and lets a freed one go ahead of those that look like it', async () => {
+  for (const CONFUSABLE_NAMES of ['warn', 'review']) {
+    await using app = await testApp({ env: { CONFUSABLE_NAMES } })
+    const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
+    await publish(alice, { name: 'legacy_tools', version: '1.0.0' })
+    await admin.delete('/api/admin/packages/legacy_tools')
+    for (const name of ['legacytools', 'legacy_tool', 'legacy_tools2']) {
+      const { status, body } = await publishArchive(bob, await packageArchive({ name, version: '1.0.0' }))
+      const message = expect.stringContaining('could be confused with legacy_tool')
+      if (CONFUSABLE_NAMES === 'warn') expect({ name, status, body }).toMatchObject({ name, status: 200, body: { success: { message } } })
+      else expect({ name, status, body }).toMatchObject({ name, status: 400, body: { error: { code: 'PackageRejected', message } } })
+    }
+    const listed = (await admin.get('/api/admin/confusable-names?q=legacytools')).body.names
+    expect(listed).toMatchObject([{ name: 'legacytools', similarNames: ['legacy_tools'], isPublished: CONFUSABLE_NAMES === 'warn' }])
+
+    await admin.put('/api/admin/confusable-names/legacytools')
+    await publishArchive(bob, await packageArchive({ name: 'legacytools', version: '1.1.0' }))
+    await admin.delete('/api/admin/reserved-names/legacy_tools')
+    const freed = await publishArchive(alice, await packageArchive({ name: 'legacy_tools', version: '2.0.0' }))
+    expect([freed.status, freed.body.success.message]).toEqual([200, expect.not.stringContaining('Warning')])
+  }
+})
+
+it('warns every reader of the page who may know of the other package, and nobody else', async () => {
+  await using app = await publicApp()
+  const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
+  for (const name of ['http_kit', 'http_kit2', 'http_kit3']) await publish(alice, { name, version: '1.0.0' })
+  await admin.delete('/api/admin/packages/http_kit3')
+  await publish(bob, { name: 'httpkit', version: '1.0.0' })
+  const ask = async (actor: typeof alice) =>
+    (await actor.graphql('{ package(name: "httpkit") { confusableWith confusableWithReserved } }')).body.data.package
+  const people = [alice, bob, admin, await app.viewer(), await app.withScopes(alice, ['read'])]
+  const everything = { confusableWith: ['http_kit', 'http_kit2'], confusableWithReserved: ['http_kit3'] }
+  const nothing = { confusableWith: null, confusableWithReserved: null }
+  expect(await ask(app.anonymous)).toBeNull()
+  for (const [names, anonymous] of [
+    [['httpkit'], nothing],
+    [['http_kit2'], { confusableWith: ['http_kit2'], confusableWithReserved: null }],
+  ] as const) {
+    await makePublic(app, ...names)
+    for (const actor of people) expect(await ask(actor)).toEqual(everything)
+    expect(await ask(app.anonymous)).toEqual(anonymous)
+  }
+  await admin.delete('/api/admin/reserved-names/http_kit3')
+  await admin.put('/api/admin/confusable-names/httpkit')
+  for (const actor of [...people, app.anonymous]) expect(await ask(actor)).toEqual(nothing)
 })
 
 it('never publishes two new names at once that could be confused with each other', async () => {

@@ -10,14 +10,17 @@ const maxShown = 5
 const requestMs = 30 * 24 * 3_600_000
 
 /**
- * The names of packages that a new name could be confused with: they differ from it by one letter (added, left out, replaced or swapped),
- * or by underscores and digits only. By name, at most five. Keyed look-ups only, however many packages there are.
+ * The names of packages, and the reserved ones of deleted packages, that a new name could be confused with: they differ from it by one letter
+ * (added, left out, replaced or swapped), or by underscores and digits only. By name, at most five. Keyed look-ups only, however many there are.
  */
 export async function similarNames(em: EntityManager, backend: Context['database']['backend'], name: string): Promise<string[]> {
   const texts = backend === 'sqlite' ? 'select value from json_each(?)' : 'select jsonb_array_elements_text(?::jsonb)'
+  const edits = JSON.stringify(oneEditAway(name))
+  const alike = (table: string) =>
+    `select name from ${table} where skeleton = ? and name <> ? union select name from ${table} where name in (${texts})`
   const rows: { name: string }[] = await em.execute(
-    `select name from packages where skeleton = ? and name <> ? union select name from packages where name in (${texts}) order by name limit ${maxShown}`,
-    [skeletonOf(name), name, JSON.stringify(oneEditAway(name))],
+    `${alike('packages')} union ${alike('reserved_names')} order by name limit ${maxShown}`,
+    ['packages', 'reserved_names'].flatMap(() => [skeletonOf(name), name, edits]),
   )
   return rows.map((row) => row.name)
 }
@@ -68,15 +71,24 @@ export const forgetName = (em: EntityManager, name: string): Promise<number> => 
 export function approveName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
     if (await isApproved(inner, name)) return
-    const moment = now()
-    await inner.upsert(
-      ConfusableName,
-      { name, similarNames: '', noticedAt: moment, approvedAt: moment, approvedBy: inner.getReference(User, viewer.id) },
-      { onConflictMergeFields: ['approvedAt', 'approvedBy'] },
-    )
+    await markApproved(inner, { viewer, now }, name)
     const summary = `${viewer.displayName} approved the name ${name}`
     audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
   })
+}
+
+/** Writes down that an administrator approved a name, in the transaction of `em`. */
+export async function markApproved(
+  em: EntityManager,
+  { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
+  name: string,
+): Promise<void> {
+  const moment = now()
+  await em.upsert(
+    ConfusableName,
+    { name, similarNames: '', noticedAt: moment, approvedAt: moment, approvedBy: em.getReference(User, viewer.id) },
+    { onConflictMergeFields: ['approvedAt', 'approvedBy'] },
+  )
 }
 
 /**

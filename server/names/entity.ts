@@ -7,6 +7,8 @@ export const ReservedName = defineEntity({
   tableName: 'reserved_names',
   properties: {
     name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
+    /** The name without underscores and digits, to find names that are told apart by those alone. */
+    skeleton: p.string().length(64).default('').index().ignoreSchemaChanges('collation'),
     /** When the package was deleted. */
     reservedAt: p.datetime(3),
     /** Who deleted it; null when that account is gone, and for packages deleted before names were reserved. */

@@ -34,6 +34,12 @@ export const loadConfusion = batched(async (em, names) => {
   return new Map(rows.map(({ name, similarNames }) => [name, similarNames.split(' ')]))
 })
 
+/** The reservation of a name, or null. */
+export const loadReserved = batched(async (em, names) => {
+  const rows = await em.find(ReservedName, { name: { $in: names } })
+  return new Map(rows.map((row) => [row.name, row]))
+})
+
 const inOrder = { orderBy: { name: 'asc' } } as const
 
 const afterName = (name: string | undefined) => (name === undefined ? {} : { name: { $gt: name } })

@@ -3,7 +3,9 @@ import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { User } from '../users/entity.ts'
+import { markApproved } from './confusable.ts'
 import { ReservedName } from './entity.ts'
+import { skeletonOf } from './skeleton.ts'
 
 /** Reserves the name of a package that is being deleted, in the transaction of `em`. */
 export async function reserveName(
@@ -11,7 +13,7 @@ export async function reserveName(
   { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
   name: string,
 ): Promise<void> {
-  await em.upsert(ReservedName, { name, reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
+  await em.upsert(ReservedName, { name, skeleton: skeletonOf(name), reservedAt: now(), reservedBy: em.getReference(User, viewer.id) })
 }
 
 /**
@@ -26,12 +28,14 @@ export async function refuseReserved(em: EntityManager, name: string): Promise<v
 }
 
 /**
- * Lets anybody publish under the name of a deleted package again, for administrators. Numbers of deleted versions stay taken.
+ * Lets anybody publish under the name of a deleted package again, for administrators. Numbers of deleted versions stay taken. Freeing
+ * is also the approval of the name, whatever other names it could be confused with.
  * @throws ApiError NotFound when the name is not reserved.
  */
-export function freeName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
+export function freeName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
     if (!(await inner.nativeDelete(ReservedName, { name }))) throw notFound(`The name ${name} is not reserved.`)
+    await markApproved(inner, { viewer, now }, name)
     const summary = `${viewer.displayName} freed the name ${name}`
     audit(inner, { kind: 'server.settings_updated', actor: viewer, summary, package: name, ip })
   })

@@ -15,7 +15,7 @@ export const nameRoutes = [
     },
   ),
   route('DELETE /api/admin/reserved-names/:pkg', 'mutation ($pkg: String!) { freeName(input: { package: $pkg }) }', {
-    summary: 'Frees the name of a deleted package, so that anybody may publish under it.',
+    summary: 'Frees and approves the name of a deleted package, so that anybody may publish under it.',
     answer: ok,
   }),
   route(

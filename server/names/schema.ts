@@ -1,14 +1,12 @@
 import { builder } from '../graphql/builder.ts'
-import { isSignedIn } from '../access/context.ts'
 import { notNegative } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
-import { canAdminister } from '../packages/policy.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { loadPackageByName, loadUser } from '../packages/service.ts'
 import { UserRef } from '../users/refs.ts'
 import { approveName, rejectName } from './confusable.ts'
 import type { ConfusableName, ReservedName } from './entity.ts'
-import { listConfusable, listReserved, loadConfusion } from './list.ts'
+import { listConfusable, listReserved, loadConfusion, loadReserved } from './list.ts'
 import { freeName } from './reserved.ts'
 
 const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implement({
@@ -55,20 +53,31 @@ const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').im
   }),
 })
 
-builder.objectField(PackageRef, 'confusableWith', (t) =>
-  t.stringList({
+builder.objectFields(PackageRef, (t) => ({
+  confusableWith: t.stringList({
     ...ofPublicPackage,
     nullable: true,
     description:
-      'The names of other packages that its name could be confused with, until an administrator approves the name; null for none, and for whoever does not administer the package.',
+      'The names of other packages that its name could be confused with, until an administrator approves the name; null for none. Without signing in only public ones.',
     resolve: async (pkg, _args, context) => {
-      if (!isSignedIn(context) || !(await canAdminister(context.em, context, pkg))) return null
       const names = (await loadConfusion(context, pkg.name)) ?? []
-      const present = await Promise.all(names.map((name) => loadPackageByName(context, name)))
-      return present.some(Boolean) ? names.filter((_name, at) => present[at]) : null
+      const others = await Promise.all(names.map((name) => loadPackageByName(context, name)))
+      return orNull(others.flatMap((other) => (other && (context.viewer || other.visibility === 'public') ? other.name : [])))
     },
   }),
-)
+  confusableWithReserved: t.stringList({
+    ...ofPublicPackage,
+    nullable: true,
+    description: 'The same for the reserved names of deleted packages; null for none, and without signing in.',
+    resolve: async (pkg, _args, context) => {
+      const names = context.viewer ? ((await loadConfusion(context, pkg.name)) ?? []) : []
+      const reserved = await Promise.all(names.map((name) => loadReserved(context, name)))
+      return orNull(reserved.flatMap((one) => one?.name ?? []))
+    },
+  }),
+}))
+
+const orNull = (names: string[]): string[] | null => (names.length > 0 ? names : null)
 
 builder.queryFields((t) => ({
   reservedNames: t.withAuth({ scope: 'admin' }).connection(
@@ -107,7 +116,7 @@ const NameInput = builder.inputType('PackageNameInput', {
 const changes = {
   freeName: [
     freeName,
-    'Frees the name of a deleted package, so that anybody may publish under it. Numbers of deleted versions stay taken.',
+    'Frees and approves the name of a deleted package, so that anybody may publish under it. Numbers of deleted versions stay taken.',
   ],
   approveName: [
     approveName,

@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
 import { anyText, pageByKey } from '../../graphql/connections.ts'
 import { VisibilityEnum } from '../visibility/refs.ts'
-import { brokenBy, deletePackage, deleteVersion } from './service.ts'
+import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
 import { affectedByDeletion, type AffectedDependent } from './impact.ts'
 import { packageName } from '../parameters.ts'
 import { DependencyKind } from '../versions/pubspec-schema.ts'
@@ -14,8 +14,11 @@ builder.objectField(PackageRef, 'brokenByDeletion', (t) =>
     type: t.listRef(t.listRef('String')),
     description:
       'The public packages that would break if this one, or just one version of it, were deleted: each as names from itself down to this package. For administrators.',
-    args: { version: t.arg({ type: 'SemVer', description: 'The version to delete; the whole package when left out.' }) },
-    resolve: (pkg, { version }, context) => brokenBy(context.em, context, pkg, version),
+    args: { version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist; the whole package when left out.' }) },
+    resolve: async (pkg, { version }, context) => {
+      await requireVersion(context.em, pkg, version)
+      return brokenBy(context.em, context, pkg, version)
+    },
   }),
 )
 
@@ -51,9 +54,12 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
       type: AffectedDependentRef,
       description:
         'Everybody who depends on this package, or on just one version of it, private packages too, by name. For administrators.',
-      args: { version: t.arg({ type: 'SemVer', description: 'The version to delete; the whole package when left out.' }) },
-      resolve: async ({ name }, { version, ...page }, { em, config }) => {
-        const all = await affectedByDeletion(em, config.SERVER_URL, name, version)
+      args: {
+        version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist; the whole package when left out.' }),
+      },
+      resolve: async (pkg, { version, ...page }, { em, config }) => {
+        await requireVersion(em, pkg, version)
+        const all = await affectedByDeletion(em, config.SERVER_URL, pkg.name, version)
         return pageByKey(page, {
           keyOf: (dependent: AffectedDependent) => dependent.name,
           isKey: anyText,

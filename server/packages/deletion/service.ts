@@ -66,6 +66,14 @@ export async function brokenBy(
   return dependentsOfVersion(em, config.SERVER_URL, pkg.name, version)
 }
 
+/**
+ * Makes sure that a package has this version, if one is given.
+ * @throws ApiError NotFound.
+ */
+export async function requireVersion(em: EntityManager, pkg: Package, version: string | null | undefined): Promise<void> {
+  if (version != null && !(await em.count(PackageVersion, { package: pkg, version }))) throw unknownVersion(pkg.name, version)
+}
+
 const isOnly = async (em: EntityManager, pkg: Package) => (await em.count(PackageVersion, { package: pkg })) === 1
 
 function refuse(what: string, broken: readonly Chain[], acceptBreakage: boolean | null | undefined): void {
