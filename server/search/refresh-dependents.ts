@@ -54,7 +54,7 @@ const documentsAtOnce = 500
 
 /** PostgreSQL: the same few statements for many dependents as for one. */
 async function updateReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
-  const rows = await em.execute<{ id: string }[]>(
+  const rows = await em.execute<{ id: string | number }[]>(
     `update package_search_documents as d set shown_to = now.shown_to from (${reachOf(affected)}) now
      where now.package_id = d.package_id and now.shown_to <> d.shown_to returning d.id`,
     [hostedHere(here), ...affected.parameters],
