@@ -5,6 +5,7 @@ import { endure } from '../support/endure.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { json } from '../support/server-process.ts'
+import { fragments, openSocket } from '../support/silent-clients.ts'
 
 const backends: Backend[] = ['sqlite', 'postgres']
 const limitMs = 900_000
@@ -29,11 +30,14 @@ it.for(backends)(
   async (database, context) => {
     const registry = await FaultRegistry.open(database)
     const strike = async () => {
+      for (const text of fragments) await openSocket(registry.listensAt, text)
       const code = await registry.stop()
       if (code !== 0) throw new Error(`The server ended with ${code} after SIGTERM.`)
       void registry.start()
     }
-    await endure(context, registry, [{ label: 'published', name: 'SIGTERM', publishes: isFullRun ? 300 : 30, everyMs: 700, strike }])
+    await endure(context, registry, [
+      { label: 'published', name: 'SIGTERM beside silent clients', publishes: isFullRun ? 300 : 30, everyMs: 700, strike },
+    ])
   },
 )
 

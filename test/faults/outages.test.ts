@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
-import { it, onTestFinished } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { endure } from '../support/endure.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
@@ -19,14 +19,16 @@ const outageMs = 700
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
 it.for(backends)('publishes on when the disk was full, on %s', options, async (database, context) => {
-  const registry = await FaultRegistry.open(database, { folder: smallVolume(64_000) })
+  const registry = await FaultRegistry.open(database, { folder: smallVolume(64_000), env: { MIN_FREE_BYTES: '1000000' } })
   const ballast = join(registry.folder, 'ballast')
+  const readiness = async () => (await registry.readOnce('/readyz')).status
   const strike = async () => {
     fill(ballast, registry.folder)
-    await sleep(outageMs)
+    await expect.poll(readiness, { timeout: 10_000 }).toBe(503)
     rmSync(ballast)
   }
-  await endure(context, registry, [{ label: 'published', name: 'full disk', publishes, everyMs, strike }])
+  const recovered = () => expect.poll(readiness, { timeout: 5000 }).toBe(200)
+  await endure(context, registry, [{ label: 'published', name: 'full disk, not ready', publishes, everyMs, strike, recovered }])
 })
 
 it.for(backends)('publishes on when the archive store was away, on %s', options, async (database, context) => {
