@@ -49,10 +49,10 @@ export default defineConfig({
     reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
     // Tests mostly wait for their database, so every core may have a worker; by default, one would go without.
     maxWorkers: '100%',
-    // Far above what any test takes: a busy machine is no failure.
+    // Far above what any test takes or waits for: a busy machine is no failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,
-    expect: { requireAssertions: true },
+    expect: { requireAssertions: true, poll: { timeout: 10_000 } },
     // Node loads everything itself, as in production: vite's own loader would bring a second copy of graphql, whose types refuse the first one's.
     experimental: { viteModuleRunner: false, nodeLoader: false },
   },
