@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream'
 import { createGzip, gzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, it } from 'vitest'
-import { inspectPackage } from '../server/archive/inspect.ts'
-import { packageArchive, packageTar } from './support/archive.ts'
-import { bomb, gzipped, manifest, pax, refusal, withEntry } from './support/hostile.ts'
-import { tarEnd, tarEntry, tarHeader, type TarHeader } from './support/tar.ts'
+import { inspectPackage } from '../../server/archive/inspect.ts'
+import { packageArchive, packageTar } from '../support/archive.ts'
+import { bomb, gzipped, manifest, pax, refusal, withEntry } from '../support/hostile.ts'
+import { tarEnd, tarEntry, tarHeader, type TarHeader } from '../support/tar.ts'
 
 const rules = { serverUrl: 'https://pub.example.com', allowedHostedUrls: [] }
 const foo = { name: 'foo', version: '1.0.0' }
