@@ -4,22 +4,39 @@ import { renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { expect, it, onTestFinished } from 'vitest'
-import { endure } from '../support/endure.ts'
-import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
+import { endure, type Fault } from '../support/endure.ts'
+import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { smallVolume } from '../support/small-volume.ts'
 
 // Whatever becomes unavailable while packages are published: no acknowledged version is lost, nothing is half there, and all goes on by itself.
-const backends: Backend[] = ['sqlite', 'postgres']
-const options = { timeout: 900_000 }
-const publishes = isFullRun ? 200 : 20
-const everyMs = 400
+const options = { timeout: 3_600_000 }
+const usual = { publishes: isFullRun ? 200 : 12, everyMs: 400 }
 const outageMs = 700
+// Less than the room that the small volume has when it is not full.
+const env = { MIN_FREE_BYTES: '1000000' }
 
 const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-it.for(backends)('publishes on when the disk was full, on %s', options, async (database, context) => {
-  const registry = await FaultRegistry.open(database, { folder: smallVolume(64_000), env: { MIN_FREE_BYTES: '1000000' } })
+it('publishes on when the disk was full or failed with EIO, or the archive store was away, on sqlite', options, async (context) => {
+  const registry = await FaultRegistry.open('sqlite', { folder: smallVolume(64_000), env })
+  await endure(context, registry, [fullDisk(registry), storeAway(registry), failingDisk(registry)])
+})
+
+it('publishes on when the disk was full or the archive store was away, on postgres', options, async (context) => {
+  const registry = await FaultRegistry.open('postgres', { folder: smallVolume(64_000), env })
+  await endure(context, registry, [fullDisk(registry), storeAway(registry)])
+})
+
+it('publishes on when connections were terminated or frozen, or a table was locked, on postgres', options, async (context) => {
+  const registry = await FaultRegistry.open('postgres')
+  const admin = await administratorOf(registry)
+  const tables = ['packages', 'uploads', 'users', 'audit_entries']
+  await endure(context, registry, [terminated(admin), frozen(admin), ...tables.map((table) => locked(admin, table))])
+})
+
+/** While the disk is full, the server is not ready. */
+function fullDisk(registry: FaultRegistry): Fault {
   const ballast = join(registry.folder, 'ballast')
   const readiness = async () => (await registry.readOnce('/readyz')).status
   const strike = async () => {
@@ -28,79 +45,55 @@ it.for(backends)('publishes on when the disk was full, on %s', options, async (d
     rmSync(ballast)
   }
   const recovered = () => expect.poll(readiness, { timeout: 5000 }).toBe(200)
-  await endure(context, registry, [{ label: 'published', name: 'full disk, not ready', publishes, everyMs, strike, recovered }])
-})
+  return { ...usual, label: 'full', name: 'full disk, not ready', strike, recovered }
+}
 
-it.for(backends)('publishes on when the archive store was away, on %s', options, async (database, context) => {
-  const registry = await FaultRegistry.open(database)
-  const [present, away] = [join(registry.folder, 'blobs'), join(registry.folder, 'elsewhere')]
+function storeAway({ folder }: FaultRegistry): Fault {
+  const [present, away] = [join(folder, 'blobs'), join(folder, 'elsewhere')]
   const strike = async () => {
     renameSync(present, away)
     await sleep(outageMs)
     renameSync(away, present)
   }
-  await endure(context, registry, [{ label: 'published', name: 'archive store away', publishes, everyMs, strike }])
-})
+  return { ...usual, label: 'away', name: 'archive store away', strike }
+}
 
-it('publishes on when the disk failed with EIO, on sqlite', options, async (context) => {
-  const registry = await FaultRegistry.open('sqlite')
+function failingDisk(registry: FaultRegistry): Fault {
   const strike = async () => {
     const tracer = await failWrites(registry.server.process)
     await sleep(outageMs)
     tracer.kill('SIGINT')
     await once(tracer, 'exit')
   }
-  await endure(context, registry, [{ label: 'published', name: 'EIO at fsync and write', publishes, everyMs, strike }])
-})
+  return { ...usual, label: 'failing', name: 'EIO at fsync and write', strike }
+}
 
-it('publishes on when its connections were terminated, on postgres', options, async (context) => {
-  const registry = await FaultRegistry.open('postgres')
-  const admin = await administratorOf(registry)
-  const strike = async () => {
-    await admin.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`,
-    )
-  }
-  await endure(context, registry, [{ label: 'published', name: 'terminated connections', publishes, everyMs: 100, strike }])
-})
+const ownConnections = 'from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()'
 
-it('publishes on when its connections were frozen, on postgres', options, async (context) => {
-  const registry = await FaultRegistry.open('postgres')
-  const admin = await administratorOf(registry)
+function terminated(admin: pg.Client): Fault {
+  const strike = async () => void (await admin.query(`select pg_terminate_backend(pid) ${ownConnections}`))
+  return { ...usual, label: 'terminated', name: 'terminated connections', everyMs: 100, strike }
+}
+
+function frozen(admin: pg.Client): Fault {
   const strike = async () => {
-    const { rows } = await admin.query<{ pid: number }>(
-      'select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
-    )
+    const { rows } = await admin.query<{ pid: number }>(`select pid ${ownConnections}`)
     signalAll(rows, 'SIGSTOP')
     await sleep(outageMs)
     signalAll(rows, 'SIGCONT')
   }
-  await endure(context, registry, [{ label: 'published', name: 'frozen connections', publishes, everyMs, strike }])
-})
+  return { ...usual, label: 'frozen', name: 'frozen connections', strike }
+}
 
-it.for(['packages', 'uploads', 'users', 'audit_entries'])(
-  'publishes on when the table %s was locked, on postgres',
-  options,
-  async (table, context) => {
-    const registry = await FaultRegistry.open('postgres')
-    const admin = await administratorOf(registry)
-    const strike = async () => {
-      await admin.query('begin')
-      await admin.query(`lock table ${table} in access exclusive mode`)
-      await sleep(outageMs)
-      await admin.query('rollback')
-    }
-    await endure(context, registry, [
-      {
-        label: 'published',
-        name: `locked table ${table}`,
-        publishes: isFullRun ? 100 : 10,
-        everyMs,
-        strike,
-      },
-    ])
-  },
-)
+function locked(admin: pg.Client, table: string): Fault {
+  const strike = async () => {
+    await admin.query('begin')
+    await admin.query(`lock table ${table} in access exclusive mode`)
+    await sleep(outageMs)
+    await admin.query('rollback')
+  }
+  return { ...usual, label: `locked_${table}`, name: `locked table ${table}`, publishes: usual.publishes / 2, strike }
+}
 
 /** Writes until nothing fits any more; the server is writing, too. */
 function fill(path: string, volume: string): void {
