@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import sharp from 'sharp'
 import { renderBadge } from '../server/badges/svg.ts'
 import { keepDownloads } from '../server/downloads/tally.ts'
 import { testApp } from './app.ts'
+import { readSvg } from './support/pictures.ts'
 import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 
@@ -20,7 +20,7 @@ it('shows the latest version, and changes with it', async () => {
     },
   })
   expect(answer.raw.toString()).toContain('aria-label="acme: v1.0.0"')
-  expect(await sharp(answer.raw).metadata()).toMatchObject({ format: 'svg', height: 20 })
+  expect(await readSvg(answer.raw)).toMatchObject({ format: 'svg', height: 20 })
   const again = { headers: { 'if-none-match': answer.headers.etag ?? '' } }
   expect(await alice.get('/packages/acme/badges/version.svg', again)).toMatchObject({ status: 304 })
   await publish(alice, { name: 'acme', version: '1.1.0' })
@@ -54,6 +54,6 @@ it('counts the downloads of the last thirty days, for those who signed in', asyn
 it('draws any text, as a picture that parses', async () => {
   const svg = renderBadge({ label: '<script>&"\u0000', value: "</text>'é", color: 'gray' })
   expect(svg).not.toContain('<script>')
-  const { width, height } = await sharp(Buffer.from(svg)).metadata()
+  const { width, height } = await readSvg(svg)
   expect({ height, isWide: width > 60 }).toEqual({ height: 20, isWide: true })
 })

@@ -24,6 +24,19 @@ export async function animation({ width, height }: Size): Promise<Buffer> {
     .toBuffer()
 }
 
+const loadSvg = { operation: ['VipsForeignLoadSvgBuffer'] }
+
+/** What an SVG picture is, read by a library. The server forbids the library to read any for as long as the process lives. */
+export async function readSvg(svg: Buffer | string) {
+  sharp.unblock(loadSvg)
+  try {
+    const { format, width, height } = await sharp(Buffer.from(svg)).metadata()
+    return { format, width, height }
+  } finally {
+    sharp.block(loadSvg)
+  }
+}
+
 /** The colour at a point, as a word. */
 export async function colourAt(picture: Buffer, left: number, top: number): Promise<string> {
   const [r = 0, g = 0, b = 0] = await sharp(picture).extract({ left, top, width: 1, height: 1 }).removeAlpha().raw().toBuffer()
