@@ -161,8 +161,12 @@ export class FaultRegistry {
   }
 }
 
-/** What goes away when the server is back: a broken connection, 503, 429. Everything else is an answer, and 500 a fault. */
-const isPassing = (error: unknown): boolean => !(error instanceof PubFailure) || error.status === 503 || error.status === 429
+/**
+ * What goes away when the server is back: a broken connection, 503, 429. And an announcement that gave way, because the others of a person
+ * who tries again and again are a hundred by now. Everything else is an answer, and 500 a fault.
+ */
+const isPassing = (error: unknown): boolean =>
+  !(error instanceof PubFailure) || [503, 429].includes(error.status) || (error.status === 404 && error.message.endsWith('Publish again.'))
 
 async function databaseOf(backend: Backend): Promise<Record<string, string>> {
   if (backend === 'sqlite') return {}
