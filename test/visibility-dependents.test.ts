@@ -63,8 +63,7 @@ it('takes as many statements to change who finds a package for many dependents a
     expect(await indexed(app)).toEqual(before)
     expect(before.filter((row) => row.shown_to === 2)).toHaveLength(group.length + 1)
   }
-  // SQLite cannot change a part of an indexed text.
-  if (app.config.DB_BACKEND === 'postgres') expect(counts.shown[1]).toBe(counts.shown[0])
+  expect(counts.shown[1]).toBe(counts.shown[0])
 })
 
 it('lets others read and publish while many dependents of a package change', async () => {
@@ -77,6 +76,7 @@ it('lets others read and publish while many dependents of a package change', asy
   for (const visibility of ['private', 'public', 'private', 'public'] as const) {
     const archive = await packageArchive(dependent(`beside_${visibility}_${app.queries.length}`, '1.0.0', ['icons']))
     const state = { isDone: false, answered: 0 }
+    // So few statements that there is hardly time to ask: what counts is that nobody is refused.
     const changing = change(alice, visibility).finally(() => (state.isDone = true))
     const publishing = publishArchive(alice, archive)
     while (!state.isDone) {
@@ -85,6 +85,6 @@ it('lets others read and publish while many dependents of a package change', asy
     }
     await changing
     expect(await publishing).toMatchObject({ status: 200 })
-    expect(state.answered).toBeGreaterThan(5)
+    expect(state.answered).toBeGreaterThan(0)
   }
 })

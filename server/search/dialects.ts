@@ -1,7 +1,7 @@
 import type { DatabaseConfig } from '../db/options.ts'
 import type { Parameter } from '../db/reads.ts'
 import type { Reach, Selection } from './selection.ts'
-import { everyTerm, shownTerm, tagTerm } from './tags.ts'
+import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
 import type { QueryWord } from './terms.ts'
 
 /** Where to look for words: at names, at all short texts, or at everything, READMEs included. */
@@ -36,21 +36,21 @@ export const isWithin: Record<Reach, string> = { everybody: 'd.shown_to = 2', me
 const sqlite: Dialect = {
   ranked: (selection, scope, limit) => ({
     sql: `select d.package_id as id, d.name, d.downloads, 0.5 as score from (
-      select rowid from package_search_brief where package_search_brief match ? order by rowid desc limit ?
+      select rowid from package_search_brief m where package_search_brief match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
     ) best join package_search_documents d on d.id = best.rowid order by d.id desc`,
     parameters: [sqliteMatch(selection, scope), limit],
   }),
   matching: (selection, scope) => ({
-    sql: `select rowid as id from ${tableOf[scope]} where ${tableOf[scope]} match ?`,
+    sql: `select rowid as id from ${tableOf[scope]} m where ${tableOf[scope]} match ? ${andWithin(selection, 'm.rowid')}`,
     parameters: [sqliteMatch(selection, scope)],
   }),
   newest: (selection, limit) => ({
     sql: `select d.package_id as id, d.name from (
-      select rowid from package_search_full where package_search_full match ? order by rowid desc limit ?
+      select rowid from package_search_full m where package_search_full match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
     ) found join package_search_documents d on d.id = found.rowid order by d.id desc`,
     parameters: [sqliteMatch(selection, 'full'), limit],
   }),
-  everything: (reach) => sqlite.matching({ reach, terms: null, all: [], none: [] }, 'full'),
+  everything,
   similar: (name, reach, limit) => ({
     // The cross join keeps the order of the ranking, so that it ends when enough are found which may be.
     sql: `select d.name from package_search_trigrams t cross join package_search_documents d on d.id = t.rowid
@@ -67,22 +67,23 @@ const postgres: Dialect = {
   ranked: (selection, scope, limit) => ({
     sql: `with wanted as materialized (select ?::tsquery as terms, ?::tsquery as words)
     select d.package_id as id, d.name, d.downloads, best.score from (
-      select id, ts_rank('{0.2, 0.3, 0.4, 1}', terms, (select words from wanted), 1) as score from package_search_brief
-      where terms @@ (select terms from wanted) order by 2 desc, 1 limit ?
+      select m.id, ts_rank('{0.2, 0.3, 0.4, 1}', m.terms, (select words from wanted), 1) as score
+      from (select id, terms from package_search_brief where terms @@ (select terms from wanted) offset 0) m
+      where true ${andWithin(selection, 'm.id')} order by 2 desc, 1 limit ?
     ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
     parameters: [postgresMatch(selection, scope), postgresWords(selection, scope), limit],
   }),
   matching: (selection, scope) => ({
-    sql: `select id from ${tableOf[scope]} where terms @@ (select ?::tsquery) offset 0`,
+    sql: `select m.id from (select id from ${tableOf[scope]} where terms @@ (select ?::tsquery) offset 0) m where true ${andWithin(selection, 'm.id')}`,
     parameters: [postgresMatch(selection, scope)],
   }),
   newest: (selection, limit) => ({
     sql: `select d.package_id as id, d.name from (
-      select id from (select id from package_search_full where terms @@ (select ?::tsquery) offset 0) m order by id desc limit ?
+      select id from (${postgres.matching(selection, 'full').sql}) matching order by id desc limit ?
     ) found join package_search_documents d on d.id = found.id order by d.id desc`,
     parameters: [postgresMatch(selection, 'full'), limit],
   }),
-  everything: (reach) => ({ sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }),
+  everything,
   similar: (name, reach, limit) => ({
     sql: `select d.name from (select ?::text as text) wanted, package_search_documents d
       where d.name % wanted.text and ${isWithin[reach]} order by similarity(d.name, wanted.text) desc limit ?`,
@@ -92,6 +93,17 @@ const postgres: Dialect = {
 }
 
 const tableOf = { name: 'package_search_brief', brief: 'package_search_brief', full: 'package_search_full' }
+
+/**
+ * The condition that a document is for everybody, which is asked of its row: a dependency may change it for many documents at once, and to
+ * change a text writes all its terms into the inverted index anew. That a package is unlisted only itself says, so it is a term.
+ */
+const andWithin = ({ reach }: Selection, id: string) =>
+  reach === 'everybody' ? `and exists (select 1 from package_search_documents d where d.id = ${id} and ${isWithin[reach]})` : ''
+
+function everything(reach: Reach): Statement {
+  return { sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }
+}
 
 /** Terms are letters, digits, marks and the signs of tags, so quoting them is enough in both query languages. */
 function sqliteMatch(selection: Selection, scope: Scope): string {
@@ -124,19 +136,13 @@ function postgresWords({ terms }: Selection, scope: Scope): string {
   return (terms?.words ?? []).map((word) => `(${alternatives(word).join(' | ')})`).join(' & ')
 }
 
-/** The tags as terms, with those that keep the audience from what is not for it. */
+/** The tags as terms, with the one that keeps unlisted packages apart. */
 function tagTerms({ reach, terms, all, none }: Selection): { all: string[][]; none: string[] } {
-  const required = [...all.map((tags) => tags.map(tagTerm)), ...reachTerms[reach].all.map((term) => [term])]
+  const required = [...all.map((tags) => tags.map(tagTerm)), ...(reach === 'unlisted' ? [[unlistedTerm]] : [])]
   return {
     all: terms || required.length > 0 ? required : [[everyTerm]],
-    none: [...none.map(tagTerm), ...reachTerms[reach].none],
+    none: [...none.map(tagTerm), ...(reach === 'members' ? [unlistedTerm] : [])],
   }
-}
-
-const reachTerms: Record<Reach, { all: string[]; none: string[] }> = {
-  everybody: { all: [shownTerm(2)], none: [] },
-  members: { all: [], none: [shownTerm(0)] },
-  unlisted: { all: [shownTerm(0)], none: [] },
 }
 
 /** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */

@@ -1,5 +1,5 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
-import { everyTerm, shownPrefix, shownTerm, type Tag, tagTerm } from './tags.ts'
+import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms } from './terms.ts'
 
 /** Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). */
@@ -32,7 +32,7 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const terms = documentTerms(name, description, topics, readme ?? '')
-  const tagTerms = [everyTerm, shownTerm(shownTo), ...tags.map(tagTerm)]
+  const tagTerms = [everyTerm, ...(shownTo === 0 ? [unlistedTerm] : []), ...tags.map(tagTerm)]
   await (em.getPlatform() instanceof BasePostgreSqlPlatform
     ? storeVectors(em, row.id, terms, tagTerms)
     : storeTexts(em, row.id, name, terms, tagTerms))
@@ -68,17 +68,6 @@ export async function lockEntries(em: EntityManager, packages: string, parameter
     [...parameters],
   )
   return rows.map((row) => row.package_id)
-}
-
-/** Gives the vectors of these documents the term of who may find them now (`shown_to`). Only PostgreSQL can change a part of an indexed text. */
-export async function storeShownTerms(em: EntityManager, documentIds: readonly string[]): Promise<void> {
-  for (const table of ['package_search_brief', 'package_search_full']) {
-    await em.execute(
-      `update ${table} as stored set terms = ts_delete(stored.terms, ?::text[]) || quote_literal(?::text || d.shown_to)::tsvector
-       from package_search_documents d where d.id = stored.id and d.id = any(?::bigint[])`,
-      [`{${([0, 1, 2] as const).map(shownTerm).join(',')}}`, shownPrefix, `{${documentIds.join(',')}}`],
-    )
-  }
 }
 
 /** Tells the index that a package changed without its latest version or its tags doing so. */

@@ -1,8 +1,8 @@
-import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { hostedHere, isHostedHere } from '../packages/visibility/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
-import { lockEntries, storeShownTerms } from './index-package.ts'
+import { lockEntries } from './index-package.ts'
 import { type Here, refreshIndex, shownTo } from './refresh-index.ts'
 
 /**
@@ -18,7 +18,7 @@ export async function refreshWithDependents(em: EntityManager, here: Here, names
   const unknown = await lockEntries(em, affected.sql, affected.parameters)
   const changed = await em.execute<{ id: string }[]>(`select id from packages where name in (${marksFor(names)}) order by id`, [...names])
   await refreshEach(em, here, new Set([...changed.map(({ id }) => id), ...unknown]))
-  await (em.getPlatform() instanceof BasePostgreSqlPlatform ? updateReach : renewReach)(em, here, affected)
+  await updateReach(em, here, affected)
 }
 
 type Subquery = { sql: string; parameters: string[] }
@@ -44,35 +44,13 @@ async function refreshEach(em: EntityManager, here: Here, ids: Iterable<string>)
   }
 }
 
-/** The affected packages, and who may find them now. */
-const reachOf = ({ sql }: Subquery) =>
-  `select p.id as package_id, ${shownTo} as shown_to from packages p
-   join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.id in (${sql})`
-
-/** So many documents a statement rewrites: it must not run into the database's time limit. */
-const documentsAtOnce = 500
-
-/** PostgreSQL: the same few statements for many dependents as for one. */
+/** Who may find the affected packages now: one statement for all, which writes no texts. */
 async function updateReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
-  const rows = await em.execute<{ id: string | number }[]>(
-    `update package_search_documents as d set shown_to = now.shown_to from (${reachOf(affected)}) now
-     where now.package_id = d.package_id and now.shown_to <> d.shown_to returning d.id`,
+  await em.execute(
+    `update package_search_documents as d set shown_to = now.shown_to from (
+       select p.id as package_id, ${shownTo} as shown_to from packages p
+       join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.id in (${affected.sql})
+     ) now where now.package_id = d.package_id and now.shown_to <> d.shown_to`,
     [hostedHere(here), ...affected.parameters],
-  )
-  const ids = rows.map(({ id }) => String(id))
-  for (let start = 0; start < ids.length; start += documentsAtOnce) await storeShownTerms(em, ids.slice(start, start + documentsAtOnce))
-}
-
-/** SQLite: its index does not know the texts that it is made of, so what changes is indexed anew. */
-async function renewReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
-  const rows = await em.execute<{ package_id: string }[]>(
-    `select d.package_id from package_search_documents d join (${reachOf(affected)}) now on now.package_id = d.package_id
-     where now.shown_to <> d.shown_to`,
-    [hostedHere(here), ...affected.parameters],
-  )
-  await refreshEach(
-    em,
-    here,
-    rows.map((row) => row.package_id),
   )
 }

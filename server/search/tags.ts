@@ -51,8 +51,7 @@ export const tagTerm = (tag: string): string => `§${tag.toLowerCase().replaceAl
 /** Every document has this term, so that there is something to take others away from. */
 export const everyTerm = '§'
 
-/** The term of those who may find a document: this, and who they are. */
-export const shownPrefix = '§§'
-export const shownTerm = (to: number): string => `${shownPrefix}${to}`
+/** The term of packages that only those find who administer them. */
+export const unlistedTerm = '§§0'
 
 const signs: Record<string, string> = { ':': '§', '-': '‐', _: '‿', '.': '·', '+': '±' }
