@@ -2,6 +2,7 @@ import SchemaBuilder from '@pothos/core'
 import RelayPlugin, { decodeGlobalID, encodeGlobalID } from '@pothos/plugin-relay'
 import ScopeAuthPlugin from '@pothos/plugin-scope-auth'
 import ValidationPlugin from '@pothos/plugin-validation'
+import WithInputPlugin from '@pothos/plugin-with-input'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { idOf } from '../db/base.ts'
 import { refusal } from '../access/refusal.ts'
@@ -53,7 +54,7 @@ export const builder = new SchemaBuilder<{
   DefaultEdgesNullability: false
   Connection: { totalCount: number | (() => Promise<number>) }
 }>({
-  plugins: [ScopeAuthPlugin, RelayPlugin, ValidationPlugin],
+  plugins: [ScopeAuthPlugin, RelayPlugin, ValidationPlugin, WithInputPlugin],
   defaultFieldNullability: false,
   scopeAuth: {
     authorizeOnSubscribe: true,
@@ -73,7 +74,6 @@ export const builder = new SchemaBuilder<{
   },
   relay: {
     cursorType: 'String',
-    clientMutationId: 'omit',
     encodeGlobalID: (type, id) => encodeGlobalID(type, String(id)),
     decodeGlobalID: (globalId) => {
       const { typename, id } = decodeGlobalID(globalId)
@@ -109,6 +109,7 @@ export const builder = new SchemaBuilder<{
     afterArgOptions: { description: 'Give what comes after this cursor.' },
     beforeArgOptions: { description: 'Give what comes before this cursor.' },
   },
+  withInput: { typeOptions: { name: ({ fieldName }) => `${fieldName.charAt(0).toUpperCase()}${fieldName.slice(1)}Input` } },
   validation: {
     validationError: ({ issues }) => {
       const issue = issues[0]
