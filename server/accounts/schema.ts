@@ -1,68 +1,53 @@
 import { builder } from '../graphql/builder.ts'
+import { done, payload } from '../graphql/payload.ts'
 import { changePassword, signUp, updateProfile } from './service.ts'
 import { removeAvatar } from './avatar.ts'
 import { displayName, email, password } from '../users/input.ts'
-import { type PublicUser, UserRef } from '../users/refs.ts'
-
-const SignUpInput = builder.inputType('SignUpInput', {
-  description: 'The account to make.',
-  fields: (t) => ({
-    email: t.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
-    displayName: t.string({ required: true, description: 'Name for people to read.', validate: displayName }),
-    password: t.string({ required: true, description: 'Password.', validate: password }),
-  }),
-})
+import { UserRef } from '../users/refs.ts'
 
 builder.mutationField('signUp', (t) =>
-  t.boolean({
+  t.fieldWithInput({
+    type: 'Boolean',
     description: 'Makes an account with the role MEMBER, where the server allows it. Always true, also when the address has an account.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true },
-    args: { input: t.arg({ type: SignUpInput, required: true, description: 'The account.' }) },
-    resolve: async (_root, { input }, context) => {
-      await signUp(context, input)
-      return true
+    typeOptions: { description: 'The account to make.' },
+    argOptions: { description: 'The account.' },
+    input: {
+      email: t.input.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
+      displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: displayName }),
+      password: t.input.string({ required: true, description: 'Password.', validate: password }),
     },
+    resolve: (_root, { input }, context) => done(signUp(context, input)),
   }),
 )
 
-const ChangePasswordInput = builder.inputType('ChangePasswordInput', {
-  description: 'The old and the new password.',
-  fields: (t) => ({
-    currentPassword: t.string({ required: true, description: 'The password so far.', validate: password }),
-    newPassword: t.string({ required: true, description: 'The password from now on.', validate: password }),
-  }),
-})
-
 builder.mutationField('changePassword', (t) =>
-  t.withAuth({ identity: true }).boolean({
+  t.withAuth({ identity: true }).fieldWithInput({
+    type: 'Boolean',
     // A session whose password is due may do this; a token must be allowed to write.
     authScopes: (_root, _args, { credential }) => (credential?.kind === 'session' ? true : { ownAccount: true }),
     skipTypeScopes: true,
     description: 'Changes your password and ends all your sessions, this one too. Tokens stay. Always true.',
-    args: { input: t.arg({ type: ChangePasswordInput, required: true, description: 'Old and new.' }) },
-    resolve: async (_root, { input }, context) => {
-      await changePassword(context, input)
-      return true
+    typeOptions: { description: 'The old and the new password.' },
+    argOptions: { description: 'Old and new.' },
+    input: {
+      currentPassword: t.input.string({ required: true, description: 'The password so far.', validate: password }),
+      newPassword: t.input.string({ required: true, description: 'The password from now on.', validate: password }),
     },
+    resolve: (_root, { input }, context) => done(changePassword(context, input)),
   }),
 )
 
-const UpdateProfileInput = builder.inputType('UpdateProfileInput', {
-  description: 'What to change of your account.',
-  fields: (t) => ({ displayName: t.string({ required: true, description: 'Name for people to read.', validate: displayName }) }),
-})
-
-const UpdateProfilePayload = builder.objectRef<{ user: PublicUser }>('UpdateProfilePayload').implement({
-  description: 'The account as it is now.',
-  fields: (t) => ({ user: t.expose('user', { type: UserRef, description: 'You.' }) }),
-})
+const UpdateProfilePayload = payload('UpdateProfilePayload', 'The account as it is now.', { user: { type: UserRef, description: 'You.' } })
 
 builder.mutationField('updateProfile', (t) =>
-  t.withAuth({ ownAccount: true }).field({
+  t.withAuth({ ownAccount: true }).fieldWithInput({
     type: UpdateProfilePayload,
     description: 'Changes your own account.',
-    args: { input: t.arg({ type: UpdateProfileInput, required: true, description: 'What to change.' }) },
+    typeOptions: { description: 'What to change of your account.' },
+    argOptions: { description: 'What to change.' },
+    input: { displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: displayName }) },
     resolve: async (_root, { input }, context) => ({ user: await updateProfile(context, input) }),
   }),
 )

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { inviteHours, password } from '../users/input.ts'
-import { type PublicUser, UserRef } from '../users/refs.ts'
+import { UserRef } from '../users/refs.ts'
 import { acceptInvite, inspectInvite, reinvite } from './service.ts'
 
 /** A token as it comes in an address; whatever it is, it is only hashed. */
@@ -29,56 +30,38 @@ builder.queryField('invite', (t) =>
   }),
 )
 
-const AcceptInviteInput = builder.inputType('AcceptInviteInput', {
-  description: 'The invitation and the password to choose.',
-  fields: (t) => ({
-    token: t.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }),
-    password: t.string({ required: true, description: 'Password to sign in with.', validate: password }),
-  }),
-})
-
-const AcceptInvitePayload = builder.objectRef<{ user: PublicUser }>('AcceptInvitePayload').implement({
-  description: 'An account that is active now.',
-  fields: (t) => ({ user: t.expose('user', { type: UserRef, description: 'The account. Sign in next.' }) }),
-})
-
 builder.mutationField('acceptInvite', (t) =>
-  t.field({
-    type: AcceptInvitePayload,
+  t.fieldWithInput({
+    type: payload('AcceptInvitePayload', 'An account that is active now.', {
+      user: { type: UserRef, description: 'The account. Sign in next.' },
+    }),
     description: 'Accepts an invitation by choosing a password. Sign in afterwards.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true },
-    args: { input: t.arg({ type: AcceptInviteInput, required: true, description: 'Invitation and password.' }) },
-    resolve: async (_root, { input }, context) => {
-      return { user: await acceptInvite(context, input.token, input.password) }
+    typeOptions: { description: 'The invitation and the password to choose.' },
+    argOptions: { description: 'Invitation and password.' },
+    input: {
+      token: t.input.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }),
+      password: t.input.string({ required: true, description: 'Password to sign in with.', validate: password }),
     },
+    resolve: async (_root, { input }, context) => ({ user: await acceptInvite(context, input.token, input.password) }),
   }),
 )
 
-const CreateInviteInput = builder.inputType('CreateInviteInput', {
-  description: 'Whom to invite again.',
-  fields: (t) => ({
-    id: t.globalID({ required: true, for: [UserRef], description: 'An account that was not accepted yet.' }),
-    expiresInHours: t.int({ description: 'Life of the invitation, 1 to 720 hours; 168 when left out.', validate: inviteHours }),
-  }),
-})
-
-const CreateInvitePayload = builder
-  .objectRef<{ user: PublicUser; inviteUrl: string; inviteExpiresInHours: number }>('CreateInvitePayload')
-  .implement({
-    description: 'A new invitation; the one before it is dead.',
-    fields: (t) => ({
-      user: t.expose('user', { type: UserRef, description: 'Whom it is for.' }),
-      inviteUrl: t.exposeString('inviteUrl', { description: 'Its address, shown this once.' }),
-      inviteExpiresInHours: t.exposeInt('inviteExpiresInHours', { description: 'Its life in hours.' }),
-    }),
-  })
-
 builder.mutationField('createInvite', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
-    type: CreateInvitePayload,
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('CreateInvitePayload', 'A new invitation; the one before it is dead.', {
+      user: { type: UserRef, description: 'Whom it is for.' },
+      inviteUrl: { type: 'String', description: 'Its address, shown this once.' },
+      inviteExpiresInHours: { type: 'Int', description: 'Its life in hours.' },
+    }),
     description: 'Invites somebody again who has not accepted yet; the old invitation stops working.',
-    args: { input: t.arg({ type: CreateInviteInput, required: true, description: 'Whom, and for how long.' }) },
+    typeOptions: { description: 'Whom to invite again.' },
+    argOptions: { description: 'Whom, and for how long.' },
+    input: {
+      id: t.input.globalID({ required: true, for: [UserRef], description: 'An account that was not accepted yet.' }),
+      expiresInHours: t.input.int({ description: 'Life of the invitation, 1 to 720 hours; 168 when left out.', validate: inviteHours }),
+    },
     resolve: (_root, { input }, context) => reinvite(context, input.id.id, input.expiresInHours ?? 168),
   }),
 )

@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { Job, type JobState } from './entity.ts'
 import { listJobs } from './list.ts'
 import { countJobs, retryJob } from './queue.ts'
@@ -72,21 +73,13 @@ builder.queryField('jobCounts', (t) =>
   }),
 )
 
-const RetryJobInput = builder.inputType('RetryJobInput', {
-  description: 'The job to try again.',
-  fields: (t) => ({ id: t.globalID({ required: true, for: [JobRef], description: 'Which one.' }) }),
-})
-
-const JobPayload = builder.objectRef<{ job: Job }>('JobPayload').implement({
-  description: 'A job as it is now.',
-  fields: (t) => ({ job: t.expose('job', { type: JobRef, description: 'The job.' }) }),
-})
-
 builder.mutationField('retryJob', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
-    type: JobPayload,
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('JobPayload', 'A job as it is now.', { job: { type: JobRef, description: 'The job.' } }),
     description: 'Has a job that failed for good tried again.',
-    args: { input: t.arg({ type: RetryJobInput, required: true, description: 'Which one.' }) },
+    typeOptions: { description: 'The job to try again.' },
+    argOptions: { description: 'Which one.' },
+    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
     resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.id.id, now()) }),
   }),
 )

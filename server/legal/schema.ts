@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { defaultMarkdown } from './defaults.ts'
 import type { LegalKind } from './entity.ts'
 import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLegalDocument, updateLegalDocument } from './service.ts'
@@ -62,42 +63,35 @@ builder.queryField('legalPreview', (t) =>
   }),
 )
 
-const LegalDocumentPayload = builder.objectRef<{ document: LegalText }>('LegalDocumentPayload').implement({
-  description: 'A legal page after its change.',
-  fields: (t) => ({ document: t.expose('document', { type: LegalDocumentRef, description: 'The page.' }) }),
-})
-
-const UpdateLegalDocumentInput = builder.inputType('UpdateLegalDocumentInput', {
-  description: 'A new text for a legal page.',
-  fields: (t) => ({
-    kind: t.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }),
-    markdown: t.string({
-      required: true,
-      description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one brings the built-in text back.',
-      validate: legalMarkdown,
-    }),
-  }),
+const LegalDocumentPayload = payload('LegalDocumentPayload', 'A legal page after its change.', {
+  document: { type: LegalDocumentRef, description: 'The page.' },
 })
 
 builder.mutationField('updateLegalDocument', (t) =>
-  t.withAuth({ owner: true }).field({
+  t.withAuth({ owner: true }).fieldWithInput({
     type: LegalDocumentPayload,
     description: 'Replaces the text of a legal page; for the owner of the server.',
-    args: { input: t.arg({ type: UpdateLegalDocumentInput, required: true, description: 'Page and text.' }) },
+    typeOptions: { description: 'A new text for a legal page.' },
+    argOptions: { description: 'Page and text.' },
+    input: {
+      kind: t.input.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }),
+      markdown: t.input.string({
+        required: true,
+        description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one brings the built-in text back.',
+        validate: legalMarkdown,
+      }),
+    },
     resolve: async (_root, { input }, context) => ({ document: await updateLegalDocument(context, input.kind, input.markdown) }),
   }),
 )
 
-const ResetLegalDocumentInput = builder.inputType('ResetLegalDocumentInput', {
-  description: 'Which legal page to put back.',
-  fields: (t) => ({ kind: t.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }) }),
-})
-
 builder.mutationField('resetLegalDocument', (t) =>
-  t.withAuth({ owner: true }).field({
+  t.withAuth({ owner: true }).fieldWithInput({
     type: LegalDocumentPayload,
     description: 'Brings the built-in text of a legal page back; for the owner of the server.',
-    args: { input: t.arg({ type: ResetLegalDocumentInput, required: true, description: 'Which page.' }) },
+    typeOptions: { description: 'Which legal page to put back.' },
+    argOptions: { description: 'Which page.' },
+    input: { kind: t.input.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }) },
     resolve: async (_root, { input }, context) => ({ document: await resetLegalDocument(context, input.kind) }),
   }),
 )

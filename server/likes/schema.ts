@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { anyText, pageByKey } from '../graphql/connections.ts'
-import type { Package } from '../packages/entity.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import type { PackageLike } from './entity.ts'
 import { countLikesOf, listLikes, loadLikeCount, loadLiked, setLike } from './service.ts'
@@ -53,9 +53,8 @@ const LikePackageInput = builder.inputType('LikePackageInput', {
   }),
 })
 
-const LikePackagePayload = builder.objectRef<{ pkg: Package }>('LikePackagePayload').implement({
-  description: 'The package as it is now.',
-  fields: (t) => ({ package: t.expose('pkg', { type: PackageRef, description: 'The package.' }) }),
+const LikePackagePayload = payload('LikePackagePayload', 'The package as it is now.', {
+  package: { type: PackageRef, description: 'The package.' },
 })
 
 for (const [name, liked, description] of [
@@ -67,7 +66,7 @@ for (const [name, liked, description] of [
       type: LikePackagePayload,
       description,
       args: { input: t.arg({ type: LikePackageInput, required: true, description: 'Which one.' }) },
-      resolve: async (_root, { input }, context) => ({ pkg: await setLike(context, input.package, liked) }),
+      resolve: async (_root, { input }, context) => ({ package: await setLike(context, input.package, liked) }),
     }),
   )
 }

@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { done } from '../graphql/payload.ts'
 import { notNegative } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
@@ -130,10 +131,7 @@ for (const [mutation, [change, description]] of Object.entries(changes)) {
     t.withAuth({ scope: 'admin' }).boolean({
       description: `${description} For administrators. Always true.`,
       args: { input: t.arg({ type: NameInput, required: true, description: 'Which name.' }) },
-      resolve: async (_root, { input }, context) => {
-        await change(context, input.package)
-        return true
-      },
+      resolve: (_root, { input }, context) => done(change(context, input.package)),
     }),
   )
 }

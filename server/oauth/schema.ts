@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { TokenScope } from '../tokens/refs.ts'
 import { approveAuthorization, denyAuthorization, findPending, type PendingAuthorization } from './service.ts'
 
@@ -27,37 +28,28 @@ builder.queryField('pendingAuthorization', (t) =>
   }),
 )
 
-const AnswerAuthorizationPayload = builder.objectRef<{ redirectUrl: string }>('AnswerAuthorizationPayload').implement({
-  description: 'An answer that its client has yet to hear.',
-  fields: (t) => ({
-    redirectUrl: t.field({ type: 'URL', description: 'Send the browser here.', resolve: ({ redirectUrl }) => redirectUrl }),
-  }),
-})
-
-const ApproveAuthorizationInput = builder.inputType('ApproveAuthorizationInput', {
-  description: 'The client to let in.',
-  fields: (t) => ({ requestId: t.id({ required: true, description: 'The id in the address of the consent page.' }) }),
+const AnswerAuthorizationPayload = payload('AnswerAuthorizationPayload', 'An answer that its client has yet to hear.', {
+  redirectUrl: { type: 'URL', description: 'Send the browser here.' },
 })
 
 builder.mutationField('approveAuthorization', (t) =>
-  t.withAuth(bySession).field({
+  t.withAuth(bySession).fieldWithInput({
     type: AnswerAuthorizationPayload,
     description: 'Lets a command-line client fetch a token of yours, within 60 seconds.',
-    args: { input: t.arg({ type: ApproveAuthorizationInput, required: true, description: 'Which one.' }) },
+    typeOptions: { description: 'The client to let in.' },
+    argOptions: { description: 'Which one.' },
+    input: { requestId: t.input.id({ required: true, description: 'The id in the address of the consent page.' }) },
     resolve: async (_root, { input }, context) => ({ redirectUrl: await approveAuthorization(context, input.requestId) }),
   }),
 )
 
-const DenyAuthorizationInput = builder.inputType('DenyAuthorizationInput', {
-  description: 'The client to turn away.',
-  fields: (t) => ({ requestId: t.id({ required: true, description: 'The id in the address of the consent page.' }) }),
-})
-
 builder.mutationField('denyAuthorization', (t) =>
-  t.withAuth(bySession).field({
+  t.withAuth(bySession).fieldWithInput({
     type: AnswerAuthorizationPayload,
     description: 'Turns a command-line client away.',
-    args: { input: t.arg({ type: DenyAuthorizationInput, required: true, description: 'Which one.' }) },
+    typeOptions: { description: 'The client to turn away.' },
+    argOptions: { description: 'Which one.' },
+    input: { requestId: t.input.id({ required: true, description: 'The id in the address of the consent page.' }) },
     resolve: async (_root, { input }, context) => ({ redirectUrl: await denyAuthorization(context, input.requestId) }),
   }),
 )

@@ -1,8 +1,8 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { invalidInput } from '../errors.ts'
 import { email } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
-import type { Publisher } from './entity.ts'
 import { loadMemberships, loadPublisher } from './list.ts'
 import { type Membership, type PersonKey, removeMember, setMember } from './members.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
@@ -36,16 +36,6 @@ builder.objectField(UserRef, 'memberships', (t) =>
   }),
 )
 
-const SetPublisherMemberInput = builder.inputType('SetPublisherMemberInput', {
-  description: 'Who becomes what. Name the person either way.',
-  fields: (t) => ({
-    id: t.globalID({ required: true, for: [PublisherRef], description: 'In which publisher.' }),
-    userId: t.globalID({ for: [UserRef], description: 'Who, by id.' }),
-    email: t.string({ description: 'Who, by the exact e-mail address.', validate: email.nullish() }),
-    role: t.field({ type: PublisherRoleEnum, required: true, description: 'What they become.' }),
-  }),
-})
-
 const SetPublisherMemberPayload = builder.objectRef<{ member: Membership }>('SetPublisherMemberPayload').implement({
   description: 'A member after the change.',
   fields: (t) => ({
@@ -60,10 +50,17 @@ const SetPublisherMemberPayload = builder.objectRef<{ member: Membership }>('Set
 })
 
 builder.mutationField('setPublisherMember', (t) =>
-  t.withAuth({ scope: 'write' }).field({
+  t.withAuth({ scope: 'write' }).fieldWithInput({
     type: SetPublisherMemberPayload,
     description: 'Adds somebody to a publisher, or changes what they are in it, for its admins.',
-    args: { input: t.arg({ type: SetPublisherMemberInput, required: true, description: 'Who becomes what.' }) },
+    typeOptions: { description: 'Who becomes what. Name the person either way.' },
+    argOptions: { description: 'Who becomes what.' },
+    input: {
+      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'In which publisher.' }),
+      userId: t.input.globalID({ for: [UserRef], description: 'Who, by id.' }),
+      email: t.input.string({ description: 'Who, by the exact e-mail address.', validate: email.nullish() }),
+      role: t.input.field({ type: PublisherRoleEnum, required: true, description: 'What they become.' }),
+    },
     resolve: async (_root, { input }, context) => ({
       member: await setMember(context, input.id.id, personOf(input.userId?.id, input.email), input.role),
     }),
@@ -76,24 +73,18 @@ function personOf(id: string | undefined, address: string | null | undefined): P
   throw invalidInput('Name the person by either `userId` or `email`.', 'userId')
 }
 
-const RemovePublisherMemberInput = builder.inputType('RemovePublisherMemberInput', {
-  description: 'Who leaves what.',
-  fields: (t) => ({
-    id: t.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
-    userId: t.globalID({ required: true, for: [UserRef], description: 'Who.' }),
-  }),
-})
-
-const RemovePublisherMemberPayload = builder.objectRef<{ publisher: Publisher }>('RemovePublisherMemberPayload').implement({
-  description: 'A publisher without the person.',
-  fields: (t) => ({ publisher: t.expose('publisher', { type: PublisherRef, description: 'The publisher.' }) }),
-})
-
 builder.mutationField('removePublisherMember', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: RemovePublisherMemberPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('RemovePublisherMemberPayload', 'A publisher without the person.', {
+      publisher: { type: PublisherRef, description: 'The publisher.' },
+    }),
     description: 'Takes somebody out of a publisher, for its admins; you may always leave, unless you are its last admin.',
-    args: { input: t.arg({ type: RemovePublisherMemberInput, required: true, description: 'Who leaves what.' }) },
+    typeOptions: { description: 'Who leaves what.' },
+    argOptions: { description: 'Who leaves what.' },
+    input: {
+      id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
+      userId: t.input.globalID({ required: true, for: [UserRef], description: 'Who.' }),
+    },
     resolve: async (_root, { input }, context) => ({ publisher: await removeMember(context, input.id.id, input.userId.id) }),
   }),
 )

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { isSignedIn } from '../access/context.ts'
 import { checkDomainNow, loadDomainCheck } from './domain-check.ts'
 import type { DomainCheck } from './domain-check-entity.ts'
-import type { Publisher } from './entity.ts'
 import { publisherName } from './input.ts'
 import { canAdministerPublisher } from './policy.ts'
 import { recordHost, recordValue } from './record.ts'
@@ -23,38 +23,29 @@ const DomainVerification = builder.objectRef<DomainChallenge>('DomainVerificatio
   }),
 })
 
-const StartDomainVerificationInput = builder.inputType('StartDomainVerificationInput', {
-  description: 'Which domain to claim.',
-  fields: (t) => ({
-    domain: t.string({ required: true, description: 'Such as `acme.dev`, at most 64 characters.', validate: domain }),
-    displayName: t.string({ required: true, description: "The publisher's name for people to read.", validate: publisherName }),
-  }),
-})
-
 builder.mutationField('startDomainVerification', (t) =>
-  t.withAuth({ scope: 'write' }).field({
+  t.withAuth({ scope: 'write' }).fieldWithInput({
     type: DomainVerification,
     description: 'Begins to claim a domain as a publisher: gives the TXT record to add to its DNS within 24 hours.',
-    args: { input: t.arg({ type: StartDomainVerificationInput, required: true, description: 'The domain.' }) },
+    typeOptions: { description: 'Which domain to claim.' },
+    argOptions: { description: 'The domain.' },
+    input: {
+      domain: t.input.string({ required: true, description: 'Such as `acme.dev`, at most 64 characters.', validate: domain }),
+      displayName: t.input.string({ required: true, description: "The publisher's name for people to read.", validate: publisherName }),
+    },
     resolve: (_root, { input }, context) => startVerification(context, input),
   }),
 )
 
-const CompleteDomainVerificationInput = builder.inputType('CompleteDomainVerificationInput', {
-  description: 'Which claim to complete.',
-  fields: (t) => ({ domain: t.string({ required: true, description: 'The domain.', validate: domain }) }),
-})
-
-const CompleteDomainVerificationPayload = builder.objectRef<{ publisher: Publisher }>('CompleteDomainVerificationPayload').implement({
-  description: 'A publisher that proved to hold its domain.',
-  fields: (t) => ({ publisher: t.expose('publisher', { type: PublisherRef, description: 'The publisher; you are its admin.' }) }),
-})
-
 builder.mutationField('completeDomainVerification', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: CompleteDomainVerificationPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('CompleteDomainVerificationPayload', 'A publisher that proved to hold its domain.', {
+      publisher: { type: PublisherRef, description: 'The publisher; you are its admin.' },
+    }),
     description: 'Looks for the TXT record, and makes the publisher when it is there.',
-    args: { input: t.arg({ type: CompleteDomainVerificationInput, required: true, description: 'The claim.' }) },
+    typeOptions: { description: 'Which claim to complete.' },
+    argOptions: { description: 'The claim.' },
+    input: { domain: t.input.string({ required: true, description: 'The domain.', validate: domain }) },
     resolve: async (_root, { input }, context) => ({ publisher: await completeVerification(context, input.domain) }),
   }),
 )
@@ -97,21 +88,15 @@ builder.objectField(PublisherRef, 'domainCheck', (t) =>
   }),
 )
 
-const CheckPublisherDomainInput = builder.inputType('CheckPublisherDomainInput', {
-  description: 'Whose record to look up.',
-  fields: (t) => ({ id: t.globalID({ required: true, description: 'Which publisher.' }) }),
-})
-
-const CheckPublisherDomainPayload = builder.objectRef<{ publisher: Publisher }>('CheckPublisherDomainPayload').implement({
-  description: 'A publisher whose record was looked up.',
-  fields: (t) => ({ publisher: t.expose('publisher', { type: PublisherRef, description: 'The publisher.' }) }),
-})
-
 builder.mutationField('checkPublisherDomain', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: CheckPublisherDomainPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('CheckPublisherDomainPayload', 'A publisher whose record was looked up.', {
+      publisher: { type: PublisherRef, description: 'The publisher.' },
+    }),
     description: 'Looks for the TXT record of a publisher at once, for its admins: whether it is verified follows from what is found.',
-    args: { input: t.arg({ type: CheckPublisherDomainInput, required: true, description: 'Which publisher.' }) },
+    typeOptions: { description: 'Whose record to look up.' },
+    argOptions: { description: 'Which publisher.' },
+    input: { id: t.input.globalID({ required: true, description: 'Which publisher.' }) },
     resolve: async (_root, { input }, context) => ({ publisher: await checkDomainNow(context, input.id.id) }),
   }),
 )

@@ -1,7 +1,7 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { UserRef } from '../users/refs.ts'
 import { listAllSessions, revokeUserSession, revokeUserSessions } from './administer.ts'
-import type { Session } from './entity.ts'
 import { SessionRef } from './schema.ts'
 
 builder.objectField(SessionRef, 'owner', (t) =>
@@ -39,40 +39,28 @@ builder.queryField('sessions', (t) =>
   ),
 )
 
-const RevokeUserSessionInput = builder.inputType('RevokeUserSessionInput', {
-  description: "The session to end, somebody else's too.",
-  fields: (t) => ({ id: t.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) }),
-})
-
-const RevokeUserSessionPayload = builder.objectRef<{ session: Session }>('RevokeUserSessionPayload').implement({
-  description: 'A session that has ended.',
-  fields: (t) => ({ session: t.expose('session', { type: SessionRef, description: 'The session that ended.' }) }),
-})
-
 builder.mutationField('revokeUserSession', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
-    type: RevokeUserSessionPayload,
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('RevokeUserSessionPayload', 'A session that has ended.', {
+      session: { type: SessionRef, description: 'The session that ended.' },
+    }),
     description: "Ends one session of somebody at once, for administrators. The owner's are out of reach.",
-    args: { input: t.arg({ type: RevokeUserSessionInput, required: true, description: 'Which one.' }) },
+    typeOptions: { description: "The session to end, somebody else's too." },
+    argOptions: { description: 'Which one.' },
+    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) },
     resolve: async (_root, { input }, context) => ({ session: await revokeUserSession(context, input.id.id) }),
   }),
 )
 
-const RevokeUserSessionsInput = builder.inputType('RevokeUserSessionsInput', {
-  description: 'Whose sessions to end.',
-  fields: (t) => ({ userId: t.globalID({ required: true, for: [UserRef], description: "The person's global id." }) }),
-})
-
-const RevokeUserSessionsPayload = builder.objectRef<{ revokedCount: number }>('RevokeUserSessionsPayload').implement({
-  description: 'Sessions that work no more.',
-  fields: (t) => ({ revokedCount: t.exposeInt('revokedCount', { description: 'How many ended.' }) }),
-})
-
 builder.mutationField('revokeUserSessions', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
-    type: RevokeUserSessionsPayload,
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('RevokeUserSessionsPayload', 'Sessions that work no more.', {
+      revokedCount: { type: 'Int', description: 'How many ended.' },
+    }),
     description: "Ends all sessions of somebody at once, for administrators; tokens stay. The owner's are out of reach.",
-    args: { input: t.arg({ type: RevokeUserSessionsInput, required: true, description: 'Whose.' }) },
+    typeOptions: { description: 'Whose sessions to end.' },
+    argOptions: { description: 'Whose.' },
+    input: { userId: t.input.globalID({ required: true, for: [UserRef], description: "The person's global id." }) },
     resolve: async (_root, { input }, context) => ({ revokedCount: await revokeUserSessions(context, input.userId.id) }),
   }),
 )

@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
+import { done, payload } from '../graphql/payload.ts'
 import { pageByKey } from '../graphql/connections.ts'
-import { type PublicUser, UserRef } from '../users/refs.ts'
+import { UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { accountScope, mayChangeOwnAccount } from '../roles/viewer.ts'
 import { Session } from './entity.ts'
@@ -63,33 +64,23 @@ builder.objectField(UserRef, 'sessions', (t) =>
   ),
 )
 
-const LoginInput = builder.inputType('LoginInput', {
-  description: 'Who signs in.',
-  fields: (t) => ({
-    email: t.string({
-      required: true,
-      description: "The account's e-mail address.",
-      validate: z.string().max(1024, 'must be at most 254 characters long'),
-    }),
-    password: t.string({ required: true, description: 'Its password.', validate: password }),
-  }),
-})
-
-const LoginPayload = builder.objectRef<{ user: PublicUser }>('LoginPayload').implement({
-  description: 'A session that has begun.',
-  fields: (t) => ({ user: t.expose('user', { type: UserRef, description: 'Who signed in.' }) }),
-})
-
 builder.mutationField('login', (t) =>
-  t.field({
-    type: LoginPayload,
+  t.fieldWithInput({
+    type: payload('LoginPayload', 'A session that has begun.', { user: { type: UserRef, description: 'Who signed in.' } }),
     description: 'Signs in with a password: starts a session and sets its cookies.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true },
-    args: { input: t.arg({ type: LoginInput, required: true, description: 'E-mail address and password.' }) },
-    resolve: async (_root, { input }, context) => {
-      return { user: await signIn(context, input) }
+    typeOptions: { description: 'Who signs in.' },
+    argOptions: { description: 'E-mail address and password.' },
+    input: {
+      email: t.input.string({
+        required: true,
+        description: "The account's e-mail address.",
+        validate: z.string().max(1024, 'must be at most 254 characters long'),
+      }),
+      password: t.input.string({ required: true, description: 'Its password.', validate: password }),
     },
+    resolve: async (_root, { input }, context) => ({ user: await signIn(context, input) }),
   }),
 )
 
@@ -97,57 +88,40 @@ builder.mutationField('logout', (t) =>
   t.withAuth({ session: true }).boolean({
     skipTypeScopes: true,
     description: 'Ends the session that this request rides on and clears its cookies. Always true.',
-    resolve: async (_root, _args, context) => {
-      await signOut(context)
-      return true
-    },
+    resolve: (_root, _args, context) => done(signOut(context)),
   }),
 )
-
-const ConfirmPasswordInput = builder.inputType('ConfirmPasswordInput', {
-  description: 'Proof of who is at the keyboard.',
-  fields: (t) => ({ currentPassword: t.string({ required: true, description: 'Your password.', validate: password }) }),
-})
 
 builder.mutationField('confirmPassword', (t) =>
-  t.withAuth({ session: true }).boolean({
+  t.withAuth({ session: true }).fieldWithInput({
+    type: 'Boolean',
     description:
       'Proves your password once more, for ten minutes in which this session may do what asks for that (`extensions.proof` of the error is `password`). Always true.',
-    args: { input: t.arg({ type: ConfirmPasswordInput, required: true, description: 'The password.' }) },
-    resolve: async (_root, { input }, context) => {
-      await confirmPassword(context, input.currentPassword)
-      return true
-    },
+    typeOptions: { description: 'Proof of who is at the keyboard.' },
+    argOptions: { description: 'The password.' },
+    input: { currentPassword: t.input.string({ required: true, description: 'Your password.', validate: password }) },
+    resolve: (_root, { input }, context) => done(confirmPassword(context, input.currentPassword)),
   }),
 )
 
-const RevokeSessionInput = builder.inputType('RevokeSessionInput', {
-  description: 'The session to end.',
-  fields: (t) => ({ id: t.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) }),
-})
-
-const RevokeSessionPayload = builder.objectRef<{ session: Session }>('RevokeSessionPayload').implement({
-  description: 'A session that has ended.',
-  fields: (t) => ({ session: t.expose('session', { type: SessionRef, description: 'The session that ended.' }) }),
-})
-
 builder.mutationField('revokeSession', (t) =>
-  t.withAuth({ ownAccount: true }).field({
-    type: RevokeSessionPayload,
+  t.withAuth({ ownAccount: true }).fieldWithInput({
+    type: payload('RevokeSessionPayload', 'A session that has ended.', {
+      session: { type: SessionRef, description: 'The session that ended.' },
+    }),
     description: 'Ends one of your sessions at once.',
-    args: { input: t.arg({ type: RevokeSessionInput, required: true, description: 'Which one.' }) },
+    typeOptions: { description: 'The session to end.' },
+    argOptions: { description: 'Which one.' },
+    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) },
     resolve: async (_root, { input }, context) => ({ session: await revokeSession(context, input.id.id) }),
   }),
 )
 
-const RevokeOtherSessionsPayload = builder.objectRef<{ revokedCount: number }>('RevokeOtherSessionsPayload').implement({
-  description: 'Sessions that work no more.',
-  fields: (t) => ({ revokedCount: t.exposeInt('revokedCount', { description: 'How many ended.' }) }),
-})
-
 builder.mutationField('revokeOtherSessions', (t) =>
   t.withAuth({ ownAccount: true }).field({
-    type: RevokeOtherSessionsPayload,
+    type: payload('RevokeOtherSessionsPayload', 'Sessions that work no more.', {
+      revokedCount: { type: 'Int', description: 'How many ended.' },
+    }),
     description: 'Ends all your sessions but the one that this request rides on; with a token, all of them.',
     resolve: async (_root, _args, context) => ({ revokedCount: await revokeOtherSessions(context) }),
   }),

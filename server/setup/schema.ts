@@ -1,7 +1,8 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { displayName, email, password } from '../users/input.ts'
-import { type PublicUser, UserRef } from '../users/refs.ts'
+import { UserRef } from '../users/refs.ts'
 import { isBrowsingOn } from '../access/browsing.ts'
 import { isSetUp } from '../access/setup-gate.ts'
 import { completeSetup, verifySetupCode } from './service.ts'
@@ -34,60 +35,43 @@ builder.queryField('setup', (t) =>
   }),
 )
 
-const VerifySetupCodeInput = builder.inputType('VerifySetupCodeInput', {
-  description: "The code from the server's log.",
-  fields: (t) => ({
-    code: t.string({ required: true, description: 'With or without dashes.', validate: z.string().max(64, 'is not a setup code') }),
-  }),
-})
-
-const VerifySetupCodePayload = builder.objectRef<{ setupToken: string }>('VerifySetupCodePayload').implement({
-  description: 'A setup code that was right.',
-  fields: (t) => ({
-    setupToken: t.exposeString('setupToken', {
-      description: 'Completes the setup, once and within 30 minutes. It is set as an HttpOnly cookie too, so browsers need not keep it.',
-    }),
-  }),
-})
-
 builder.mutationField('verifySetupCode', (t) =>
-  t.field({
-    type: VerifySetupCodePayload,
+  t.fieldWithInput({
+    type: payload('VerifySetupCodePayload', 'A setup code that was right.', {
+      setupToken: {
+        type: 'String',
+        description: 'Completes the setup, once and within 30 minutes. It is set as an HttpOnly cookie too, so browsers need not keep it.',
+      },
+    }),
     description: 'Checks the setup code. From then on only your address, with the token of this answer, can complete the setup.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true, ownOrigin: true },
-    args: { input: t.arg({ type: VerifySetupCodeInput, required: true, description: 'The code.' }) },
+    typeOptions: { description: "The code from the server's log." },
+    argOptions: { description: 'The code.' },
+    input: {
+      code: t.input.string({ required: true, description: 'With or without dashes.', validate: z.string().max(64, 'is not a setup code') }),
+    },
     resolve: async (_root, { input }, context) => ({ setupToken: await verifySetupCode(context, input.code) }),
   }),
 )
 
-const CompleteSetupInput = builder.inputType('CompleteSetupInput', {
-  description: "The owner's account.",
-  fields: (t) => ({
-    email: t.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
-    displayName: t.string({ required: true, description: 'Name for people to read.', validate: displayName }),
-    password: t.string({ required: true, description: 'Password.', validate: password }),
-    setupToken: t.string({
-      description: 'What verifySetupCode answered with; taken from the cookie when left out.',
-      validate: z.string().max(128, 'is not a setup token').nullish(),
-    }),
-  }),
-})
-
-const CompleteSetupPayload = builder.objectRef<{ user: PublicUser }>('CompleteSetupPayload').implement({
-  description: 'A server that is set up.',
-  fields: (t) => ({ user: t.expose('user', { type: UserRef, description: 'The owner.' }) }),
-})
-
 builder.mutationField('completeSetup', (t) =>
-  t.field({
-    type: CompleteSetupPayload,
+  t.fieldWithInput({
+    type: payload('CompleteSetupPayload', 'A server that is set up.', { user: { type: UserRef, description: 'The owner.' } }),
     description: 'Makes the owner and ends the setup. Sign in afterwards.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true, ownOrigin: true },
-    args: { input: t.arg({ type: CompleteSetupInput, required: true, description: 'The account.' }) },
-    resolve: async (_root, { input }, context) => {
-      return { user: await completeSetup(context, input) }
+    typeOptions: { description: "The owner's account." },
+    argOptions: { description: 'The account.' },
+    input: {
+      email: t.input.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
+      displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: displayName }),
+      password: t.input.string({ required: true, description: 'Password.', validate: password }),
+      setupToken: t.input.string({
+        description: 'What verifySetupCode answered with; taken from the cookie when left out.',
+        validate: z.string().max(128, 'is not a setup token').nullish(),
+      }),
     },
+    resolve: async (_root, { input }, context) => ({ user: await completeSetup(context, input) }),
   }),
 )

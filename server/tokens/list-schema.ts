@@ -1,8 +1,8 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { accountScope } from '../roles/viewer.ts'
 import { UserRef } from '../users/refs.ts'
 import { revokeUserToken } from './administer.ts'
-import type { AccessToken } from './entity.ts'
 import { listTokens } from './list.ts'
 import { TokenScope } from './refs.ts'
 import { AccessTokenRef } from './schema.ts'
@@ -64,21 +64,15 @@ builder.queryField('accessTokens', (t) =>
   ),
 )
 
-const RevokeUserTokenInput = builder.inputType('RevokeUserTokenInput', {
-  description: "The token to revoke, somebody else's too.",
-  fields: (t) => ({ id: t.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) }),
-})
-
-const RevokeUserTokenPayload = builder.objectRef<{ token: AccessToken }>('RevokeUserTokenPayload').implement({
-  description: 'A token that was revoked.',
-  fields: (t) => ({ token: t.expose('token', { type: AccessTokenRef, description: 'The revoked token.' }) }),
-})
-
 builder.mutationField('revokeUserToken', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
-    type: RevokeUserTokenPayload,
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('RevokeUserTokenPayload', 'A token that was revoked.', {
+      token: { type: AccessTokenRef, description: 'The revoked token.' },
+    }),
     description: "Revokes a token of somebody at once and for good, for administrators. The owner's are out of reach.",
-    args: { input: t.arg({ type: RevokeUserTokenInput, required: true, description: 'Which one.' }) },
+    typeOptions: { description: "The token to revoke, somebody else's too." },
+    argOptions: { description: 'Which one.' },
+    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) },
     resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.id.id) }),
   }),
 )

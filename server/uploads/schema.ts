@@ -43,11 +43,6 @@ builder.mutationField('createUpload', (t) =>
   }),
 )
 
-const FinalizeUploadInput = builder.inputType('FinalizeUploadInput', {
-  description: 'The upload to finish.',
-  fields: (t) => ({ uploadId: t.id({ required: true, description: 'Which one, as `createUpload` named it.' }) }),
-})
-
 const FinalizeUploadPayload = builder.objectRef<FinishedUpload>('FinalizeUploadPayload').implement({
   description: 'An upload that became a version.',
   fields: (t) => ({
@@ -62,10 +57,12 @@ const FinalizeUploadPayload = builder.objectRef<FinishedUpload>('FinalizeUploadP
 })
 
 builder.mutationField('finalizeUpload', (t) =>
-  t.withAuth({ scope: 'write' }).field({
+  t.withAuth({ scope: 'write' }).fieldWithInput({
     type: FinalizeUploadPayload,
     description: 'Checks an uploaded archive and publishes it. Doing it again gives the same answer.',
-    args: { input: t.arg({ type: FinalizeUploadInput, required: true, description: 'Which upload.' }) },
+    typeOptions: { description: 'The upload to finish.' },
+    argOptions: { description: 'Which upload.' },
+    input: { uploadId: t.input.id({ required: true, description: 'Which one, as `createUpload` named it.' }) },
     resolve: (_root, { input }, context) => finalizeUpload(context, input.uploadId),
   }),
 )

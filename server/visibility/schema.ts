@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import type { Chain } from '../packages/dependents/breakage.ts'
-import type { Package } from '../packages/entity.ts'
 import { packageName } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
@@ -75,32 +75,22 @@ builder.objectFields(PackageRef, (t) => ({
   }),
 }))
 
-const ChangeVisibilityInput = builder.inputType('ChangeVisibilityInput', {
-  description: 'A change of visibility.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
-    visibility: t.field({ type: VisibilityEnum, required: true, description: 'What it becomes.' }),
-    confirm: t.string({ required: true, description: 'The name of the package again, as confirmation.' }),
-    closure: t.stringList({ description: 'Going public: exactly the private packages that come along; none when left out.' }),
-    acceptBreakage: t.boolean({ description: 'Going private: also when public packages depend on it.' }),
-  }),
-})
-
-type Changed = { package: Package; changed: string[] }
-
-const ChangeVisibilityPayload = builder.objectRef<Changed>('ChangeVisibilityPayload').implement({
-  description: 'A package whose visibility is as it was wanted.',
-  fields: (t) => ({
-    package: t.expose('package', { type: PackageRef, description: 'The package.' }),
-    changed: t.exposeStringList('changed', { description: 'Names of all packages that were changed.' }),
-  }),
-})
-
 builder.mutationField('changeVisibility', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: ChangeVisibilityPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('ChangeVisibilityPayload', 'A package whose visibility is as it was wanted.', {
+      package: { type: PackageRef, description: 'The package.' },
+      changed: { type: ['String'], description: 'Names of all packages that were changed.' },
+    }),
     description: 'Makes a package public, together with the private packages it needs, or private.',
-    args: { input: t.arg({ type: ChangeVisibilityInput, required: true, description: 'The change.' }) },
+    typeOptions: { description: 'A change of visibility.' },
+    argOptions: { description: 'The change.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      visibility: t.input.field({ type: VisibilityEnum, required: true, description: 'What it becomes.' }),
+      confirm: t.input.string({ required: true, description: 'The name of the package again, as confirmation.' }),
+      closure: t.input.stringList({ description: 'Going public: exactly the private packages that come along; none when left out.' }),
+      acceptBreakage: t.input.boolean({ description: 'Going private: also when public packages depend on it.' }),
+    },
     resolve: async (_root, { input }, context) => {
       const changed = await changeVisibility(context, input)
       const pkg = await findPackage(context, input.package)

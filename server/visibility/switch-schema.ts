@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { payload } from '../graphql/payload.ts'
 import { countPackages, countPublicPackages, publicPackagesStatus, type PublicPackagesStatus, setPublicPackages } from './switch.ts'
 
 const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages').implement({
@@ -28,26 +29,20 @@ builder.queryField('publicPackages', (t) =>
   }),
 )
 
-const UpdatePublicPackagesInput = builder.inputType('UpdatePublicPackagesInput', {
-  description: "The server's switch for public packages.",
-  fields: (t) => ({
-    enabled: t.boolean({ required: true, description: 'Whether public packages may be read without signing in.' }),
-    requiresServerAdmin: t.boolean({
-      description: 'Whether only server administrators make packages public or private; as it is when left out.',
-    }),
-  }),
-})
-
-const UpdatePublicPackagesPayload = builder.objectRef<{ publicPackages: PublicPackagesStatus }>('UpdatePublicPackagesPayload').implement({
-  description: 'The switch as it is now.',
-  fields: (t) => ({ publicPackages: t.expose('publicPackages', { type: PublicPackages, description: 'Where the feature stands.' }) }),
-})
-
 builder.mutationField('updatePublicPackages', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
-    type: UpdatePublicPackagesPayload,
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: payload('UpdatePublicPackagesPayload', 'The switch as it is now.', {
+      publicPackages: { type: PublicPackages, description: 'Where the feature stands.' },
+    }),
     description: 'Turns reading without signing in on or off for the whole server. The next request sees it.',
-    args: { input: t.arg({ type: UpdatePublicPackagesInput, required: true, description: 'The switch.' }) },
+    typeOptions: { description: "The server's switch for public packages." },
+    argOptions: { description: 'The switch.' },
+    input: {
+      enabled: t.input.boolean({ required: true, description: 'Whether public packages may be read without signing in.' }),
+      requiresServerAdmin: t.input.boolean({
+        description: 'Whether only server administrators make packages public or private; as it is when left out.',
+      }),
+    },
     resolve: async (_root, { input }, context) => ({ publicPackages: await setPublicPackages(context, input) }),
   }),
 )

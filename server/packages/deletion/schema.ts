@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { done } from '../../graphql/payload.ts'
 import { anyText, pageByKey } from '../../graphql/connections.ts'
 import { VisibilityEnum } from '../visibility/refs.ts'
 import { brokenBy, deletePackage, deleteVersion, requireVersion } from './service.ts'
@@ -75,41 +76,31 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
 
 const acceptBreakage = 'Whether public packages that depend on it may break. Otherwise they keep it from being deleted.'
 
-const DeletePackageInput = builder.inputType('DeletePackageInput', {
-  description: 'The package to delete.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Its name.', validate: packageName }),
-    acceptBreakage: t.boolean({ description: acceptBreakage }),
-  }),
-})
-
 builder.mutationField('deletePackage', (t) =>
-  t.withAuth({ scope: 'admin' }).boolean({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: 'Boolean',
     description: 'Deletes a package with all its versions, whose numbers stay taken. Always true.',
-    args: { input: t.arg({ type: DeletePackageInput, required: true, description: 'Which one.' }) },
-    resolve: async (_root, { input }, context) => {
-      await deletePackage(context, input)
-      return true
+    typeOptions: { description: 'The package to delete.' },
+    argOptions: { description: 'Which one.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Its name.', validate: packageName }),
+      acceptBreakage: t.input.boolean({ description: acceptBreakage }),
     },
+    resolve: (_root, { input }, context) => done(deletePackage(context, input)),
   }),
 )
 
-const DeleteVersionInput = builder.inputType('DeleteVersionInput', {
-  description: 'The version to delete.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of its package.', validate: packageName }),
-    version: t.field({ type: 'SemVer', required: true, description: 'Which version.' }),
-    acceptBreakage: t.boolean({ description: acceptBreakage }),
-  }),
-})
-
 builder.mutationField('deleteVersion', (t) =>
-  t.withAuth({ scope: 'admin' }).boolean({
+  t.withAuth({ scope: 'admin' }).fieldWithInput({
+    type: 'Boolean',
     description: 'Deletes a version, whose number stays taken; with its last version a package is deleted, too. Always true.',
-    args: { input: t.arg({ type: DeleteVersionInput, required: true, description: 'Which one.' }) },
-    resolve: async (_root, { input }, context) => {
-      await deleteVersion(context, input)
-      return true
+    typeOptions: { description: 'The version to delete.' },
+    argOptions: { description: 'Which one.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of its package.', validate: packageName }),
+      version: t.input.field({ type: 'SemVer', required: true, description: 'Which version.' }),
+      acceptBreakage: t.input.boolean({ description: acceptBreakage }),
     },
+    resolve: (_root, { input }, context) => done(deleteVersion(context, input)),
   }),
 )

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { builder } from '../../graphql/builder.ts'
+import { payload } from '../../graphql/payload.ts'
 import { nameFault } from '../../pub/package-name.ts'
-import type { Package } from '../entity.ts'
 import { updatePackageOptions } from './service.ts'
 import { packageName } from '../parameters.ts'
 import { ofPublicPackage, PackageRef } from '../refs.ts'
@@ -44,29 +44,23 @@ const replacement = z
   })
   .nullish()
 
-const UpdatePackageOptionsInput = builder.inputType('UpdatePackageOptionsInput', {
-  description: 'A package, and the options to change; what is left out stays.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
-    isDiscontinued: t.boolean({ description: 'Whether its authors have given it up. False also takes the replacement away.' }),
-    replacedBy: t.string({
-      description: 'Name of the package to use instead; null for none. Only for a discontinued package.',
-      validate: replacement,
-    }),
-    isUnlisted: t.boolean({ description: 'Whether to keep it out of search, lists and name completion.' }),
-  }),
-})
-
-const UpdatePackageOptionsPayload = builder.objectRef<{ package: Package }>('UpdatePackageOptionsPayload').implement({
-  description: 'A package with its options.',
-  fields: (t) => ({ package: t.expose('package', { type: PackageRef, description: 'The package.' }) }),
-})
-
 builder.mutationField('updatePackageOptions', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: UpdatePackageOptionsPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('UpdatePackageOptionsPayload', 'A package with its options.', {
+      package: { type: PackageRef, description: 'The package.' },
+    }),
     description: "Changes a package's options.",
-    args: { input: t.arg({ type: UpdatePackageOptionsInput, required: true, description: 'Which package, and what to change.' }) },
+    typeOptions: { description: 'A package, and the options to change; what is left out stays.' },
+    argOptions: { description: 'Which package, and what to change.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      isDiscontinued: t.input.boolean({ description: 'Whether its authors have given it up. False also takes the replacement away.' }),
+      replacedBy: t.input.string({
+        description: 'Name of the package to use instead; null for none. Only for a discontinued package.',
+        validate: replacement,
+      }),
+      isUnlisted: t.input.boolean({ description: 'Whether to keep it out of search, lists and name completion.' }),
+    },
     resolve: async (_root, { input }, context) => ({ package: await updatePackageOptions(context, input.package, input) }),
   }),
 )

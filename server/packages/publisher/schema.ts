@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { builder } from '../../graphql/builder.ts'
+import { payload } from '../../graphql/payload.ts'
 import { isSignedIn } from '../../access/context.ts'
 import { invalidInput } from '../../errors.ts'
-import type { Package } from '../entity.ts'
 import { packageName } from '../parameters.ts'
 import { ofPublicPackage, PackageRef } from '../refs.ts'
 import { loadPublisher } from '../../publishers/list.ts'
@@ -25,31 +25,25 @@ builder.objectFields(PackageRef, (t) => ({
   }),
 }))
 
-const SetPackagePublisherInput = builder.inputType('SetPackagePublisherInput', {
-  description: 'Which package gets which publisher.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
-    publisher: t.string({
-      description: 'Plain identifier of the publisher; null for none. It must be given.',
-      validate: z
-        .string()
-        .max(64, 'must be the id of a publisher')
-        .regex(/^[^\0]*$/, 'must be the id of a publisher')
-        .nullish(),
-    }),
-  }),
-})
-
-const SetPackagePublisherPayload = builder.objectRef<{ package: Package }>('SetPackagePublisherPayload').implement({
-  description: 'A package after its publisher was chosen.',
-  fields: (t) => ({ package: t.expose('package', { type: PackageRef, description: 'The package.' }) }),
-})
-
 builder.mutationField('setPackagePublisher', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: SetPackagePublisherPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('SetPackagePublisherPayload', 'A package after its publisher was chosen.', {
+      package: { type: PackageRef, description: 'The package.' },
+    }),
     description: 'Gives a package to a publisher, or to none, for its uploaders. They keep their rights.',
-    args: { input: t.arg({ type: SetPackagePublisherInput, required: true, description: 'Which package, and which publisher.' }) },
+    typeOptions: { description: 'Which package gets which publisher.' },
+    argOptions: { description: 'Which package, and which publisher.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      publisher: t.input.string({
+        description: 'Plain identifier of the publisher; null for none. It must be given.',
+        validate: z
+          .string()
+          .max(64, 'must be the id of a publisher')
+          .regex(/^[^\0]*$/, 'must be the id of a publisher')
+          .nullish(),
+      }),
+    },
     resolve: async (_root, { input }, context) => {
       if (input.publisher === undefined) throw invalidInput('publisher: is required; null for no publisher.', 'publisher')
       return { package: await setPackagePublisher(context, input.package, input.publisher) }

@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { payload } from '../../graphql/payload.ts'
 import { type Context, isSignedIn } from '../../access/context.ts'
 import type { PackageVersion } from '../entity.ts'
 import { packageName } from '../parameters.ts'
@@ -41,26 +42,20 @@ async function mayChange(version: PackageVersion, context: Context): Promise<boo
   return pkg !== null && canAdminister(context.em, context, pkg)
 }
 
-const UpdateVersionOptionsInput = builder.inputType('UpdateVersionOptionsInput', {
-  description: 'A version, and what it shall be.',
-  fields: (t) => ({
-    package: t.string({ required: true, description: 'Name of the package.', validate: packageName }),
-    version: t.field({ type: 'SemVer', required: true, description: 'Which version.' }),
-    isRetracted: t.boolean({ required: true, description: 'True retracts it, false restores it.' }),
-  }),
-})
-
-const UpdateVersionOptionsPayload = builder.objectRef<{ version: PackageVersion }>('UpdateVersionOptionsPayload').implement({
-  description: 'A version that was retracted or restored.',
-  fields: (t) => ({ version: t.expose('version', { type: PackageVersionRef, description: 'The version.' }) }),
-})
-
 builder.mutationField('updateVersionOptions', (t) =>
-  t.withAuth({ scope: 'write' }).field({
-    type: UpdateVersionOptionsPayload,
+  t.withAuth({ scope: 'write' }).fieldWithInput({
+    type: payload('UpdateVersionOptionsPayload', 'A version that was retracted or restored.', {
+      version: { type: PackageVersionRef, description: 'The version.' },
+    }),
     description:
       'Retracts a version, so that new users are kept from it, or restores it. Both within 7 days, unless this server sets no limit.',
-    args: { input: t.arg({ type: UpdateVersionOptionsInput, required: true, description: 'Which version, and what it shall be.' }) },
+    typeOptions: { description: 'A version, and what it shall be.' },
+    argOptions: { description: 'Which version, and what it shall be.' },
+    input: {
+      package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
+      version: t.input.field({ type: 'SemVer', required: true, description: 'Which version.' }),
+      isRetracted: t.input.boolean({ required: true, description: 'True retracts it, false restores it.' }),
+    },
     resolve: async (_root, { input }, context) => ({ version: await updateVersionOptions(context, input) }),
   }),
 )
