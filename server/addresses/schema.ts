@@ -11,12 +11,8 @@ const ServerAddressRef = builder.objectRef<ServerAddress>('ServerAddress').imple
       description: 'Whether the server has it now (SERVER_URL).',
       resolve: ({ address }, _args, { config }) => address === hostedHere(config),
     }),
-    firstUsedAt: t.field({ type: 'DateTime', description: 'When it was first used.', resolve: ({ firstUsedAt }) => firstUsedAt }),
-    lastUsedAt: t.field({
-      type: 'DateTime',
-      description: 'When the server last started under it.',
-      resolve: ({ lastUsedAt }) => lastUsedAt,
-    }),
+    firstUsedAt: t.expose('firstUsedAt', { type: 'DateTime', description: 'When it was first used.' }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When the server last started under it.' }),
   }),
 })
 

@@ -21,7 +21,7 @@ const ReferenceRef = builder.objectRef<{ type: string; url: string }>('AdvisoryR
   description: 'Where to read more about an advisory.',
   fields: (t) => ({
     kind: t.exposeString('type', { description: 'What is there, in a word of OSV, such as `ADVISORY`, `FIX` or `WEB`.' }),
-    url: t.field({ type: 'URL', description: 'Its address.', resolve: ({ url }) => url }),
+    url: t.expose('url', { type: 'URL', description: 'Its address.' }),
   }),
 })
 
@@ -29,12 +29,7 @@ const AdvisoryPackageRef = builder.objectRef<{ name: string; pkg: Package | null
   description: 'A package that an advisory is about.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
-    package: t.field({
-      type: PackageRef,
-      nullable: true,
-      description: 'The package; null when it is not here.',
-      resolve: ({ pkg }) => pkg,
-    }),
+    package: t.expose('pkg', { type: PackageRef, nullable: true, description: 'The package; null when it is not here.' }),
   }),
 })
 

@@ -20,7 +20,7 @@ builder.node(AuditEntryRef, {
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     kind: t.exposeString('kind', { description: 'What kind of event, such as `package.version_published`.' }),
     summary: t.exposeString('summary', { description: 'One sentence for people.' }),
-    createdAt: t.field({ type: 'DateTime', description: 'When it happened.', resolve: (entry) => entry.createdAt }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
     actorId: t.id({
       nullable: true,
       description: 'Plain identifier of who did it, even when the account is gone.',

@@ -6,7 +6,7 @@ import { loadDownloads30d, loadVersionDownloads, type VersionSeries, versionSeri
 const WeekRef = builder.objectRef<Week>('WeekOfDownloads').implement({
   description: 'How often archives were fetched in a week.',
   fields: (t) => ({
-    start: t.field({ type: 'DateTime', description: 'When the week begins; the last one ends today.', resolve: ({ start }) => start }),
+    start: t.expose('start', { type: 'DateTime', description: 'When the week begins; the last one ends today.' }),
     downloads: t.exposeInt('downloads', { description: 'How often.' }),
   }),
 })
@@ -14,7 +14,7 @@ const WeekRef = builder.objectRef<Week>('WeekOfDownloads').implement({
 const VersionSeriesRef = builder.objectRef<VersionSeries>('VersionDownloads').implement({
   description: "How often a version's archive was fetched.",
   fields: (t) => ({
-    version: t.field({ type: 'SemVer', description: 'The version.', resolve: ({ version }) => version }),
+    version: t.expose('version', { type: 'SemVer', description: 'The version.' }),
     last30Days: t.exposeInt('last30Days', { description: 'Today and on the 29 days before.' }),
     weeks: t.intList({ description: 'In each of the 52 weeks, the oldest first.', resolve: ({ weeks }) => weeks }),
   }),

@@ -22,7 +22,7 @@ const CheckStatus = builder.enumType('HealthCheckStatus', {
 const HealthCheck = builder.objectRef<Check>('HealthCheck').implement({
   description: 'How a component answered.',
   fields: (t) => ({
-    status: t.field({ type: CheckStatus, description: 'Whether it works.', resolve: (check) => check.status }),
+    status: t.expose('status', { type: CheckStatus, description: 'Whether it works.' }),
     latencyMs: t.exposeFloat('latencyMs', { description: 'How long it took, in milliseconds.' }),
     message: t.string({ nullable: true, description: 'What is wrong, if anything.', resolve: (check) => check.message ?? null }),
   }),
@@ -31,12 +31,12 @@ const HealthCheck = builder.objectRef<Check>('HealthCheck').implement({
 const HealthRef = builder.objectRef<Health>('Health').implement({
   description: 'Whether the server and its components work.',
   fields: (t) => ({
-    status: t.field({ type: HealthStatus, description: 'All in all.', resolve: (health) => health.status }),
+    status: t.expose('status', { type: HealthStatus, description: 'All in all.' }),
     metadataStore: t.field({ type: HealthCheck, description: 'The database.', resolve: ({ checks }) => checks.metadata_store }),
     blobStore: t.field({ type: HealthCheck, description: 'Where the archives are.', resolve: ({ checks }) => checks.blob_store }),
     searchIndex: t.field({ type: HealthCheck, description: 'The search index.', resolve: ({ checks }) => checks.search_index }),
     version: t.exposeString('version', { description: 'Version of the server.' }),
-    timestamp: t.field({ type: 'DateTime', description: 'When this was found out.', resolve: (health) => health.timestamp }),
+    timestamp: t.expose('timestamp', { type: 'DateTime', description: 'When this was found out.' }),
   }),
 })
 

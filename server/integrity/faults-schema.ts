@@ -6,12 +6,12 @@ import { FindingKind } from './schema.ts'
 const FaultRef = builder.objectRef<KnownFault>('ArchiveFault').implement({
   description: 'An archive that cannot be served: it is missing or damaged. It leaves the list when it is whole again.',
   fields: (t) => ({
-    kind: t.field({ type: FindingKind, description: 'What is wrong with it.', resolve: ({ kind }) => kind }),
+    kind: t.expose('kind', { type: FindingKind, description: 'What is wrong with it.' }),
     package: t.exposeString('package', { description: 'Name of the package.' }),
-    version: t.field({ type: 'SemVer', description: 'The version.', resolve: ({ version }) => version }),
+    version: t.expose('version', { type: 'SemVer', description: 'The version.' }),
     sha256: t.exposeString('sha256', { description: 'The hash that the archive should have, in hex.' }),
-    bytes: t.field({ type: 'BigInt', description: 'How many bytes it should have.', resolve: ({ bytes }) => bytes }),
-    foundAt: t.field({ type: 'DateTime', description: 'When this was found.', resolve: ({ foundAt }) => foundAt }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'How many bytes it should have.' }),
+    foundAt: t.expose('foundAt', { type: 'DateTime', description: 'When this was found.' }),
   }),
 })
 
@@ -22,7 +22,7 @@ const HeldBackRef = builder.objectRef<HeldBack>('HeldBackCollection').implement(
   fields: (t) => ({
     at: t.field({ type: 'DateTime', description: 'When it was held back.', resolve: ({ at }) => new Date(at) }),
     archives: t.exposeInt('archives', { description: 'How many archives it would remove.' }),
-    bytes: t.field({ type: 'BigInt', description: 'How many bytes these take.', resolve: ({ bytes }) => bytes }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'How many bytes these take.' }),
     stored: t.exposeInt('stored', { description: 'How many archives are stored.' }),
   }),
 })

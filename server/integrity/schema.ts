@@ -20,16 +20,11 @@ export const FindingKind = builder.enumType('IntegrityFindingKind', {
 const FindingRef = builder.objectRef<Finding>('IntegrityFinding').implement({
   description: 'Something that is wrong with stored bytes.',
   fields: (t) => ({
-    kind: t.field({ type: FindingKind, description: 'What.', resolve: ({ kind }) => kind }),
+    kind: t.expose('kind', { type: FindingKind, description: 'What.' }),
     package: t.exposeString('package', { nullable: true, description: 'Name of the package; null for an orphan.' }),
-    version: t.field({
-      type: 'SemVer',
-      nullable: true,
-      description: 'The version; null for an orphan.',
-      resolve: ({ version }) => version,
-    }),
+    version: t.expose('version', { type: 'SemVer', nullable: true, description: 'The version; null for an orphan.' }),
     sha256: t.exposeString('sha256', { description: 'The hash that the bytes should have, in hex.' }),
-    bytes: t.field({ type: 'BigInt', description: 'How many bytes.', resolve: ({ bytes }) => bytes }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'How many bytes.' }),
   }),
 })
 
@@ -37,14 +32,14 @@ const ReportRef = builder.objectRef<IntegrityReport>('IntegrityReport').implemen
   description: 'What a check of the stored archives found.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    startedAt: t.field({ type: 'DateTime', description: 'When the check began.', resolve: ({ createdAt }) => createdAt }),
-    finishedAt: t.field({ type: 'DateTime', description: 'When it ended.', resolve: ({ finishedAt }) => finishedAt }),
+    startedAt: t.expose('createdAt', { type: 'DateTime', description: 'When the check began.' }),
+    finishedAt: t.expose('finishedAt', { type: 'DateTime', description: 'When it ended.' }),
     archives: t.exposeInt('archives', { description: 'How many archives were read.' }),
-    bytes: t.field({ type: 'BigInt', description: 'How many bytes they should have.', resolve: ({ bytes }) => bytes }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'How many bytes they should have.' }),
     missing: t.exposeInt('missing', { description: 'Archives that are not there.' }),
     damaged: t.exposeInt('damaged', { description: 'Archives with other bytes than were published.' }),
     orphans: t.exposeInt('orphans', { description: 'Stored bytes that no version names.' }),
-    orphanBytes: t.field({ type: 'BigInt', description: 'What those take.', resolve: ({ orphanBytes }) => orphanBytes }),
+    orphanBytes: t.expose('orphanBytes', { type: 'BigInt', description: 'What those take.' }),
     findings: t.field({ type: [FindingRef], description: 'What is wrong, the first 500.', resolve: findingsOf }),
   }),
 })

@@ -13,7 +13,7 @@ const InviteRef = builder.objectRef<{ email: string; displayName: string; expire
   fields: (t) => ({
     email: t.exposeString('email', { description: 'Whom it is for.' }),
     displayName: t.exposeString('displayName', { description: 'What the administrator called them.' }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When it stops working.', resolve: ({ expiresAt }) => expiresAt }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it stops working.' }),
   }),
 })
 

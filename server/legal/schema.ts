@@ -23,18 +23,17 @@ const LegalDocumentKind = builder.enumType('LegalDocumentKind', {
 const LegalDocumentRef = builder.objectRef<LegalText>('LegalDocument').implement({
   description: 'A legal page of this server. Everybody may read it.',
   fields: (t) => ({
-    kind: t.field({ type: LegalDocumentKind, description: 'Which one it is.', resolve: ({ kind }) => kind }),
+    kind: t.expose('kind', { type: LegalDocumentKind, description: 'Which one it is.' }),
     markdown: t.exposeString('markdown', { description: 'The text, in Markdown.' }),
     html: t.string({
       description: 'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`.',
       resolve: ({ markdown }, _args, context) => renderLegal(context, markdown),
     }),
     isCustom: t.exposeBoolean('isCustom', { description: 'Whether the owner wrote it; false for the built-in text.' }),
-    updatedAt: t.field({
+    updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
       nullable: true,
       description: 'When the owner last changed it; null for the built-in text.',
-      resolve: ({ updatedAt }) => updatedAt,
     }),
     defaultMarkdown: t.string({ description: 'The built-in text, to compare with.', resolve: ({ kind }) => defaultMarkdown(kind) }),
     viewerCanUpdate: t.boolean({

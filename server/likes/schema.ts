@@ -9,8 +9,8 @@ import { countLikesOf, listLikes, loadLikeCount, loadLiked, setLike } from './se
 const LikeRef = builder.objectRef<PackageLike>('PackageLike').implement({
   description: 'A package that you like.',
   fields: (t) => ({
-    package: t.field({ type: PackageRef, description: 'The package.', resolve: (like) => like.package }),
-    likedAt: t.field({ type: 'DateTime', description: 'Since when.', resolve: ({ createdAt }) => createdAt }),
+    package: t.expose('package', { type: PackageRef, description: 'The package.' }),
+    likedAt: t.expose('createdAt', { type: 'DateTime', description: 'Since when.' }),
   }),
 })
 

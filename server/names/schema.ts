@@ -15,7 +15,7 @@ const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implemen
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name.' }),
-    reservedAt: t.field({ type: 'DateTime', description: 'When the package was deleted.', resolve: ({ reservedAt }) => reservedAt }),
+    reservedAt: t.expose('reservedAt', { type: 'DateTime', description: 'When the package was deleted.' }),
     reservedBy: t.field({
       type: UserRef,
       nullable: true,
@@ -34,11 +34,7 @@ const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').im
       description: 'The names of other packages that it could be confused with; at most five.',
       resolve: ({ similarNames }) => similarNames.split(' '),
     }),
-    noticedAt: t.field({
-      type: 'DateTime',
-      description: 'When somebody last wanted a package of this name.',
-      resolve: ({ noticedAt }) => noticedAt,
-    }),
+    noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When somebody last wanted a package of this name.' }),
     requestedBy: t.field({
       type: UserRef,
       nullable: true,

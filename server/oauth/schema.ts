@@ -12,9 +12,9 @@ const PendingAuthorizationRef = builder.objectRef<PendingAuthorization>('Pending
     requestId: t.exposeID('requestId', { description: 'The id in the address of the consent page.' }),
     clientId: t.exposeString('clientId', { description: 'Who asks.' }),
     redirectUri: t.exposeString('redirectUri', { description: 'Where the answer will be sent: a program on your own computer.' }),
-    scopes: t.field({ type: [TokenScope], description: 'What the token could do, clamped to your role.', resolve: ({ scopes }) => scopes }),
-    createdAt: t.field({ type: 'DateTime', description: 'When it asked.', resolve: ({ createdAt }) => createdAt }),
-    expiresAt: t.field({ type: 'DateTime', description: 'Until when it can be answered.', resolve: ({ expiresAt }) => expiresAt }),
+    scopes: t.expose('scopes', { type: [TokenScope], description: 'What the token could do, clamped to your role.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it asked.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when it can be answered.' }),
   }),
 })
 

@@ -11,9 +11,9 @@ PublisherMemberRef.implement({
   description: 'What somebody is in a publisher.',
   authScopes: { scope: 'read' },
   fields: (t) => ({
-    user: t.field({ type: UserRef, description: 'Who.', resolve: ({ user }) => user }),
-    role: t.field({ type: PublisherRoleEnum, description: 'What they may do for it.', resolve: ({ role }) => role }),
-    createdAt: t.field({ type: 'DateTime', description: 'Since when.', resolve: ({ createdAt }) => createdAt }),
+    user: t.expose('user', { type: UserRef, description: 'Who.' }),
+    role: t.expose('role', { type: PublisherRoleEnum, description: 'What they may do for it.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'Since when.' }),
     publisher: t.field({
       type: PublisherRef,
       nullable: true,

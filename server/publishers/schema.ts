@@ -34,7 +34,7 @@ builder.node(PublisherRef, {
     }),
     contactEmail: t.string({ nullable: true, description: 'Where to write to.', resolve: (publisher) => publisher.contactEmail ?? null }),
     isVerified: t.exposeBoolean('isVerified', { ...open, description: 'Whether it proved to hold the domain that is its identifier.' }),
-    createdAt: t.field({ type: 'DateTime', description: 'When it was made.', resolve: (publisher) => publisher.createdAt }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     url: t.field({
       ...open,
       type: 'URL',

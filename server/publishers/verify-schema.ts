@@ -19,7 +19,7 @@ const DomainVerification = builder.objectRef<DomainChallenge>('DomainVerificatio
     domain: t.exposeString('domain', { description: "The domain, which becomes the publisher's identifier." }),
     host: t.exposeString('host', { description: 'The name of the TXT record.' }),
     value: t.exposeString('value', { description: 'Its value.' }),
-    expiresAt: t.field({ type: 'DateTime', description: 'Until when it counts.', resolve: ({ expiresAt }) => expiresAt }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when it counts.' }),
   }),
 })
 
@@ -65,7 +65,7 @@ const DomainCheckRef = builder.objectRef<DomainCheck>('DomainCheck').implement({
       description: 'When the DNS last gave an answer.',
       resolve: ({ checkedAt }) => checkedAt ?? null,
     }),
-    nextCheckAt: t.field({ type: 'DateTime', description: 'When it is looked up again.', resolve: ({ dueAt }) => dueAt }),
+    nextCheckAt: t.expose('dueAt', { type: 'DateTime', description: 'When it is looked up again.' }),
     lostAt: t.field({
       type: 'DateTime',
       nullable: true,

@@ -38,11 +38,10 @@ const FacetRef = builder.objectRef<Facet>('Facet').implement({
   description: 'A filter and its most frequent values.',
   fields: (t) => ({
     filter: t.exposeString('filter', { description: 'What precedes the colon, such as `sdk` or `license`.' }),
-    values: t.field({
+    values: t.expose('values', {
       extensions: { size: 10 },
       type: [FacetValueRef],
       description: 'The values, the most frequent first, at most ten.',
-      resolve: ({ values }) => values,
     }),
   }),
 })
@@ -50,11 +49,10 @@ const FacetRef = builder.objectRef<Facet>('Facet').implement({
 const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
   description: 'What the packages found have in common.',
   fields: (t) => ({
-    facets: t.field({
+    facets: t.expose('facets', {
       extensions: { size: 8, cost: 20 },
       type: [FacetRef],
       description: 'The filters that say something about them.',
-      resolve: ({ facets }) => facets,
     }),
     isExact: t.exposeBoolean('isExact', { description: 'Whether all were counted; when not, the first 1,000 were.' }),
   }),

@@ -15,20 +15,15 @@ const StorageRef = builder.objectRef<StorageFacts>('StorageFacts').implement({
     backend: t.exposeString('backend', { description: '`filesystem` or `s3`.' }),
     path: t.exposeString('path', { nullable: true, description: 'The folder, on a file system.' }),
     problem: t.exposeString('problem', { nullable: true, description: 'What is wrong with it, if anything.' }),
-    freeBytes: t.field({
-      type: 'BigInt',
-      nullable: true,
-      description: 'Room that is left, where that is known.',
-      resolve: ({ freeBytes }) => freeBytes,
-    }),
+    freeBytes: t.expose('freeBytes', { type: 'BigInt', nullable: true, description: 'Room that is left, where that is known.' }),
   }),
 })
 
 const ClocksRef = builder.objectRef<ClockFacts>('ClockFacts').implement({
   description: 'What time it is.',
   fields: (t) => ({
-    server: t.field({ type: 'DateTime', description: 'For the server.', resolve: ({ server }) => server }),
-    database: t.field({ type: 'DateTime', description: 'For the database.', resolve: ({ database }) => database }),
+    server: t.expose('server', { type: 'DateTime', description: 'For the server.' }),
+    database: t.expose('database', { type: 'DateTime', description: 'For the database.' }),
   }),
 })
 

@@ -21,17 +21,9 @@ builder.node(SessionRef, {
   },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
-    createdAt: t.field({ type: 'DateTime', description: 'When it began.', resolve: (session) => session.createdAt }),
-    lastUsedAt: t.field({
-      type: 'DateTime',
-      description: 'When it was last used, to the minute.',
-      resolve: (session) => session.lastUsedAt,
-    }),
-    expiresAt: t.field({
-      type: 'DateTime',
-      description: 'When it ends at the latest; 7 days without use end it sooner.',
-      resolve: (session) => session.expiresAt,
-    }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it began.' }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When it was last used, to the minute.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends at the latest; 7 days without use end it sooner.' }),
     clientIp: t.exposeString('clientIp', { description: 'The address that signed in.' }),
     userAgent: t.exposeString('userAgent', { description: 'What the browser called itself then.' }),
     current: t.boolean({

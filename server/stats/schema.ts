@@ -18,7 +18,7 @@ import {
 const UptimeRef = builder.objectRef<{ startedAt: Date; uptimeSeconds: number }>('Uptime').implement({
   description: 'How long this instance of the server has been running.',
   fields: (t) => ({
-    startedAt: t.field({ type: 'DateTime', description: 'When it was started.', resolve: ({ startedAt }) => startedAt }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it was started.' }),
     uptimeSeconds: t.exposeInt('uptimeSeconds', { description: 'How long ago that was, in whole seconds.' }),
   }),
 })
@@ -42,17 +42,17 @@ const UsageRef = builder.objectRef<Usage>('DiskUsage').implement({
   description: 'How much room something takes.',
   fields: (t) => ({
     available: t.boolean({ description: 'Whether that could be found out.', resolve: ({ bytes }) => bytes !== null }),
-    bytes: t.field({ type: 'BigInt', nullable: true, description: 'Bytes; null when nobody can tell.', resolve: ({ bytes }) => bytes }),
+    bytes: t.expose('bytes', { type: 'BigInt', nullable: true, description: 'Bytes; null when nobody can tell.' }),
   }),
 })
 
 const DiskRef = builder.objectRef<Disk>('Disk').implement({
   description: 'How much room the data of this server takes.',
   fields: (t) => ({
-    archives: t.field({ type: UsageRef, description: 'The archives of all versions.', resolve: ({ archives }) => archives }),
-    docs: t.field({ type: UsageRef, description: 'Generated documentation.', resolve: ({ docs }) => docs }),
-    database: t.field({ type: UsageRef, description: 'The database with its sidecar files.', resolve: ({ database }) => database }),
-    total: t.field({ type: UsageRef, description: 'All of it, when every part is known.', resolve: ({ total }) => total }),
+    archives: t.expose('archives', { type: UsageRef, description: 'The archives of all versions.' }),
+    docs: t.expose('docs', { type: UsageRef, description: 'Generated documentation.' }),
+    database: t.expose('database', { type: UsageRef, description: 'The database with its sidecar files.' }),
+    total: t.expose('total', { type: UsageRef, description: 'All of it, when every part is known.' }),
   }),
 })
 
@@ -78,13 +78,12 @@ const RelationRef = builder.objectRef<Relation>('DatabaseRelation').implement({
   description: 'A table or an index of the database.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
-    kind: t.field({ type: RelationKind, description: 'Which of the two.', resolve: ({ kind }) => kind }),
-    sizeBytes: t.field({ type: 'BigInt', description: 'Its size in bytes.', resolve: ({ sizeBytes }) => sizeBytes }),
-    rows: t.field({
+    kind: t.expose('kind', { type: RelationKind, description: 'Which of the two.' }),
+    sizeBytes: t.expose('sizeBytes', { type: 'BigInt', description: 'Its size in bytes.' }),
+    rows: t.expose('rows', {
       type: 'BigInt',
       nullable: true,
       description: "Rows, or entries of an index: counted on SQLite, the planner's estimate on PostgreSQL; null before there is one.",
-      resolve: ({ rows }) => rows,
     }),
   }),
 })
@@ -94,19 +93,17 @@ const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').im
   fields: (t) => ({
     engine: t.exposeString('engine', { description: '`sqlite` or `postgresql`.' }),
     version: t.exposeString('version', { description: 'Its version.' }),
-    sizeBytes: t.field({ type: 'BigInt', description: 'The size that it reports.', resolve: ({ sizeBytes }) => sizeBytes }),
-    reclaimableBytes: t.field({
+    sizeBytes: t.expose('sizeBytes', { type: 'BigInt', description: 'The size that it reports.' }),
+    reclaimableBytes: t.expose('reclaimableBytes', {
       type: 'BigInt',
       nullable: true,
       description: 'What a vacuum would free: free pages on SQLite; on PostgreSQL an estimate, out of its count of dead rows.',
-      resolve: ({ reclaimableBytes }) => reclaimableBytes,
     }),
-    tables: t.field({
+    tables: t.expose('tables', {
       extensions: { size: 20 },
       type: [RelationRef],
       nullable: true,
       description: 'The twenty largest tables and indexes, the largest first. Up to a minute old; null when measuring took too long.',
-      resolve: ({ tables }) => tables,
     }),
   }),
 })

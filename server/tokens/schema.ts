@@ -28,7 +28,7 @@ builder.node(AccessTokenRef, {
       description: "What it was made for; its owner's role may allow less by now.",
       resolve: (token) => token.scopes.split(',') as Scope[],
     }),
-    createdAt: t.field({ type: 'DateTime', description: 'When it was made.', resolve: (token) => token.createdAt }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,

@@ -30,7 +30,7 @@ const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').imp
       description: 'The fields that go before the file.',
       resolve: ({ id }) => [{ name: 'upload_id', value: id }],
     }),
-    expiresAt: t.field({ type: 'DateTime', description: 'When it is too late.', resolve: ({ expiresAt }) => expiresAt }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it is too late.' }),
   }),
 })
 

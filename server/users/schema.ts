@@ -12,7 +12,7 @@ builder.node(UserRef, {
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `userId`.' }),
     email: t.exposeString('email', { description: 'Login name; unique without regard to case.' }),
     displayName: t.exposeString('displayName', { description: 'Name for people to read.' }),
-    role: t.field({ type: RoleEnum, description: 'The role.', resolve: (user) => user.role }),
+    role: t.expose('role', { type: RoleEnum, description: 'The role.' }),
     isActive: t.exposeBoolean('isActive', { description: 'False when an administrator disabled the account.' }),
     mustChangePassword: t.exposeBoolean('mustChangePassword', {
       description: 'Whether a new password must be chosen before anything else.',
@@ -23,7 +23,7 @@ builder.node(UserRef, {
       description: 'Path of the picture on this server, which may be kept for ever: it changes with the picture. Null for no picture.',
       resolve: (user, _args, { config }) => avatarUrl(user, config),
     }),
-    createdAt: t.field({ type: 'DateTime', description: 'When the account was made.', resolve: (user) => user.createdAt }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the account was made.' }),
     lastLoginAt: t.field({
       type: 'DateTime',
       nullable: true,

@@ -11,7 +11,7 @@ import { VisibilityEnum } from '../packages/visibility/refs.ts'
 const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
   description: 'Who reads a package, and what decides it: all three of the environment, the switch and the package itself.',
   fields: (t) => ({
-    visibility: t.field({ type: VisibilityEnum, description: "The package's own word.", resolve: ({ visibility }) => visibility }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: "The package's own word." }),
     permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
       description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages at all.',
     }),
@@ -42,7 +42,7 @@ const CompanionRef = builder.objectRef<Companion>('VisibilityCompanion').impleme
 const Preview = builder.objectRef<VisibilityPreview>('VisibilityPreview').implement({
   description: 'What a change of visibility would do.',
   fields: (t) => ({
-    visibility: t.field({ type: VisibilityEnum, description: 'What it would become.', resolve: ({ visibility }) => visibility }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'What it would become.' }),
     closure: t.expose('closure', { type: [CompanionRef], description: 'Going public: the private packages that come along.' }),
     breaks: t.expose('breaks', { type: [ChainRef], description: 'Going private: the public packages that would break, and why.' }),
   }),
@@ -54,12 +54,7 @@ const PreviewVisibilityInput = builder.inputType('PreviewVisibilityInput', {
 })
 
 builder.objectFields(PackageRef, (t) => ({
-  visibility: t.field({
-    ...ofPublicPackage,
-    type: VisibilityEnum,
-    description: 'Who reads it.',
-    resolve: ({ visibility }) => visibility,
-  }),
+  visibility: t.expose('visibility', { ...ofPublicPackage, type: VisibilityEnum, description: 'Who reads it.' }),
   visibilityState: t.withAuth({ scope: 'read' }).field({
     extensions: { cost: 20 },
     type: State,

@@ -20,11 +20,7 @@ const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').im
       description: 'The publisher that owns it; null when its uploaders alone do.',
     }),
     versionCount: t.exposeInt('versionCount', { description: 'How many versions it has, retracted ones included.' }),
-    archiveBytes: t.field({
-      type: 'BigInt',
-      description: 'What their archives take, in bytes.',
-      resolve: ({ archiveBytes }) => archiveBytes,
-    }),
+    archiveBytes: t.expose('archiveBytes', { type: 'BigInt', description: 'What their archives take, in bytes.' }),
   }),
 })
 

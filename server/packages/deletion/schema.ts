@@ -34,14 +34,13 @@ const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDepen
       resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
     }),
     name: t.exposeString('name', { description: 'Its name.' }),
-    visibility: t.field({ type: VisibilityEnum, description: 'Who reads it.', resolve: ({ visibility }) => visibility }),
-    version: t.field({
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who reads it.' }),
+    version: t.expose('version', {
       type: 'SemVer',
       description: 'The version that depends on it: the latest, else the highest that does.',
-      resolve: ({ version }) => version,
     }),
     constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
-    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+    kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
     isBare: t.exposeBoolean('isBare', {
       description: 'Whether it names no registry: only clients whose default registry this server is find it here.',
     }),

@@ -22,9 +22,9 @@ const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
       description: 'The package; null when it has just been deleted.',
       resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
     }),
-    version: t.field({ type: 'SemVer', description: 'Its latest version.', resolve: ({ version }) => version }),
+    version: t.expose('version', { type: 'SemVer', description: 'Its latest version.' }),
     constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
-    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
+    kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
     isBare: t.exposeBoolean('isBare', {
       description: `Whether it names no registry, so that ${risk}`,
     }),

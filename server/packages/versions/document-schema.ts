@@ -9,7 +9,7 @@ DocumentRef.implement({
   description: 'A text that came with a version, up to 256 KiB of it.',
   authScopes: { scope: 'read' },
   fields: (t) => ({
-    path: t.string({ ...ofPublicVersion, description: 'Where it is in the archive.', resolve: ({ path }) => path }),
+    path: t.exposeString('path', { ...ofPublicVersion, description: 'Where it is in the archive.' }),
     source: t.string({
       ...ofPublicVersion,
       extensions: { cost: 3 },

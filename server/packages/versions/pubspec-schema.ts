@@ -25,8 +25,8 @@ export const DependencyRef = builder.objectRef<Dependency>('Dependency').impleme
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
     constraint: t.exposeString('constraint', { description: 'The versions that are wanted, such as ^1.2.0; `any` for all.' }),
-    kind: t.field({ type: DependencyKind, description: 'Who needs it.', resolve: ({ kind }) => kind }),
-    source: t.field({ type: DependencySource, description: 'Where it comes from.', resolve: ({ source }) => source }),
+    kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
+    source: t.expose('source', { type: DependencySource, description: 'Where it comes from.' }),
     hostedUrl: t.exposeString('hostedUrl', { nullable: true, description: "The registry; null for the client's default one." }),
     sdk: t.exposeString('sdk', { nullable: true, description: 'The SDK that it comes with.' }),
   }),

@@ -18,7 +18,7 @@ builder.node(PackageVersionRef, {
   loadOne: (id, context) => findVersionById(context, id),
   fields: (t) => ({
     package: t.field({ ...ofPublicVersion, type: PackageRef, description: 'The package.', resolve: packageOf }),
-    version: t.field({ ...ofPublicVersion, type: 'SemVer', description: 'The version.', resolve: ({ version }) => version }),
+    version: t.expose('version', { ...ofPublicVersion, type: 'SemVer', description: 'The version.' }),
     isPrerelease: t.exposeBoolean('isPrerelease', { ...ofPublicVersion, description: 'Whether it is a pre-release.' }),
     isRetracted: t.boolean({
       ...ofPublicVersion,
@@ -32,12 +32,7 @@ builder.node(PackageVersionRef, {
       description: 'When it was retracted.',
       resolve: ({ retractedAt }) => retractedAt ?? null,
     }),
-    publishedAt: t.field({
-      ...ofPublicVersion,
-      type: 'DateTime',
-      description: 'When it was published.',
-      resolve: ({ createdAt }) => createdAt,
-    }),
+    publishedAt: t.expose('createdAt', { ...ofPublicVersion, type: 'DateTime', description: 'When it was published.' }),
     publishedBy: t.field({
       ...ofPublicVersion,
       type: UserRef,
@@ -57,12 +52,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
       archiveUrl(publicUrl(context.request, context.config.SERVER_URL), (await packageOf(version, {}, context)).name, version.version),
   }),
   archiveSha256: t.exposeString('archiveSha256', { ...ofPublicVersion, description: 'SHA-256 of the archive, in hex.' }),
-  archiveBytes: t.field({
-    ...ofPublicVersion,
-    type: 'BigInt',
-    description: 'Size of the archive in bytes.',
-    resolve: ({ archiveBytes }) => archiveBytes,
-  }),
+  archiveBytes: t.expose('archiveBytes', { ...ofPublicVersion, type: 'BigInt', description: 'Size of the archive in bytes.' }),
   install: t.field({
     ...ofPublicVersion,
     type: InstallationRef,
