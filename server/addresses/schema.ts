@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import { hostedHere } from '../packages/visibility/hosted-here.ts'
+import { hostedHere } from '../packages/hosted-here.ts'
 import type { ServerAddress } from './entity.ts'
 import { listAddresses } from './service.ts'
 

@@ -6,7 +6,7 @@ import type { Services } from '../services.ts'
 import { renewIndex } from '../search/rebuild.ts'
 import { normalHostedUrl } from '../pub/hosted-url.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
-import { hostedHere } from '../packages/visibility/hosted-here.ts'
+import { hostedHere } from '../packages/hosted-here.ts'
 import { ServerAddress } from './entity.ts'
 
 /**

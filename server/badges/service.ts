@@ -4,7 +4,7 @@ import { findPackage } from '../packages/service.ts'
 import type { Context } from '../access/context.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
-import { hostedHere } from '../packages/visibility/hosted-here.ts'
+import { hostedHere } from '../packages/hosted-here.ts'
 import { readableByAnybody } from '../packages/visibility/readable.ts'
 import type { Badge } from './svg.ts'
 

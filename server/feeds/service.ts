@@ -1,7 +1,7 @@
 import { type Parameter, toDate } from '../db/reads.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
-import { hostedHere } from '../packages/visibility/hosted-here.ts'
+import { hostedHere } from '../packages/hosted-here.ts'
 import { readableByAnybody } from '../packages/visibility/readable.ts'
 import type { Entry } from './atom.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { hostedHere, isHostedHere } from '../packages/visibility/hosted-here.ts'
+import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
 import { lockEntries } from './index-package.ts'
 import { type Here, refreshIndex, shownTo } from './refresh-index.ts'

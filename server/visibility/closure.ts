@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../packages/visibility/hosted-here.ts'
+import { isHostedHere } from '../packages/hosted-here.ts'
 import type { Chain } from '../packages/dependents/breakage.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { normalHostedUrl } from '../pub/hosted-url.ts'

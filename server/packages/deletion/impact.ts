@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../visibility/hosted-here.ts'
+import { isHostedHere } from '../hosted-here.ts'
 import { normalHostedUrl } from '../../pub/hosted-url.ts'
 import { allows, parseConstraint } from '../../pub/constraint.ts'
 import type { Dependent } from '../dependents/service.ts'

@@ -1,4 +1,4 @@
-import { isHostedHere } from '../visibility/hosted-here.ts'
+import { isHostedHere } from '../hosted-here.ts'
 import type { Reads } from '../../db/reads.ts'
 import { normalHostedUrl } from '../../pub/hosted-url.ts'
 

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
-import { hostedHere } from '../visibility/hosted-here.ts'
+import { hostedHere } from '../hosted-here.ts'
 import { readableByAnybody } from '../visibility/readable.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 

@@ -1,4 +1,4 @@
-import { hostedHere, isHostedHere } from './hosted-here.ts'
+import { hostedHere, isHostedHere } from '../hosted-here.ts'
 import type { Config } from '../../config/config.ts'
 import { batched } from '../../db/batched.ts'
 import type { Reads } from '../../db/reads.ts'

@@ -1,5 +1,5 @@
-import type { Config } from '../../config/config.ts'
-import { normalHostedUrl } from '../../pub/hosted-url.ts'
+import type { Config } from '../config/config.ts'
+import { normalHostedUrl } from '../pub/hosted-url.ts'
 
 /** This server's address as dependencies name it. */
 export const hostedHere = ({ SERVER_URL }: Pick<Config, 'SERVER_URL'>): string => normalHostedUrl(SERVER_URL) ?? SERVER_URL
