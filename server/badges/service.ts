@@ -5,7 +5,7 @@ import type { Context } from '../access/context.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { readableByAnybody } from '../packages/visibility/readable.ts'
+import { isVersionSeenByAnybody } from '../packages/policy.ts'
 import type { Badge } from './svg.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
@@ -44,7 +44,7 @@ async function find({ database, config }: Reader, audience: Audience, name: stri
     return row ? { latest: row.latest_version, isDiscontinued: Boolean(row.is_discontinued) } : null
   }
   const rows = await database.reads.all<VersionRow>(
-    `select v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${readableByAnybody}`,
+    `select v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
     name,
     hostedHere(config),
   )

@@ -2,7 +2,7 @@ import { type Parameter, toDate } from '../db/reads.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { readableByAnybody } from '../packages/visibility/readable.ts'
+import { isListed, isVersionSeenByAnybody } from '../packages/policy.ts'
 import type { Entry } from './atom.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
@@ -12,11 +12,11 @@ type Row = { name: string; version: string; created_at: number | string | Date; 
 export const mostEntries = 50
 
 /** The versions published last, newest first, of all packages that are in lists; without what was retracted. */
-export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> => read(reader, audience, 'not p.is_unlisted')
+export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> => read(reader, audience, isListed('p'))
 
 /** The same of the packages of a publisher. */
 export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
-  read(reader, 'members', 'p.publisher_id = ? and not p.is_unlisted', id)
+  read(reader, 'members', `p.publisher_id = ? and ${isListed('p')}`, id)
 
 /**
  * The same of one package, unlisted or not; null when there is none, or none for this audience. For anybody it is one statement, whether the
@@ -31,7 +31,7 @@ export async function newestOfPackage(reader: Reader, audience: Audience, name: 
 
 /** Ids grow with time, so the newest are the last by id, which is indexed. */
 async function read({ database, config }: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
-  const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${readableByAnybody}`, [hostedHere(config)]]
+  const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isVersionSeenByAnybody}`, [hostedHere(config)]]
   const rows = await database.reads.all<Row>(
     `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
       where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${mostEntries}`,

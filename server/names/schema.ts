@@ -1,7 +1,9 @@
+import { audienceOf } from '../access/audience.ts'
 import { builder } from '../graphql/builder.ts'
 import { done } from '../graphql/payload.ts'
 import { notNegative } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
+import { canSee } from '../packages/policy.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { loadPackageByName, loadUser } from '../packages/service.ts'
 import { UserRef } from '../users/refs.ts'
@@ -59,7 +61,7 @@ builder.objectFields(PackageRef, (t) => ({
     resolve: async (pkg, _args, context) => {
       const names = (await loadConfusion(context, pkg.name)) ?? []
       const others = await Promise.all(names.map((name) => loadPackageByName(context, name)))
-      return orNull(others.flatMap((other) => (other && (context.viewer || other.visibility === 'public') ? other.name : [])))
+      return orNull(others.flatMap((other) => (other && canSee(audienceOf(context), other) ? other.name : [])))
     },
   }),
   confusableWithReserved: t.stringList({

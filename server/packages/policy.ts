@@ -1,9 +1,34 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { Audience } from '../access/audience.ts'
 import { batched } from '../db/batched.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
 import { type Actor, isServerAdmin } from '../roles/viewer.ts'
 import { type Package, PackageUploader } from './entity.ts'
+import { isHostedHere } from './hosted-here.ts'
+
+// Who sees a package. Whatever shows packages asks for one of the forms of this one rule.
+
+/** People who signed in see every package, anybody else public ones. */
+export const canSee = (audience: Audience, { visibility }: Pick<Package, 'visibility'>): boolean =>
+  audience === 'members' || visibility === 'public'
+
+/** The same as a condition for the entity manager. */
+export const seenBy = (audience: Audience): { visibility?: 'public' } => (audience === 'members' ? {} : { visibility: 'public' })
+
+/** SQL: whether anybody sees the package with this alias. */
+export const seenByAnybody = (alias: string): string => `${alias}.visibility = 'public'`
+
+/** SQL: whether the dependency `d`, on the package `q` if there is one, is on this server and hidden from anybody: private, or not there; the two look alike. Takes `hostedHere`. */
+export const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or not ${seenByAnybody('q')})`
+
+/** SQL: whether anybody sees the version `v` of the package `p`: not when it needs what is hidden from them. Takes `hostedHere`. */
+export const isVersionSeenByAnybody = `${seenByAnybody('p')} and not exists (select 1 from package_dependencies d left join packages q on q.name = d.name where d.version_id = v.id and d.kind = 'direct' and ${isHiddenDependency})`
+
+/** What lists, search, feeds and name completion show; whoever knows the name of an unlisted package finds it. */
+export const listed = { isUnlisted: false }
+/** SQL: the same of the package with this alias. */
+export const isListed = (alias: string): string => `not ${alias}.is_unlisted`
 
 type Owned = Pick<Package, 'id' | 'publisher'>
 

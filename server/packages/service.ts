@@ -1,43 +1,43 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { audienceOf } from '../access/audience.ts'
 import { batched } from '../db/batched.ts'
 import type { Context } from '../access/context.ts'
 import { User } from '../users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
+import { isListed, listed, seenBy, seenByAnybody } from './policy.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer'>
 type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
 
 /** The package of this name, or null when it is not there for whoever asks. */
-export const findPackage = ({ em, viewer }: Reader, name: string): Promise<Package | null> =>
-  em.findOne(Package, { name, ...readableBy(viewer) })
-
-/** What lists show: unlisted packages are found by name only. */
-const listed = { isUnlisted: false }
+export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
+  reader.em.findOne(Package, { name, ...seenBy(audienceOf(reader)) })
 
 /** Listed packages by name; `after` is the name of the last one of the page before. */
-export function listPackages({ em, viewer }: Reader, { limit, after, offset }: Page): Promise<Package[]> {
-  return em.find(
+export function listPackages(reader: Reader, { limit, after, offset }: Page): Promise<Package[]> {
+  return reader.em.find(
     Package,
-    { ...listed, ...(after !== undefined && { name: { $gt: after } }), ...readableBy(viewer) },
+    { ...listed, ...(after !== undefined && { name: { $gt: after } }), ...seenBy(audienceOf(reader)) },
     { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) },
   )
 }
 
-export const countPackages = ({ em, viewer }: Reader): Promise<number> => em.count(Package, { ...listed, ...readableBy(viewer) })
+export const countPackages = (reader: Reader): Promise<number> => reader.em.count(Package, { ...listed, ...seenBy(audienceOf(reader)) })
 
 /** All names, in order. */
 export async function listPackageNames(
-  { database, viewer }: Pick<Context, 'database' | 'viewer'>,
+  reader: Pick<Context, 'database' | 'viewer'>,
   { withUnlisted }: { withUnlisted: boolean },
 ): Promise<string[]> {
-  const which = [...(withUnlisted ? [] : ['not is_unlisted']), ...(viewer ? [] : ["visibility = 'public'"])].join(' and ')
-  const rows = await database.reads.all<{ name: string }>(`select name from packages ${which && `where ${which}`} order by name`)
+  const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(audienceOf(reader) === 'members' ? [] : [seenByAnybody('p')])]
+  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
+  const rows = await reader.database.reads.all<{ name: string }>(`select p.name from packages p ${where} order by p.name`)
   return rows.map(({ name }) => name)
 }
 
 /** A package by id, or null when it is not there for whoever asks. */
-export const findPackageById = ({ em, viewer }: Reader, id: string): Promise<Package | null> =>
-  em.findOne(Package, { id, ...readableBy(viewer) })
+export const findPackageById = (reader: Reader, id: string): Promise<Package | null> =>
+  reader.em.findOne(Package, { id, ...seenBy(audienceOf(reader)) })
 
 /** The version whose archive this is, or null. An archive names its package and version, so it can be no other's. */
 export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> =>
@@ -61,9 +61,6 @@ export const loadUploaders = batched(async (em, packageIds) => {
 
 /** A person by id. */
 export const loadUser = batched(async (em, ids) => byKey(await em.find(User, { id: { $in: ids } }), ({ id }) => id))
-
-/** Whoever did not sign in reads public packages only. */
-const readableBy = (viewer: Context['viewer']) => (viewer ? {} : { visibility: 'public' as const })
 
 const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
   new Map(values.map((value) => [keyOf(value), value]))

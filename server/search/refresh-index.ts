@@ -5,12 +5,12 @@ import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/versions/license.ts'
 import { readPubspec } from '../packages/versions/pubspec-view.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { readableByAnybody } from '../packages/visibility/readable.ts'
+import { isListed, isVersionSeenByAnybody } from '../packages/policy.ts'
 import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
 import { tagsOf } from './tags.ts'
 
 /** SQL: who may find the package `p`, whose latest version is `v`, as the index has it. Takes `hostedHere`. */
-export const shownTo = `case when p.is_unlisted then 0 when ${readableByAnybody} then 2 else 1 end`
+export const shownTo = `case when not (${isListed('p')}) then 0 when ${isVersionSeenByAnybody} then 2 else 1 end`
 
 /** Where this server is: by its address dependencies on it are told from others. */
 export type Here = Pick<Config, 'SERVER_URL'>

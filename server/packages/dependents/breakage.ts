@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { isHostedHere } from '../hosted-here.ts'
+import { seenByAnybody } from '../policy.ts'
 import { normalHostedUrl } from '../../pub/hosted-url.ts'
 import { allows, parseConstraint } from '../../pub/constraint.ts'
 
@@ -46,7 +47,7 @@ export function describeChains(chains: readonly Chain[]): string {
 type Edge = { dependent: string; dependency: string }
 
 const mostShown = 20
-const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and p.visibility = 'public'`
+const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${seenByAnybody('p')}`
 const hostedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 
 /** Who depends on whom, from these packages upwards. */

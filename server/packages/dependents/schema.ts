@@ -1,3 +1,4 @@
+import { audienceOf } from '../../access/audience.ts'
 import { isThisServer } from '../../addresses/service.ts'
 import { builder } from '../../graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../graphql/connections.ts'
@@ -6,6 +7,7 @@ import { countDependents, type Dependent, listDependents } from './service.ts'
 import { loadServing } from '../listing/serving.ts'
 import { DependencyKind, DependencyRef } from '../versions/pubspec-schema.ts'
 import type { Dependency } from '../versions/pubspec-view.ts'
+import { canSee } from '../policy.ts'
 import { PackageRef } from '../refs.ts'
 import { loadPackage, loadPackageByName } from '../service.ts'
 
@@ -68,7 +70,7 @@ builder.objectFields(DependencyRef, (t) => ({
     description: `Whether it names no registry although this server has a package of this name that you may read, so that ${risk}`,
     resolve: async ({ name, source, hostedUrl }, _args, context) => {
       const pkg = source === 'hosted' && hostedUrl === null ? await loadPackageByName(context, name) : null
-      return pkg !== null && (context.viewer !== null || pkg.visibility === 'public')
+      return pkg !== null && canSee(audienceOf(context), pkg)
     },
   }),
   package: t.field({
@@ -77,7 +79,7 @@ builder.objectFields(DependencyRef, (t) => ({
     description: 'The package, when it is looked for here, and is there for you.',
     resolve: async (dependency, _args, context) => {
       const pkg = (await isHere(dependency, context)) ? await loadPackageByName(context, dependency.name) : null
-      return context.viewer || pkg?.visibility === 'public' ? pkg : null
+      return pkg && canSee(audienceOf(context), pkg) ? pkg : null
     },
   }),
   servedBy: t.field({

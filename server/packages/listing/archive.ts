@@ -3,7 +3,7 @@ import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { hostedHere } from '../hosted-here.ts'
-import { readableByAnybody } from '../visibility/readable.ts'
+import { isVersionSeenByAnybody } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 
 /** What is known of an archive without touching its bytes. */
@@ -18,7 +18,7 @@ export async function findArchive(
 ): Promise<ArchiveFacts | null> {
   const row = await (audience === 'members'
     ? reads.recall<FactsRow>(factsSql, name, version)
-    : reads.recall<FactsRow>(`${factsSql} and ${readableByAnybody}`, name, version, hostedHere(config)))
+    : reads.recall<FactsRow>(`${factsSql} and ${isVersionSeenByAnybody}`, name, version, hostedHere(config)))
   // PostgreSQL hands out 64-bit integers as text.
   return row ? { ...row, bytes: Number(row.bytes) } : null
 }

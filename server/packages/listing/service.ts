@@ -6,7 +6,8 @@ import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { hostedHere } from '../hosted-here.ts'
-import { readableByAnybody, readWithheld, withoutNames } from '../visibility/readable.ts'
+import { isVersionSeenByAnybody, seenByAnybody } from '../policy.ts'
+import { readWithheld, withoutNames } from '../visibility/withheld.ts'
 import { visibilityMark } from '../visibility/mark.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { latestOf } from '../versions/latest.ts'
@@ -47,7 +48,7 @@ export async function readEntry({ database, config }: Reader, name: string, vers
     return row ? entryOf(row, name, config.SERVER_URL) : null
   }
   const hosted = hostedHere(config)
-  const row = await database.reads.get<EntryRow>(`${sql} and ${readableByAnybody}`, name, version, hosted)
+  const row = await database.reads.get<EntryRow>(`${sql} and ${isVersionSeenByAnybody}`, name, version, hosted)
   if (!row) return null
   const { names } = await readWithheld(database.reads, row.package_id, hosted)
   return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, config.SERVER_URL)
@@ -73,13 +74,13 @@ type ListingRow = EntryRow & {
 const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
 const currentSql: Record<Audience, string> = {
   members: 'select id, revision from packages where name = ?',
-  anybody: `select id, revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
-    from packages where name = ? and visibility = 'public'`,
+  anybody: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
+    from packages p where p.name = ? and ${seenByAnybody('p')}`,
 }
 /** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
-  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and r.visibility = 'public') then p.replaced_by
+  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${seenByAnybody('r')}) then p.replaced_by
     end as replaced_by`,
 }
 const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'

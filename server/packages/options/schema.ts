@@ -1,9 +1,11 @@
 import { z } from 'zod'
+import { audienceOf } from '../../access/audience.ts'
 import { builder } from '../../graphql/builder.ts'
 import { payload } from '../../graphql/payload.ts'
 import { nameFault } from '../../pub/package-name.ts'
 import { updatePackageOptions } from './service.ts'
 import { packageName } from '../parameters.ts'
+import { canSee } from '../policy.ts'
 import { ofPublicPackage, PackageRef } from '../refs.ts'
 import { loadPackageByName } from '../service.ts'
 
@@ -15,9 +17,10 @@ builder.objectFields(PackageRef, (t) => ({
     description:
       'Name of the package to use instead, here or elsewhere; only while it is discontinued, and without signing in only a public package of this server.',
     resolve: async ({ replacedBy }, _args, context) => {
-      if (!replacedBy || context.viewer) return replacedBy
+      if (!replacedBy || audienceOf(context) === 'members') return replacedBy
       // A name that is of no package here is withheld, too: else its disappearance would tell of a private one.
-      return (await loadPackageByName(context, replacedBy))?.visibility === 'public' ? replacedBy : null
+      const replacement = await loadPackageByName(context, replacedBy)
+      return replacement && canSee('anybody', replacement) ? replacedBy : null
     },
   }),
   replacement: t.field({
@@ -27,7 +30,7 @@ builder.objectFields(PackageRef, (t) => ({
     description: 'The package to use instead, when this server has it.',
     resolve: async ({ replacedBy }, _args, context) => {
       const replacement = replacedBy ? await loadPackageByName(context, replacedBy) : null
-      return context.viewer || replacement?.visibility === 'public' ? replacement : null
+      return replacement && canSee(audienceOf(context), replacement) ? replacement : null
     },
   }),
   isUnlisted: t.exposeBoolean('isUnlisted', {

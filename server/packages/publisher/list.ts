@@ -5,12 +5,13 @@ import { anyText, pageByKey } from '../../graphql/connections.ts'
 import type { Publisher } from '../../publishers/entity.ts'
 import { countByPublisher } from '../../publishers/list.ts'
 import { Package } from '../entity.ts'
+import { listed } from '../policy.ts'
 
 type Page = Parameters<typeof pageByKey>[0]
 
 /** Packages of a publisher by name, as a connection; unlisted ones only for those who may see them. */
 export function listPublisherPackages(em: EntityManager, { id }: Publisher, seesUnlisted: boolean, page: Page) {
-  const where: FilterQuery<Package> = { publisher: id, ...(!seesUnlisted && { isUnlisted: false }) }
+  const where: FilterQuery<Package> = { publisher: id, ...(!seesUnlisted && listed) }
   return pageByKey(page, {
     keyOf: ({ name }: Package) => name,
     isKey: anyText,

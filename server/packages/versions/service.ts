@@ -1,13 +1,13 @@
 import type { FilterQuery } from '@mikro-orm/core'
+import { audienceOf } from '../../access/audience.ts'
 import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
-import { loadWithheld, withoutNames } from '../visibility/readable.ts'
+import { loadWithheld, withoutNames } from '../visibility/withheld.ts'
 import { Package, PackageVersion } from '../entity.ts'
+import { seenBy } from '../policy.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
 import { type Dependency, pubspecOf } from './pubspec-view.ts'
 import { versionsLike } from './filter.ts'
-
-// Whoever did not sign in sees only the versions that need no private package; to everybody else nothing is withheld.
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined }
@@ -19,8 +19,9 @@ export async function findVersion(reader: Reader, pkg: Package, version: string)
 
 /** A version by id, or null when it is not there for whoever asks. */
 export async function findVersionById(reader: Reader, id: string): Promise<PackageVersion | null> {
-  const publicOnly = reader.viewer ? {} : { package: { visibility: 'public' as const } }
-  return unlessWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...publicOnly }))
+  const audience = audienceOf(reader)
+  const seen = audience === 'members' ? {} : { package: seenBy(audience) }
+  return unlessWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...seen }))
 }
 
 /** Which versions to show, and in which order. */
@@ -54,7 +55,7 @@ export const countVersions = async (reader: Reader, pkg: Package, { filter }: Ve
 /** The numbers of all versions that whoever asks may know, and of those that are withheld. */
 export async function versionNumbers(reader: Reader, pkg: Package): Promise<Record<'readable' | 'withheld', string[]>> {
   const all = (await loadCandidates(reader, pkg.id)) ?? []
-  const withheld = reader.viewer ? new Set<string>() : (await loadWithheld(reader, pkg.id)).versions
+  const { versions: withheld } = await loadWithheld(reader, pkg.id)
   const numbers = (rows: typeof all) => rows.map(({ version }) => version)
   return { readable: numbers(all.filter(({ id }) => !withheld.has(id))), withheld: numbers(all.filter(({ id }) => withheld.has(id))) }
 }
@@ -81,7 +82,7 @@ export async function descriptionOf(reader: Reader, pkg: Package): Promise<strin
 
 /** The pubspec as JSON text, without names of private packages for whoever may not know them. */
 export async function readablePubspec(reader: Reader, version: PackageVersion): Promise<string> {
-  if (reader.viewer) return version.pubspec
+  if (audienceOf(reader) === 'members') return version.pubspec
   const { names } = await loadWithheld(reader, version.package.id)
   return withoutNames(version.pubspec, names.get(version.id))
 }
@@ -89,31 +90,27 @@ export async function readablePubspec(reader: Reader, version: PackageVersion): 
 /** What it depends on, without private packages for whoever may not know them. */
 export async function readableDependencies(reader: Reader, version: PackageVersion): Promise<Dependency[]> {
   const { dependencies } = pubspecOf(version)
-  if (reader.viewer) return dependencies
   const { names } = await loadWithheld(reader, version.package.id)
   return dependencies.filter(({ name }) => !names.get(version.id)?.has(name))
 }
 
 async function unlessWithheld(reader: Reader, version: PackageVersion | null): Promise<PackageVersion | null> {
-  if (reader.viewer || !version) return version
+  if (!version) return null
   return (await loadWithheld(reader, version.package.id)).versions.has(version.id) ? null : version
 }
 
 async function versionsOf(reader: Reader, pkg: Package, filter: string | null | undefined): Promise<FilterQuery<PackageVersion>> {
-  const { versions } = reader.viewer ? nothingWithheld : await loadWithheld(reader, pkg.id)
+  const { versions } = await loadWithheld(reader, pkg.id)
   return {
     $and: [{ package: pkg, ...(versions.size > 0 && { id: { $nin: [...versions] } }) }, filter?.trim() ? versionsLike(filter) : {}],
   }
 }
-
-const nothingWithheld = { versions: new Set<string>() }
 
 type Pointers = { latest: string | null; prerelease: string | null }
 
 /** The package's own pointers; chosen anew where some versions are withheld. */
 async function pointersOf(reader: Reader, pkg: Package): Promise<Pointers> {
   const own = { latest: pkg.latestVersion, prerelease: pkg.latestPrerelease ?? null }
-  if (reader.viewer) return own
   const { versions } = await loadWithheld(reader, pkg.id)
   if (versions.size === 0) return own
   const candidates = ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))

@@ -1,16 +1,11 @@
-import { hostedHere, isHostedHere } from '../hosted-here.ts'
-import type { Config } from '../../config/config.ts'
+import { audienceOf } from '../../access/audience.ts'
+import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
 import type { Reads } from '../../db/reads.ts'
+import { hostedHere } from '../hosted-here.ts'
+import { isHiddenDependency } from '../policy.ts'
 
-// A dependency that anybody would look for on this server and not find: private, or not there; the two look alike.
-const dependencies = 'package_dependencies d left join packages q on q.name = d.name'
-const unreadable = `${isHostedHere('d.hosted_url')} and (q.id is null or q.visibility <> 'public')`
-
-/** SQL: whether anybody may read the version `v` of the package `p`. What needs a private package is left out. Takes `hostedHere`. */
-export const readableByAnybody = `p.visibility = 'public' and not exists (select 1 from ${dependencies} where d.version_id = v.id and d.kind = 'direct' and ${unreadable})`
-
-/** What of a public package anybody may not read. */
+/** What of a public package is hidden from anybody. */
 export type Withheld = {
   /** Ids of the versions that need a package of this server that is not public. */
   versions: ReadonlySet<string>
@@ -18,14 +13,16 @@ export type Withheld = {
   names: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** What is withheld of a package; one query. */
+/** What is withheld of a package from anybody; one query. */
 export async function readWithheld(reads: Reads, packageId: string, hosted: string): Promise<Withheld> {
   return withheldOf(await reads.all<Row>(`${statement} = ?`, hosted, packageId))
 }
 
-/** The same by the package's id, gathered into one query for all that a request asks for. */
-export const loadWithheld = (request: Parameters<typeof load>[0] & { config: Config }, packageId: string): Promise<Withheld> =>
-  load(request, `${packageId} ${hostedHere(request.config)}`).then((withheld) => withheld ?? nothing)
+/** What is withheld of a package, by its id, from whoever asks; gathered into one query for all of a request. */
+export async function loadWithheld(request: Pick<Context, 'em' | 'viewer' | 'config'>, packageId: string): Promise<Withheld> {
+  if (audienceOf(request) === 'members') return nothing
+  return (await load(request, `${packageId} ${hostedHere(request.config)}`)) ?? nothing
+}
 
 const load = batched(async (em, keys) => {
   const ids = keys.map((key) => key.split(' ')[0] ?? '')
@@ -38,7 +35,7 @@ type Row = { package_id: string; version_id: string; kind: 'direct' | 'dev'; nam
 
 const statement = `select v.package_id, v.id as version_id, d.kind, d.name
   from package_versions v join package_dependencies d on d.version_id = v.id left join packages q on q.name = d.name
-  where ${unreadable} and v.package_id`
+  where ${isHiddenDependency} and v.package_id`
 
 function withheldOf(rows: Row[]): Withheld {
   const versions = new Set(rows.flatMap(({ kind, version_id: id }) => (kind === 'direct' ? id : [])))
