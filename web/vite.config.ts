@@ -4,10 +4,23 @@ import ui from '@nuxt/ui/vite'
 import vue from '@vitejs/plugin-vue'
 import { defineConfig, type Plugin } from 'vite'
 import { typedOperations } from './codegen.ts'
+import { precompress, referenceViewer } from './precompress.ts'
 
 const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
 
 const hoverOf = { primary: 'hover:bg-primary/90 active:bg-primary/90', error: 'hover:bg-error/90 active:bg-error/90' }
+
+/** What every page starts with is one file, and what many pages share, a few: each file costs headers, and compresses better as part of a larger one. */
+const fewFiles = {
+  codeSplitting: {
+    groups: [
+      { name: 'start', tags: ['$initial' as const], priority: 1 },
+      { name: 'shared', minShareCount: 4, entriesAware: true, entriesAwareMergeThreshold: 5000 },
+    ],
+  },
+  // The name of a shared part lists whoever shares it.
+  chunkFileNames: ({ name }: { name: string }) => `assets/${name.split('~', 1)[0]}-[hash].js`,
+}
 
 export default defineConfig({
   root: import.meta.dirname,
@@ -16,6 +29,8 @@ export default defineConfig({
   plugins: [
     typedOperations(),
     themeScript(),
+    referenceViewer(),
+    precompress(),
     vue(),
     ui({
       root: resolve(import.meta.dirname, '..'), // keeps its theme files in the one node_modules
@@ -32,7 +47,7 @@ export default defineConfig({
       },
     }),
   ],
-  build: { target: 'baseline-widely-available', sourcemap: false, assetsInlineLimit: 0 },
+  build: { target: 'baseline-widely-available', sourcemap: false, assetsInlineLimit: 0, rolldownOptions: { output: fewFiles } },
   server: {
     port: 5173,
     strictPort: true,

@@ -34,8 +34,18 @@ builder.mutationField('createUser', (t) =>
     type: payload('CreateUserPayload', 'A new account, and what to hand to its owner. Nothing is sent by e-mail.', {
       user: { type: UserRef, description: 'The account.' },
       mode: { type: UserCreationMode, description: 'How the person gets in.' },
-      generatedPassword: { type: 'String', nullable: true, description: 'The one-time password, shown this once.' },
-      inviteUrl: { type: 'String', nullable: true, description: 'Address of the invitation, shown this once.' },
+      generatedPassword: {
+        extensions: { secret: true },
+        type: 'String',
+        nullable: true,
+        description: 'The one-time password, shown this once.',
+      },
+      inviteUrl: {
+        extensions: { secret: true },
+        type: 'String',
+        nullable: true,
+        description: 'Address of the invitation, shown this once.',
+      },
       inviteExpiresInHours: { type: 'Int', nullable: true, description: 'Life of the invitation in hours.' },
     }),
     description: 'Makes an account for somebody.',
@@ -94,7 +104,12 @@ builder.mutationField('resetPassword', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('ResetPasswordPayload', 'An account whose password must be changed at the next login.', {
       user: { type: UserRef, description: 'The account.' },
-      generatedPassword: { type: 'String', nullable: true, description: 'The made-up password, shown this once; null when you gave one.' },
+      generatedPassword: {
+        extensions: { secret: true },
+        type: 'String',
+        nullable: true,
+        description: 'The made-up password, shown this once; null when you gave one.',
+      },
     }),
     description: 'Gives somebody a new password and ends their sessions; they must choose another at the next login.',
     typeOptions: { description: 'Whose password, and which.' },

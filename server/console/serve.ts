@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isConsolePage } from './pages.ts'
 import { notFound } from '../errors.ts'
+import { compressText } from '../http/compression.ts'
 import { prefers } from '../http/conditional.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import type { Services } from '../services.ts'
@@ -24,6 +25,8 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
       index: false,
       immutable: true,
       maxAge: '1y',
+      lastModified: false,
+      preCompressed: true,
     })
     app.get('/favicon.svg', async (_request, reply) =>
       reply
@@ -45,8 +48,8 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
   }
   for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
   // Below a prefix, `/` is also SERVER_URL itself, without a slash; the page's base makes its addresses hold there too.
-  app.get('/', sendPage)
-  app.get('/*', sendPage)
+  app.get('/', { onSend: compressText }, sendPage)
+  app.get('/*', { onSend: compressText }, sendPage)
 }
 
 /** What answers with the console's one page, which shows what belongs to the address. */

@@ -14,7 +14,8 @@ import { mayBrowseAnonymously } from '../access/audience.ts'
 /**
  * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
  * one that is needed before the first owner exists says `extensions: { beforeSetup: true }`, and one that needs no session's CSRF token,
- * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`.
+ * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`. A field that gives out a secret says
+ * `extensions: { secret: true }`.
  */
 export const builder = new SchemaBuilder<{
   Context: Context

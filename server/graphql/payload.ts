@@ -16,7 +16,12 @@ export function payload<const Fields extends Record<string, PayloadField>>(
   })
 }
 
-type PayloadField = { type: OutputType<Types> | readonly [OutputType<Types>]; description: string; nullable?: true }
+type PayloadField = {
+  type: OutputType<Types> | readonly [OutputType<Types>]
+  description: string
+  nullable?: true
+  extensions?: { secret: true }
+}
 
 type Payload<Fields extends Record<string, PayloadField>> = {
   [Name in keyof Fields]: ShapeFromTypeParam<Types, Mutable<Fields[Name]['type']>, Fields[Name] extends { nullable: true } ? true : false>

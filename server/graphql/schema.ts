@@ -62,6 +62,7 @@ import {
 import { builder } from './builder.ts'
 import type { Context } from '../access/context.ts'
 import { paceField } from './pacing.ts'
+import { neverCompress } from '../http/compression.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { globalIdCheck } from './global-ids.ts'
 import { refuseNul } from '../http/no-nul.ts'
@@ -75,12 +76,13 @@ export const printedSchema = (): string => `${printSchema(lexicographicSortSchem
 
 /**
  * Every root field but those marked `beforeSetup` waits for the first owner, those marked `ownOrigin` refuse what another site's page
- * sent, and no field takes what the database cannot.
+ * sent, an answer with a field that is marked `secret` is not compressed, and no field takes what the database cannot.
  */
 function gated() {
   const built = builder.toSchema()
-  for (const type of Object.values(built.getTypeMap()))
-    if (isObjectType(type)) Object.values(type.getFields()).forEach((field) => guardArguments(built, field))
+  const fields = Object.values(built.getTypeMap()).flatMap((type) => (isObjectType(type) ? Object.values(type.getFields()) : []))
+  for (const field of fields) guardArguments(built, field)
+  for (const field of fields) if (field.extensions.secret) sendPlainly(field)
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
       requireDeclaration(type.name, field)
@@ -94,8 +96,17 @@ function gated() {
       }
     }
   }
-  for (const type of Object.values(built.getTypeMap())) if (isObjectType(type)) Object.values(type.getFields()).forEach(paceField)
+  fields.forEach(paceField)
   return built
+}
+
+/** Answers in which a secret stands, beside what the caller wrote, are not compressed. */
+function sendPlainly(field: GraphQLField<unknown, Context>): void {
+  const resolve = field.resolve ?? defaultFieldResolver
+  field.resolve = (parent, args, context, info) => {
+    neverCompress(context.reply)
+    return resolve(parent, args, context, info)
+  }
 }
 
 function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Context>): void {

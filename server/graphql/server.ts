@@ -12,6 +12,7 @@ import { nameLiterals } from './literals.ts'
 import { refuseDeepQuery } from './nesting.ts'
 import { toFetch } from './request.ts'
 import { executeInTurn } from './turns.ts'
+import { compressText } from '../http/compression.ts'
 import { prefers } from '../http/conditional.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { addressKey } from '../http/limits.ts'
@@ -40,6 +41,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
     scope.route({
       method: ['GET', 'POST'],
       url: '/graphql',
+      onSend: compressText,
       async handler(request, reply) {
         if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
         const caller = await createContext(services, request, reply)

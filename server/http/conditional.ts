@@ -11,15 +11,6 @@ export function isFresh(request: FastifyRequest, etag: string): boolean {
   return given.trim() === '*' || given.split(',').some((tag) => opaque(tag.trim()) === opaque(etag))
 }
 
-/** Whether a compressed answer is welcome (RFC 9110 §12.5.3). */
-export function acceptsGzip(request: FastifyRequest): boolean {
-  const accepted = request.headers['accept-encoding']
-  if (accepted === 'gzip') return true
-  if (typeof accepted !== 'string') return false
-  const codings = new Map(accepted.toLowerCase().split(',').map(coding))
-  return (codings.get('gzip') ?? codings.get('x-gzip') ?? codings.get('*') ?? 0) > 0
-}
-
 /** Whether the client would rather have this media type than JSON (RFC 9110 §12.5.1): it must be named, and weigh more. */
 export function prefers(request: FastifyRequest, type: string): boolean {
   const accepted = request.headers.accept

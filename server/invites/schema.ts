@@ -52,7 +52,7 @@ builder.mutationField('createInvite', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('CreateInvitePayload', 'A new invitation; the one before it is dead.', {
       user: { type: UserRef, description: 'Whom it is for.' },
-      inviteUrl: { type: 'String', description: 'Its address, shown this once.' },
+      inviteUrl: { extensions: { secret: true }, type: 'String', description: 'Its address, shown this once.' },
       inviteExpiresInHours: { type: 'Int', description: 'Its life in hours.' },
     }),
     description: 'Invites somebody again who has not accepted yet; the old invitation stops working.',

@@ -29,7 +29,7 @@ builder.queryField('pendingAuthorization', (t) =>
 )
 
 const AnswerAuthorizationPayload = payload('AnswerAuthorizationPayload', 'An answer that its client has yet to hear.', {
-  redirectUrl: { type: 'URL', description: 'Send the browser here.' },
+  redirectUrl: { extensions: { secret: true }, type: 'URL', description: 'Send the browser here.' },
 })
 
 builder.mutationField('approveAuthorization', (t) =>

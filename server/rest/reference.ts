@@ -1,8 +1,10 @@
 import fastifyStatic from '@fastify/static'
 import type { FastifyInstance } from 'fastify'
 import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphql'
-import { dirname } from 'node:path'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { compressText } from '../http/compression.ts'
 import { publicUrl } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'
@@ -11,6 +13,9 @@ import type { BinaryRoute, Route } from './route.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+/** Where the build of the console puts the viewer, with compressed copies. */
+const built = join(import.meta.dirname, '../../web/dist/reference')
 
 /** What of the viewer is served. */
 const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
@@ -24,27 +29,27 @@ export async function mountReference(
 ): Promise<void> {
   const texts = new Map<string, string>()
   let printed: string | undefined
-  app.get('/api/docs/openapi.json', async (request, reply) => {
+  app.get('/api/docs/openapi.json', { onSend: compressText }, async (request, reply) => {
     const here = publicUrl(request, config.SERVER_URL)
     const text = texts.get(here) ?? JSON.stringify(describeRoutes(schema, routes, here))
     texts.set(here, text)
     return reply.type('application/json; charset=utf-8').send(text)
   })
-  app.get('/api/docs', async (_request, reply) =>
+  app.get('/api/docs', { onSend: compressText }, async (_request, reply) =>
     reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page(config.SERVER_URL)),
   )
-  app.get('/api/docs/schema.graphql', async (_request, reply) =>
+  app.get('/api/docs/schema.graphql', { onSend: compressText }, async (_request, reply) =>
     reply.type('text/plain; charset=utf-8').send((printed ??= `${printSchema(lexicographicSortSchema(schema))}\n`)),
   )
   app.get('/api/docs/start.js', async (_request, reply) => reply.type('text/javascript; charset=utf-8').send(start))
   for (const path of ['', '/openapi.json', '/schema.graphql', '/start.js', ...files.map((file) => `/assets/${file}`)])
     refuseOtherMethods(app, `/api/docs${path}`, ['GET'])
-  const root = dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json')))
   await app.register(fastifyStatic, {
-    root,
+    root: existsSync(built) ? built : dirname(fileURLToPath(import.meta.resolve('swagger-ui-dist/package.json'))),
     prefix: '/api/docs/assets/',
     decorateReply: false,
     index: false,
+    preCompressed: true,
     allowedPath: (path) => files.includes(path.slice(1)),
   })
 }

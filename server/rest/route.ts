@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, onSendAsyncHookHandler } from 'fastify'
 import type { Method } from '../http/methods.ts'
 import type { Context } from '../access/context.ts'
 import type { Scope } from '../roles/roles.ts'
@@ -70,6 +70,8 @@ export type BinaryRoute = {
   anyCredential?: boolean
   /** Takes an access token also as the password of HTTP Basic: for clients that can send nothing else. */
   basic?: boolean
+  /** Changes the answer before it goes out. */
+  onSend?: onSendAsyncHookHandler
   /** What the body may be, when it is not JSON: the handler reads `request.raw` or `request.body` itself. */
   consumes?: string[]
   /** Readies the scope that such routes get to themselves; without it, they take forms with files and plain bytes, as streams. */

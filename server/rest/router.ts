@@ -1,9 +1,10 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler, RouteHandlerMethod } from 'fastify'
 import type { GraphQLSchema } from 'graphql'
 import { type Context, createContext } from '../access/context.ts'
 import { ApiError } from '../errors.ts'
 import { acceptBasic } from '../http/basic.ts'
 import { acceptBytes } from '../http/bodies.ts'
+import { compressText } from '../http/compression.ts'
 import { prefers } from '../http/conditional.ts'
 import { pubType } from '../http/failures.ts'
 import { requireBrowse, requireOwnAccount, requireScope } from '../access/guards.ts'
@@ -18,6 +19,12 @@ import { pageNumber, pageSize } from './variables.ts'
 const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
 
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
+
+/** What GraphQL answers is text; a route for bytes says itself what is. */
+function onSendOf(route: Route | BinaryRoute): { onSend?: onSendAsyncHookHandler } {
+  if (route.kind === 'operation') return { onSend: compressText }
+  return route.onSend ? { onSend: route.onSend } : {}
+}
 
 /**
  * Puts the table's endpoints on the server. A path answers the methods it does not have with 405.
@@ -34,6 +41,7 @@ export function mountRoutes(
       method: route.method,
       url: route.path,
       config: { pub: route.pub ?? false },
+      ...onSendOf(route),
       handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)

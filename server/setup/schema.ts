@@ -39,6 +39,7 @@ builder.mutationField('verifySetupCode', (t) =>
   t.fieldWithInput({
     type: payload('VerifySetupCodePayload', 'A setup code that was right.', {
       setupToken: {
+        extensions: { secret: true },
         type: 'String',
         description: 'Completes the setup, once and within 30 minutes. It is set as an HttpOnly cookie too, so browsers need not keep it.',
       },

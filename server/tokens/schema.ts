@@ -47,7 +47,7 @@ builder.node(AccessTokenRef, {
 builder.mutationField('createToken', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
     type: payload('CreateTokenPayload', 'A new token.', {
-      secret: { type: 'String', description: 'The secret: shown this once, and never again.' },
+      secret: { extensions: { secret: true }, type: 'String', description: 'The secret: shown this once, and never again.' },
       token: { type: AccessTokenRef, description: 'The token itself.' },
     }),
     description: 'Makes a personal access token for you. The secret is shown this once.',

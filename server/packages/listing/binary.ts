@@ -5,7 +5,8 @@ import { publicUrl } from '../../http/public-url.ts'
 import type { Context } from '../../access/context.ts'
 import { countDownload } from '../../downloads/tally.ts'
 import { notFound, rangeNotSatisfiable } from '../../errors.ts'
-import { acceptsGzip, isFresh, sendHeadersOnly } from '../../http/conditional.ts'
+import { acceptedEncoding, compressText } from '../../http/compression.ts'
+import { isFresh, sendHeadersOnly } from '../../http/conditional.ts'
 import { requestedRange } from '../../http/range.ts'
 import { binary } from '../../rest/route.ts'
 import { audienceOf } from '../../access/audience.ts'
@@ -30,6 +31,7 @@ export const packageBinaries = [
   binary('GET /api/packages/:pkg/versions/:version', {
     pub: true,
     access: 'browse',
+    onSend: compressText,
     summary: 'One version of a package: an entry of the listing.',
     handler: sendEntry,
     produces: { 200: { description: 'The entry.', type: pubType } },
@@ -68,7 +70,7 @@ async function sendListing(context: Context): Promise<unknown> {
   reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
   if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
   reply.type(`${pubType}; charset=utf-8`)
-  if (acceptsGzip(request)) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
+  if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
   return reply.send(await decompress(listing.gzipped))
 }
 

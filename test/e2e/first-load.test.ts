@@ -1,0 +1,43 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, publishTo, signIn } from '../support/console.ts'
+
+/** What a page may take on the wire, headers included, when nothing of it is in the browser's cache. */
+const mostBytes = 260_000
+
+/** How many bytes came over the network while this happened, and for what. */
+async function bytesFor(page: Page, work: () => Promise<unknown>): Promise<{ total: number; largest: [string, number][] }> {
+  const session = await page.context().newCDPSession(page)
+  const addresses = new Map<string, string>()
+  const sizes = new Map<string, number>()
+  session.on('Network.requestWillBeSent', ({ requestId, request }) => void addresses.set(requestId, request.url))
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => void sizes.set(requestId, encodedDataLength))
+  await session.send('Network.enable')
+  await session.send('Network.clearBrowserCache')
+  await work()
+  await page.waitForLoadState('networkidle')
+  const largest = [...sizes].map(([id, size]): [string, number] => [addresses.get(id) ?? id, size]).toSorted((a, b) => b[1] - a[1])
+  return { total: largest.reduce((sum, [, size]) => sum + size, 0), largest }
+}
+
+// Over plain http, browsers accept no Brotli.
+it.each(['gzip, deflate, br, zstd', 'gzip, deflate'])(
+  'loads for the first time with little on the wire, signed out and in: %s',
+  async (encodings) => {
+    await using app = await consoleApp()
+    const { email, secret = '' } = await app.member()
+    await publishTo(app.url, secret, ...['acme', 'acme_http', 'acme_ui'].map((name) => ({ name, version: '1.0.0' })))
+    const page = await openPage(app.url, { extraHTTPHeaders: { 'accept-encoding': encodings } })
+    const signedOut = await bytesFor(page, async () => {
+      await page.goto('/')
+      await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+    })
+    await signIn(page, app.url, email)
+    const signedIn = await bytesFor(page, async () => {
+      await page.goto('/packages')
+      await page.getByRole('heading', { name: 'acme_http' }).waitFor()
+    })
+    for (const { total, largest } of [signedOut, signedIn]) expect(total, JSON.stringify(largest.slice(0, 8))).toBeLessThan(mostBytes)
+  },
+)

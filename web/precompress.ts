@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { brotliCompress, constants, gzip } from 'node:zlib'
+import type { Plugin } from 'vite'
+
+type Content = string | Uint8Array
+
+const copies: Record<string, (content: Content) => Promise<Buffer>> = {
+  br: promisify<Content, Buffer>(brotliCompress),
+  gz: (content) => promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION }),
+}
+
+/** Less than this fits into one packet anyway. */
+const leastBytes = 1024
+
+/** Puts compressed copies, as small as they get, beside the files of the build. The server sends those to whoever accepts them. */
+export function precompress(): Plugin {
+  return {
+    name: 'precompress',
+    apply: 'build',
+    async writeBundle({ dir = '' }, bundle) {
+      const files = Object.values(bundle).map((file) => ({ name: file.fileName, content: file.type === 'chunk' ? file.code : file.source }))
+      const texts = files.filter(({ name, content }) => /\.(js|css|svg)$/.test(name) && content.length >= leastBytes)
+      await Promise.all(
+        texts.flatMap(({ name, content }) =>
+          Object.entries(copies).map(async ([ending, compress]) => writeFile(join(dir, `${name}.${ending}`), await compress(content))),
+        ),
+      )
+    },
+  }
+}
+
+/** Adds the viewer of the REST reference, which the server shows at /api/docs, so that it is compressed with the rest. */
+export function referenceViewer(): Plugin {
+  return {
+    name: 'reference-viewer',
+    apply: 'build',
+    generateBundle() {
+      for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']) {
+        const source = readFileSync(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${name}`)))
+        this.emitFile({ type: 'asset', fileName: `reference/${name}`, source })
+      }
+    },
+  }
+}
