@@ -1,9 +1,10 @@
 import { createHash, hash, randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFile } from 'node:fs'
 import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
+import { promisify } from 'node:util'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
 import { makeDirectories, makeDirectoryBelow, syncDirectory } from './directories.ts'
@@ -25,6 +26,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
   const [promoting, room, verifier] = [new Set<string>(), watchRoom(root), openVerifier()]
   return {
     stage: (name, source, limit) => room.write(async () => stage(places.staged(name), source, limit)),
+    stageWhole: (name, bytes) => room.write(async () => stageWhole(places.staged(name), bytes)),
     openStaged: async (name) => streamFile(places.staged(name)),
     async promote(name, sha256) {
       promoting.add(sha256)
@@ -118,15 +120,37 @@ async function write(path: string, source: Readable, limit: number): Promise<Sto
   return { bytes, sha256: sha256.digest('hex'), crc32c: encodeCrc32c(checksum) }
 }
 
+/** Nobody knows the name yet, so nobody reads what is not all there. */
+async function stageWhole(path: string, bytes: Buffer): Promise<StoredBytes> {
+  try {
+    await writeDurably(path, bytes, { flag: 'wx', flush: true })
+  } catch (error) {
+    await rm(path, { force: true })
+    throw error
+  }
+  return { bytes: bytes.length, sha256: hash('sha256', bytes), crc32c: encodeCrc32c(crc32c(bytes)) }
+}
+
+const writeDurably = promisify(writeFile)
+
 /** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */
 async function promote(staged: string, path: string, stored: string): Promise<void> {
   await makeDirectoryBelow(stored, dirname(path))
-  await rename(staged, path).catch(unlessMissing)
-  const now = new Date()
-  await utimes(path, now, now)
+  if (!(await moved(staged, path))) {
+    // Bytes of long ago must not be collected while they are published again.
+    const now = new Date()
+    await utimes(path, now, now)
+  }
   await syncDirectory(dirname(path))
 }
 
-function unlessMissing(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'ENOENT') throw error
+/** False when there is nothing to move. */
+async function moved(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return false
+  }
 }

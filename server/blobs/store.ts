@@ -28,6 +28,8 @@ export class DamagedBytes extends Error {
 export type BlobStore = {
   /** Streams `source` into the staging area. Past `limit` bytes it stops reading, removes what was written and throws archiveTooLarge. */
   stage(name: string, source: Readable, limit: number): Promise<StoredBytes>
+  /** Writes bytes that are all there into the staging area, under a name that nobody else uses. */
+  stageWhole(name: string, bytes: Buffer): Promise<StoredBytes>
   /** Reads staged bytes; rejects with ENOENT when there are none. */
   openStaged(name: string): Promise<Readable>
   /** Moves staged bytes to their content address, durably. The same bytes may be there already. */

@@ -11,6 +11,7 @@ import type { DatabaseConfig, Logging } from './options.ts'
 import { makeFolder } from './private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from './reads.ts'
+import { reportStatements } from './statements.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
 export type Database = {
@@ -53,6 +54,7 @@ export async function openDatabase(
       unlock()
     }
     setClock(orm.em, opened.now)
+    if (onQuery) reportStatements(orm.em, onQuery)
     const { now } = opened
     return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, probeWrite: writeProbe(orm), close }
   } catch (error) {

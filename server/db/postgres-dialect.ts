@@ -93,7 +93,7 @@ class Lease implements DatabaseConnection {
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
     this.#connections.watch.requireFree(sql)
-    const { command, rowCount, rows } = await this.#query(sql, [...parameters])
+    const { command, rowCount, rows } = await this.#query(sql, [...parameters], nameOf(sql, parameters))
     const isChange = ['INSERT', 'UPDATE', 'DELETE', 'MERGE'].includes(command)
     return { rows: rows as Row[], ...(isChange && { numAffectedRows: BigInt(rowCount ?? 0) }) }
   }
@@ -106,12 +106,28 @@ class Lease implements DatabaseConnection {
     this.#connections.release(this.#client, this.#isUseless)
   }
 
-  async #query(sql: string, values?: unknown[]) {
+  async #query(text: string, values?: unknown[], name?: string) {
     try {
-      return await this.#client.query(sql, values)
+      return await this.#client.query({ text, ...(values && { values }), ...(name && { name }) })
     } catch (error) {
       this.#isUseless ||= endsConnection(error)
       throw error
     }
   }
 }
+
+/**
+ * The name under which a connection keeps a statement that takes parameters prepared; none for those of the ORM, which have their values in the
+ * text and are used once, and for more than a connection should keep.
+ */
+function nameOf(sql: string, parameters: readonly unknown[]): string | undefined {
+  if (parameters.length === 0) return undefined
+  const known = names.get(sql)
+  if (known !== undefined || names.size >= maxPrepared) return known
+  const name = `write_${names.size}`
+  names.set(sql, name)
+  return name
+}
+
+const names = new Map<string, string>()
+const maxPrepared = 200

@@ -1,4 +1,5 @@
-import type { Database } from 'better-sqlite3'
+import type { Database, Statement } from 'better-sqlite3'
+import { LRUCache } from 'lru-cache'
 import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unmetered } from './meter.ts'
@@ -73,7 +74,7 @@ export class Turn implements DatabaseConnection {
   }
 
   #execute<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
-    const statement = this.#shared.native().prepare<unknown[], Row>(sql)
+    const statement = prepare(this.#shared.native(), sql, parameters.length > 0) as Statement<unknown[], Row>
     if (statement.reader) return { rows: statement.all(...parameters) }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
@@ -101,6 +102,19 @@ export class Turn implements DatabaseConnection {
     }
   }
 }
+
+/** The prepared statements of a connection that take parameters; those of the ORM, which have their values in the text, are used once. */
+function prepare(native: Database, sql: string, isKept: boolean): Statement {
+  if (!isKept) return native.prepare(sql)
+  let kept = prepared.get(native)
+  if (!kept) prepared.set(native, (kept = new LRUCache({ max: maxPrepared })))
+  let statement = kept.get(sql)
+  if (!statement) kept.set(sql, (statement = native.prepare(sql)))
+  return statement
+}
+
+const prepared = new WeakMap<Database, LRUCache<string, Statement>>()
+const maxPrepared = 200
 
 /** Whether SQLite says that somebody else holds the file. */
 export const isBusy = (error: unknown): boolean =>

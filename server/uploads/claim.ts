@@ -5,7 +5,7 @@ import type { SignedInContext } from '../access/context.ts'
 import { newId } from '../db/base.ts'
 import { conflict } from '../errors.ts'
 import { Upload } from './entity.ts'
-import { isReceiving, lockOwnUploads, ownUpload, unknownUpload } from './service.ts'
+import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload, unknownUpload } from './service.ts'
 import { reserveSpace } from './staging-space.ts'
 
 /** A connection's right to send the archive of an upload. One has it at a time, on all instances; `as` is also where its bytes are staged. */
@@ -71,7 +71,7 @@ const aliveUntil = ({ now }: SignedInContext): Date => new Date(now().getTime() 
  * The connection that has the claim and sends nothing, if any. What it sent just before may show once more, so only a second sign of life tells
  * that it sends.
  */
-async function silentRival(context: SignedInContext, upload: Upload): Promise<string | null> {
+async function silentRival(context: SignedInContext, upload: OwnUpload): Promise<string | null> {
   let [seen, signs, silentFor] = [upload, 0, 0]
   while (isReceiving(seen, context.now()) && silentFor < patienceMs) {
     await sleep(pollMs)

@@ -2,9 +2,11 @@ import { LockMode } from '@mikro-orm/core'
 import { Readable } from 'node:stream'
 import type { SignedInContext } from '../access/context.ts'
 import { archiveTooLarge } from '../errors.ts'
+import { readBeginning } from './beginning.ts'
 import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
 import { Upload } from './entity.ts'
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
+import { receiveWhole } from './receive-whole.ts'
 import { unknownUpload } from './service.ts'
 
 /**
@@ -15,12 +17,14 @@ import { unknownUpload } from './service.ts'
  */
 export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable, announced: number | null): Promise<void> {
   const limit = context.config.MAX_UPLOAD_BYTES
+  const { whole, chunks } = await readBeginning(source, announced, limit)
+  if (whole && (await receiveWhole(context, uploadId, whole))) return
   const reserved = Math.min(announced ?? 0, limit)
   const claim = await claimUpload(context, uploadId, reserved)
-  if (!claim) return drain(source, limit)
+  if (!claim) return drain(chunks, limit)
   const heartbeat = startHeartbeat(context, claim)
   try {
-    await stage(context, claim, chunksOf(context, claim, heartbeat, { source, reserved }))
+    await stage(context, claim, whileClaimed(context, claim, heartbeat, { chunks, reserved }))
   } catch (error) {
     // A database that is away must not hide what happened: then the claim ends by itself.
     await releaseClaim(context, claim).catch(() => undefined)
@@ -48,11 +52,15 @@ async function stage(context: SignedInContext, claim: Claim, chunks: AsyncGenera
   }
 }
 
-type Body = { source: Readable; reserved: number }
+type Coming = { chunks: AsyncIterator<Buffer, undefined>; reserved: number }
 
-/** What comes, while the claim holds and there is space for it. The source is left whole: it may be a request that still has to be answered. */
-async function* chunksOf(context: SignedInContext, claim: Claim, heartbeat: Heartbeat, { source, reserved }: Body): AsyncGenerator<Buffer> {
-  const chunks = source.iterator({ destroyOnReturn: false }) as AsyncIterator<Buffer, undefined>
+/** What comes, while the claim holds and there is space for it. */
+async function* whileClaimed(
+  context: SignedInContext,
+  claim: Claim,
+  heartbeat: Heartbeat,
+  { chunks, reserved }: Coming,
+): AsyncGenerator<Buffer> {
   const limit = context.config.MAX_UPLOAD_BYTES
   let [received, space] = [0, reserved]
   for (;;) {
@@ -69,10 +77,10 @@ async function* chunksOf(context: SignedInContext, claim: Claim, heartbeat: Hear
 }
 
 /** Reads what is not needed, so that its sender gets the answer, but no more than an archive may have. */
-async function drain(source: Readable, limit: number): Promise<void> {
+async function drain(chunks: AsyncIterator<Buffer, undefined>, limit: number): Promise<void> {
   let bytes = 0
-  for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.length
+  for (let next = await chunks.next(); !next.done; next = await chunks.next()) {
+    bytes += next.value.length
     if (bytes > limit) throw archiveTooLarge(limit)
   }
 }

@@ -3,9 +3,8 @@ import { publicUrl } from '../http/public-url.ts'
 import { PackageVersionRef } from '../packages/refs.ts'
 import { findVersionByArchive } from '../packages/service.ts'
 import { uploadUrl } from './addresses.ts'
-import type { Upload } from './entity.ts'
 import { type FinishedUpload, finalizeUpload } from './finalize.ts'
-import { createUpload } from './service.ts'
+import { type Announcement, createUpload } from './service.ts'
 
 const UploadField = builder.objectRef<{ name: string; value: string }>('UploadField').implement({
   description: 'A field of the form that carries the archive.',
@@ -15,7 +14,7 @@ const UploadField = builder.objectRef<{ name: string; value: string }>('UploadFi
   }),
 })
 
-const CreateUploadPayload = builder.objectRef<Upload>('CreateUploadPayload').implement({
+const CreateUploadPayload = builder.objectRef<Announcement>('CreateUploadPayload').implement({
   description: 'Where to send an archive: a multipart form with these fields and then the archive as `file`, within ten minutes.',
   fields: (t) => ({
     uploadId: t.exposeID('id', { description: 'Names the upload when it is finished.' }),

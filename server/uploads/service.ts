@@ -1,8 +1,9 @@
 import type { EntityManager, FilterQuery } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
-import { idOf } from '../db/base.ts'
+import { idOf, newId } from '../db/base.ts'
+import { toDate } from '../db/reads.ts'
+import { insertRows, readRow, readRows } from '../db/statements.ts'
 import { type ApiError, notFound, rateLimited } from '../errors.ts'
-import { User } from '../users/entity.ts'
 import { Upload } from './entity.ts'
 
 /** How long an upload waits for its bytes and its end. */
@@ -14,51 +15,88 @@ const maxPending = 100
 /** Whoever sent an archive finishes at once. After so long without, it may give way to another upload. */
 const finishWithinMs = 10_000
 
+/** An upload that may be sent. */
+export type Announcement = Pick<Upload, 'id' | 'expiresAt'>
+
 /**
  * Announces an upload. When the caller has a hundred under way, the oldest one gives way that has no archive, or whose archive nobody finished for
  * ten seconds: what was only announced, or was interrupted, never keeps anybody from publishing.
  * @throws ApiError RateLimitExceeded while a hundred archives are arriving or were sent a moment ago.
  */
-export async function createUpload(context: SignedInContext): Promise<Upload> {
+export async function createUpload(context: SignedInContext): Promise<Announcement> {
   const { viewer, now, blobs } = context
   let abandoned: string | null = null
-  const upload = await context.em.fork().transactional(async (em) => {
+  const announcement = await context.em.fork().transactional(async (em) => {
     await lockOwnUploads(em, context)
     const createdAt = now()
-    const pending = { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }
-    if ((await em.count(Upload, pending)) >= maxPending) abandoned = await giveWay(em, pending, createdAt)
-    return em.create(Upload, {
-      user: em.getReference(User, viewer.id),
-      createdAt,
-      expiresAt: new Date(createdAt.getTime() + lifetimeMs),
-    })
+    if ((await countPending(em, viewer.id, createdAt)) >= maxPending) {
+      abandoned = await giveWay(em, { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }, createdAt)
+    }
+    const [id, expiresAt] = [newId(), new Date(createdAt.getTime() + lifetimeMs)]
+    await insertRows(em, 'uploads', ['id', 'created_at', 'user_id', 'expires_at'], [[id, createdAt, viewer.id, expiresAt]])
+    return { id, expiresAt }
   })
   if (abandoned) await blobs.discard(abandoned)
-  return upload
+  return announcement
 }
 
+/** An upload as it is now: open, or finished with an answer. */
+export type OwnUpload = Required<
+  Pick<Upload, 'id' | 'expiresAt' | 'stagedAs' | 'sha256' | 'bytes' | 'crc32c' | 'receivingAs' | 'receivingUntil' | 'message'>
+>
+
 /**
- * The caller's upload as it is now: still open, or finished with an answer.
+ * The caller's upload.
  * @throws ApiError NotFound when it is not theirs, unknown or expired.
  */
-export async function ownUpload({ em, viewer, now }: SignedInContext, uploadId: string): Promise<Upload> {
+export async function ownUpload({ database, viewer, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
-  const upload = id ? await em.fork().findOne(Upload, { id, user: viewer.id }) : null
-  if (!upload || (upload.message === null && upload.expiresAt <= now())) throw unknownUpload()
-  return upload
+  const row = id ? await database.reads.get<UploadRow>(selectOwn, id, viewer.id) : undefined
+  if (!row || (row.message === null && toDate(row.expires_at) <= now())) throw unknownUpload()
+  return {
+    id: row.id,
+    expiresAt: toDate(row.expires_at),
+    stagedAs: row.staged_as,
+    sha256: row.sha256,
+    bytes: row.bytes === null ? null : Number(row.bytes),
+    crc32c: row.crc32c,
+    receivingAs: row.receiving_as,
+    receivingUntil: row.receiving_until === null ? null : toDate(row.receiving_until),
+    message: row.message,
+  }
+}
+
+const selectOwn = `select id, expires_at, staged_as, sha256, bytes, crc32c, receiving_as, receiving_until, message
+  from uploads where id = ? and user_id = ?`
+
+type UploadRow = {
+  id: string
+  expires_at: number | Date
+  staged_as: string | null
+  sha256: string | null
+  bytes: number | string | null
+  crc32c: string | null
+  receiving_as: string | null
+  receiving_until: number | Date | null
+  message: string | null
 }
 
 /** Whether a connection is sending the archive: it sent something lately. */
-export const isReceiving = ({ receivingAs, receivingUntil }: Upload, now: Date): boolean =>
+export const isReceiving = ({ receivingAs, receivingUntil }: Pick<Upload, 'receivingAs' | 'receivingUntil'>, now: Date): boolean =>
   receivingAs != null && receivingUntil != null && receivingUntil > now
 
 /** Lets one request at a time count the caller's uploads. The person's row stays free for foreign keys to it; SQLite has one writer anyway. */
 export async function lockOwnUploads(em: EntityManager, { database, viewer }: SignedInContext): Promise<void> {
-  if (database.backend === 'postgres') await em.execute('select id from users where id = ? for no key update', [viewer.id])
+  if (database.backend === 'postgres') await readRows(em, 'select id from users where id = ? for no key update', [viewer.id])
 }
 
 /** 404, the same for an upload that never was, of somebody else, expired, or that gave way to others. */
 export const unknownUpload = () => notFound('This upload does not exist or has expired: an upload lasts 10 minutes. Publish again.')
+
+async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {
+  const sql = 'select count(*) as pending from uploads where user_id = ? and message is null and expires_at > ?'
+  return Number((await readRow<{ pending: number | string }>(em, sql, [userId, now]))?.pending)
+}
 
 /** Makes room for one upload more. @returns where the archive of the one that gave way is staged; null when it had none. */
 async function giveWay(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<string | null> {

@@ -1,5 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
+import { toDate } from '../db/reads.ts'
+import { readRows } from '../db/statements.ts'
 import { rateLimited } from '../errors.ts'
 import { Upload } from './entity.ts'
 import { isReceiving } from './service.ts'
@@ -11,11 +13,7 @@ import { isReceiving } from './service.ts'
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
-  const uploads = await em.find(
-    Upload,
-    { user: context.viewer.id, message: null },
-    { orderBy: { expiresAt: 'asc' }, disableIdentityMap: true },
-  )
+  const uploads = (await readRows<Row>(em, selectUnfinished, [context.viewer.id])).map(placeOf)
   const [expired, live] = [uploads.filter((one) => isOver(one, now)), uploads.filter((one) => !isOver(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : promised(one, now)) }))
@@ -26,9 +24,34 @@ export async function reserveSpace(em: EntityManager, context: SignedInContext, 
 /** One archive always fits, however large archives may be. */
 const spaceOf = ({ config }: SignedInContext): number => Math.max(config.UPLOAD_STAGING_BYTES, config.MAX_UPLOAD_BYTES)
 
-const isOver = (upload: Upload, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
-const staged = ({ stagedAs, bytes }: Upload): number => (stagedAs == null ? 0 : (bytes ?? 0))
-const promised = (upload: Upload, now: Date): number => (isReceiving(upload, now) ? (upload.reservedBytes ?? 0) : 0)
+const selectUnfinished = `select id, expires_at, staged_as, bytes, receiving_as, receiving_until, reserved_bytes from uploads
+  where user_id = ? and message is null order by expires_at`
+
+type Row = {
+  id: string
+  expires_at: number | string
+  staged_as: string | null
+  bytes: number | string | null
+  receiving_as: string | null
+  receiving_until: number | string | null
+  reserved_bytes: number | string | null
+}
+
+const placeOf = (row: Row) => ({
+  id: row.id,
+  expiresAt: toDate(row.expires_at),
+  stagedAs: row.staged_as,
+  bytes: Number(row.bytes ?? 0),
+  receivingAs: row.receiving_as,
+  receivingUntil: row.receiving_until === null ? null : toDate(row.receiving_until),
+  reservedBytes: Number(row.reserved_bytes ?? 0),
+})
+
+type Place = ReturnType<typeof placeOf>
+
+const isOver = (upload: Place, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
+const staged = ({ stagedAs, bytes }: Place): number => (stagedAs === null ? 0 : bytes)
+const promised = (upload: Place, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
 
 function requireRoom(others: { expiresAt: Date; bytes: number }[], bytes: number, space: number, now: Date): void {
   const taken = others.reduce((sum, one) => sum + one.bytes, 0)

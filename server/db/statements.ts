@@ -1,0 +1,76 @@
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { CompiledQuery, type ControlledTransaction, type QueryResult } from 'kysely'
+import { metered } from './meter.ts'
+
+/** What a `?` may stand for. Each database keeps moments and truth values in its own way. */
+export type Value = string | number | boolean | Date | null
+
+/**
+ * Runs plain SQL where an entity is not needed, in the transaction of `em` if it has one, and gives the rows. The values are bound, and a
+ * connection prepares the statement once: the ORM writes values into the text, and so has every statement planned anew.
+ */
+export async function readRows<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row[]> {
+  return (await run<Row>(em, sql, values)).rows
+}
+
+/** The first row, or none. */
+export async function readRow<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row | undefined> {
+  return (await run<Row>(em, sql, values)).rows[0]
+}
+
+/** Changes rows in the same way; gives how many. */
+export async function changeRows(em: EntityManager, sql: string, values: readonly Value[]): Promise<number> {
+  return Number((await run(em, sql, values)).numAffectedRows ?? 0)
+}
+
+/** Inserts rows by one statement; nothing happens without any. */
+export async function insertRows(
+  em: EntityManager,
+  table: string,
+  columns: readonly string[],
+  rows: readonly (readonly Value[])[],
+): Promise<void> {
+  if (rows.length === 0) return
+  const marks = `(${columns.map(() => '?').join(', ')})`
+  const sql = `insert into ${table} (${columns.join(', ')}) values ${rows.map(() => marks).join(', ')}`
+  await run(em, sql, rows.flat())
+}
+
+/** Tells `onQuery` of every statement that runs here, as the ORM does of its own. */
+export function reportStatements(em: EntityManager, onQuery: (sql: string) => void): void {
+  listeners.set(em.getDriver(), onQuery)
+}
+
+const listeners = new WeakMap<object, (sql: string) => void>()
+
+async function run<Row>(em: EntityManager, sql: string, values: readonly Value[]): Promise<QueryResult<Row>> {
+  const transaction = em.getTransactionContext<ControlledTransaction<never>>()
+  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
+  const query = isPostgres ? CompiledQuery.raw(numbered(sql), [...values]) : CompiledQuery.raw(sql, values.map(plain))
+  listeners.get(em.getDriver())?.(sql)
+  try {
+    const execute = () => (transaction ?? em.getConnection().getClient()).executeQuery<Row>(query)
+    return await metered(execute, transaction !== undefined)
+  } catch (error) {
+    throw em.getDriver().convertException(error as Error)
+  }
+}
+
+/** SQLite has no moments and no truth values, and takes a number for a whole one only as a bigint. */
+function plain(value: Value): string | number | bigint | null {
+  if (value instanceof Date) return BigInt(value.getTime())
+  if (typeof value === 'boolean') return value ? 1n : 0n
+  return Number.isInteger(value) ? BigInt(value as number) : (value as string | number | null)
+}
+
+/** PostgreSQL numbers its parameters. */
+function numbered(sql: string): string {
+  let text = numberedTexts.get(sql)
+  if (text === undefined) {
+    let position = 0
+    numberedTexts.set(sql, (text = sql.replaceAll('?', () => `$${++position}`)))
+  }
+  return text
+}
+
+const numberedTexts = new Map<string, string>()
