@@ -22,8 +22,14 @@ const withFiles = (files: Record<string, string>) =>
   gzipped(manifest, ...Object.entries(files).map(([name, text]) => tarEntry({ name }, text)))
 
 const padded = (size: number) => defaultPubspec('foo', '1.0.0').padEnd(size, '#')
-const outcome = (archive: Buffer) =>
-  inspectPackage(source(archive, 300), rules).then(
+/** What becomes of an archive: the same, whether it comes in pieces or is all there. */
+async function outcome(archive: Buffer) {
+  const [inPieces, whole] = await Promise.all([source(archive, 300), archive].map(verdict))
+  expect(whole).toEqual(inPieces)
+  return whole
+}
+const verdict = (archive: Readable | Buffer) =>
+  inspectPackage(archive, rules).then(
     () => 'accepted',
     (error: unknown) => (error instanceof ApiError ? error.code : error),
   )
@@ -59,6 +65,7 @@ describe('a package archive', () => {
     })
     const whole = await readArchive(source(archive, archive.length))
     for (const size of [1, 2, 7, 10, 11, 511]) expect(await readArchive(source(archive, size))).toEqual(whole)
+    expect(await readArchive(archive)).toEqual(whole)
   })
 
   it('may have been packed by other tools', async () => {

@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Config } from '../config/config.ts'
 import { batched } from '../db/batched.ts'
+import type { Reads } from '../db/reads.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { renewIndex } from '../search/rebuild.ts'
@@ -29,9 +30,9 @@ export const listAddresses = (em: EntityManager): Promise<ServerAddress[]> =>
   em.find(ServerAddress, {}, { orderBy: { lastUsedAt: 'desc', address: 'asc' } })
 
 /** The addresses that the server had before. */
-export async function formerAddresses(em: EntityManager, config: Pick<Config, 'SERVER_URL'>): Promise<string[]> {
-  const addresses = await listAddresses(em)
-  return addresses.map(({ address }) => address).filter((address) => address !== hostedHere(config))
+export async function formerAddresses(reads: Reads, config: Pick<Config, 'SERVER_URL'>): Promise<string[]> {
+  const rows = await reads.all<{ address: string }>('select address from server_addresses where address <> ?', hostedHere(config))
+  return rows.map(({ address }) => address)
 }
 
 /** Whether a registry that a pubspec names is this server, at its address now or at one that it had before. */

@@ -1,4 +1,4 @@
-import { createInflateRaw, crc32, type InflateRaw } from 'node:zlib'
+import { createInflateRaw, crc32, inflateRawSync, type InflateRaw } from 'node:zlib'
 import { refuse } from './refuse.ts'
 
 type Chunks = AsyncIterable<Buffer>
@@ -29,13 +29,43 @@ export function gzipStages(): GzipStages {
       size += chunk.length
       yield chunk
     }
-    if (inflate.bytesWritten !== seen.deflated)
-      refuse('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
-    if (seen.trailer.readUInt32LE(0) !== checksum || seen.trailer.readUInt32LE(4) !== size % 2 ** 32)
-      refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
+    checkEnd(inflate.bytesWritten, seen.deflated, seen.trailer, checksum, size)
   }
 
   return [unwrap, inflate, verify]
+}
+
+/**
+ * The content of a gzip file that is all there, read by the same rules; null when it is more than `limit` bytes. Throws as the stages do.
+ */
+export function unzipWhole(file: Buffer, limit: number): Buffer | null {
+  if (file.length === 0) refuse(empty)
+  const start = headerLength(file)
+  if (start === null || file.length - start < trailerLength) refuse(truncated)
+  const deflated = file.subarray(start, -trailerLength)
+  const inflated = inflateWhole(deflated, limit)
+  if (inflated) checkEnd(inflated.bytesRead, deflated.length, file.subarray(-trailerLength), crc32(inflated.content), inflated.content.length)
+  return inflated?.content ?? null
+}
+
+/** The content and how much of what was given it took; null when it is more than `limit` bytes. */
+function inflateWhole(deflated: Buffer, limit: number): { content: Buffer; bytesRead: number } | null {
+  try {
+    // With `info` it gives more than its type says.
+    const { buffer, engine } = inflateRawSync(deflated, { maxOutputLength: limit, info: true }) as unknown as WithInfo
+    return { content: buffer, bytesRead: engine.bytesWritten }
+  } catch (error) {
+    if (error instanceof RangeError) return null
+    throw error
+  }
+}
+
+type WithInfo = { buffer: Buffer; engine: { bytesWritten: number } }
+
+function checkEnd(bytesRead: number, bytes: number, trailer: Buffer, checksum: number, size: number): void {
+  if (bytesRead !== bytes) refuse('The archive has data after the end of its gzip stream. Pack it again, as one .tar.gz file.')
+  if (trailer.readUInt32LE(0) !== checksum || trailer.readUInt32LE(4) !== size % 2 ** 32)
+    refuse('The archive is damaged: its gzip checksum does not match. Upload it again.')
 }
 
 /** Whether an error is zlib's complaint about the data it was given. */
@@ -61,7 +91,7 @@ async function* withoutHeader(source: Chunks): Chunks {
       start = null
     }
   }
-  if (start !== null) refuse(start.length === 0 ? 'The uploaded file is empty. Upload a .tar.gz archive.' : truncated)
+  if (start !== null) refuse(start.length === 0 ? empty : truncated)
 }
 
 /** Holds the last eight bytes back and tells them at the end. */
@@ -100,4 +130,5 @@ function afterZero(start: Buffer, from: number | null): number | null {
   return zero < 0 ? null : zero + 1
 }
 
+const empty = 'The uploaded file is empty. Upload a .tar.gz archive.'
 const truncated = 'The archive is cut short. Upload it again.'

@@ -9,10 +9,14 @@ import { quoted, refuse } from './refuse.ts'
 export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'> & { pubspec: Pubspec; example: Document | null }
 
 /**
- * Reads an archive and its pubspec, and checks the one against the other. The source is destroyed in every case.
+ * Reads an archive and its pubspec, and checks the one against the other. A stream is destroyed in every case.
  * Throws `PackageRejected` with the first and most useful reason; an error of the source itself comes out as it is.
  */
-export async function inspectPackage(source: Readable, rules: HostedRules, limits: Partial<ArchiveLimits> = {}): Promise<InspectedPackage> {
+export async function inspectPackage(
+  source: Readable | Buffer,
+  rules: HostedRules,
+  limits: Partial<ArchiveLimits> = {},
+): Promise<InspectedPackage> {
   const { pubspecText, examples, ...contents } = await readArchive(source, limits)
   const pubspec = readPubspec(pubspecText, rules)
   checkScreenshots(pubspec, contents)

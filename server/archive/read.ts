@@ -1,10 +1,10 @@
-import type { Readable } from 'node:stream'
+import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { packageRejected } from '../errors.ts'
 import { plainPath } from './path.ts'
 import { addPath, archiveTree, type ArchiveFile } from './tree.ts'
 import { documentKinds, documentRank, mayBeExample, textOf, type Document, type DocumentKind } from './documents.ts'
-import { gzipStages, isBrokenDeflate } from './gzip.ts'
+import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
 import { manifestIn, manifestName } from './manifest.ts'
 import { quoted, refuse } from './refuse.ts'
 import { unpackTar, type TarEntry } from './tar-entries.ts'
@@ -31,25 +31,35 @@ export type ArchiveContents = Record<DocumentKind, Document | null> & {
   unpackedBytes: number
 }
 
+/** An archive that is all there and unpacks to no more than this is unpacked in one piece. */
+const maxWholeBytes = 2 * 1024 ** 2
+
 /**
- * Reads a .tar.gz package in one pass, in bounded memory, and destroys the source in every case.
+ * Reads a .tar.gz package in one pass, in bounded memory, and destroys its stream in every case.
  * Throws `PackageRejected` with the first reason that an archive is not acceptable; an error of the source itself comes out as it is.
  */
-export async function readArchive(source: Readable, limits: Partial<ArchiveLimits> = {}): Promise<ArchiveContents> {
+export async function readArchive(source: Readable | Buffer, limits: Partial<ArchiveLimits> = {}): Promise<ArchiveContents> {
   const bounds = { ...archiveLimits, ...limits }
   const reading = start(bounds)
   const framing = tarFraming(bounds)
-  const [unwrap, inflate, verify] = gzipStages()
+  const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) => unpackTar(watched(framing, chunks), (entry) => visit(reading, entry))
   try {
-    await pipeline(source, unwrap, inflate, verify, (chunks: AsyncIterable<Buffer>) =>
-      unpackTar(watched(framing, chunks), (entry) => visit(reading, entry)),
-    )
+    const whole = Buffer.isBuffer(source) ? unzipWhole(source, maxWholeBytes) : null
+    if (whole) await unpack([whole])
+    else await unpackStream(Buffer.isBuffer(source) ? Readable.from([source]) : source, unpack)
   } catch (error) {
     throw isBrokenDeflate(error) ? packageRejected('The archive is damaged or cut short. Upload it again.') : error
+  }
+  return finish(reading, framing.total)
+}
+
+async function unpackStream(source: Readable, unpack: (chunks: AsyncIterable<Buffer>) => Promise<void>): Promise<void> {
+  const [unwrap, inflate, verify] = gzipStages()
+  try {
+    await pipeline(source, unwrap, inflate, verify, unpack)
   } finally {
     source.destroy()
   }
-  return finish(reading, framing.total)
 }
 
 type Kept = { path: string; rank: number; chunks: Buffer[] }
@@ -68,7 +78,7 @@ function start(limits: ArchiveLimits) {
   }
 }
 
-async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer>) {
+async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer> | Buffer[]) {
   for await (const chunk of chunks) {
     watch(framing, chunk)
     yield chunk

@@ -1,4 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { newId } from '../db/base.ts'
+import { momentOf } from '../db/clock.ts'
+import { insertRows } from '../db/statements.ts'
 import { AuditEntry } from './entity.ts'
 
 /** Every kind of event that is recorded. */
@@ -26,6 +29,18 @@ export type AuditEvent = {
   version?: string
   ip?: string | null
 }
+
+/** Records events at once, in the transaction of `em`, where nothing else needs a unit of work. */
+export function recordEvents(em: EntityManager, events: readonly AuditEvent[]): Promise<void> {
+  const at = momentOf(em)
+  const rows = events.map(({ kind, summary, actor, user, ip = null, ...about }) => [
+    ...[newId(), at, kind, summary.slice(0, 500), actor?.id ?? null, user?.id ?? null],
+    ...[about.package ?? null, about.publisher ?? null, about.version ?? null, ip],
+  ])
+  return insertRows(em, 'audit_entries', columns, rows)
+}
+
+const columns = ['id', 'created_at', 'kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip']
 
 /** Records an event in the same unit of work as the change: both are committed, or neither. */
 export function audit(em: EntityManager, { actor, user, summary, ip, ...event }: AuditEvent): void {

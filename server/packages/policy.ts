@@ -1,10 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Audience } from '../access/audience.ts'
 import { batched } from '../db/batched.ts'
+import { readRows } from '../db/statements.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
 import { type Actor, isServerAdmin } from '../roles/viewer.ts'
-import { type Package, PackageUploader } from './entity.ts'
+import type { Package } from './entity.ts'
 import { isHostedHere } from './hosted-here.ts'
 
 // Who sees a package. Whatever shows packages asks for one of the forms of this one rule.
@@ -30,7 +31,7 @@ export const listed = { isUnlisted: false }
 /** SQL: the same of the package with this alias. */
 export const isListed = (alias: string): string => `not ${alias}.is_unlisted`
 
-type Owned = Pick<Package, 'id' | 'publisher'>
+type Owned = { id: string; publisher?: { id: string } | null | undefined }
 
 /** Whoever may add versions: a named uploader, any member of the owning publisher, or a server admin. The scope `write` is asked for at the door. */
 export async function canPublish(em: EntityManager, actor: Actor, pkg: Owned): Promise<boolean> {
@@ -54,8 +55,11 @@ async function roleInOwner(em: EntityManager, { viewer }: Actor, { publisher }: 
 
 /** By package and person, for lists ask it of each of their packages. */
 const loadNaming = batched(async (em, keys) => {
-  const rows = await em.find(PackageUploader, { $or: pairsOf(keys).map(([pkg, user]) => ({ package: pkg, user })) })
-  return new Map(rows.map((row) => [`${row.package.id} ${row.user.id}`, true]))
+  const isPair = keys.map(() => '(package_id = ? and user_id = ?)').join(' or ')
+  const rows = await readRows<{ package_id: string; user_id: string }>(
+    em,
+    `select package_id, user_id from package_uploaders where ${isPair}`,
+    keys.flatMap((key) => key.split(' ')),
+  )
+  return new Map(rows.map((row) => [`${row.package_id} ${row.user_id}`, true]))
 })
-
-const pairsOf = (keys: string[]) => keys.map((key) => key.split(' ')).map(([object = '', user = '']) => [object, user] as const)

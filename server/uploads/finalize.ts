@@ -2,10 +2,12 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../addresses/service.ts'
 import type { SignedInContext } from '../access/context.ts'
+import { changeRows } from '../db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
+import { takeFresh } from './fresh.ts'
 import { ownUpload, unknownUpload } from './service.ts'
 
 /** What finishing an upload says; the hash tells which version it was. */
@@ -33,12 +35,12 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
 type ReceivedUpload = { id: string; stagedAs: string; sha256: string; bytes: number; crc32c: string }
 
 async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
-  const { blobs, config, em } = context
-  const formerUrls = await formerAddresses(em, config)
+  const { blobs, config, database } = context
+  const formerUrls = await formerAddresses(database.reads, config)
   const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
   // Only when the first package comes: the readers of archives and manifests take memory, too.
   const { inspectPackage } = await import('../archive/inspect.ts')
-  const inspected = await inspectPackage(await openBytes(context, stagedAs, archive.sha256), rules)
+  const inspected = await inspectPackage(takeFresh(stagedAs) ?? (await openBytes(context, stagedAs, archive.sha256)), rules)
   const submission = { ...inspected, archive }
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
@@ -47,7 +49,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   let message = success
   const remember = (em: EntityManager, similarNames: readonly string[]) => {
     message = (success + confusionWarning(similarNames)).slice(0, 500)
-    return em.nativeUpdate(Upload, { id }, { message })
+    return changeRows(em, 'update uploads set message = ? where id = ?', [message, id])
   }
   await publish(context, submission, { isNewName, alongWith: remember })
   return message

@@ -1,28 +1,21 @@
-import { LockMode, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { advisoriesAfterPublish, hasAdvisories } from '../advisories/announce.ts'
-import { audit } from '../audit/service.ts'
+import { type AuditEvent, recordEvents } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
+import { readRow } from '../db/statements.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { judgeNewName, requireApproval } from '../names/confusable.ts'
 import { refuseReserved } from '../names/reserved.ts'
-import { skeletonOf } from '../names/skeleton.ts'
-import type { InspectedPackage } from '../archive/inspect.ts'
-import { User } from '../users/entity.ts'
 import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
 import { holdVisibility } from '../packages/visibility/mark.ts'
-import { DeletedVersion, PackageDependency } from '../packages/dependency-entity.ts'
-import { documentKinds, Package, PackageUploader, PackageVersion, VersionDocument } from '../packages/entity.ts'
-import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
-import { licenseOf } from '../packages/versions/license.ts'
+import { DeletedVersion } from '../packages/dependency-entity.ts'
+import { Package } from '../packages/entity.ts'
 import { canPublish } from '../packages/policy.ts'
-import { versionKey } from '../pub/sort-key.ts'
-import { isPrerelease } from '../pub/version.ts'
-
-/** A checked archive whose bytes are stored, or about to be. */
-export type Submission = InspectedPackage & { archive: { sha256: string; bytes: number; crc32c: string } }
+import type { Submission } from './submission.ts'
+import { findTarget, type Target } from './target.ts'
+import { advancePackage, writePackage, writeVersion } from './write-version.ts'
 
 /**
  * Whether the caller may publish this now; asked before the bytes are stored, and again in the transaction.
@@ -30,15 +23,15 @@ export type Submission = InspectedPackage & { archive: { sha256: string; bytes: 
  * when the name waits for an administrator's approval.
  */
 export async function admit(context: SignedInContext, submission: Submission): Promise<{ isNewName: boolean }> {
-  const { em } = context
-  const pkg = await em.findOne(Package, { name: submission.pubspec.name })
-  if (!pkg) return admitNewName(context, submission)
-  if (await canPublish(em, context, pkg)) {
-    await publishedAlready(em, pkg, submission)
+  const { em, database } = context
+  const target = await findTarget((sql, values) => database.reads.get(sql, ...values), submission.pubspec)
+  if (!target) return admitNewName(context, submission)
+  if (await canPublish(em, context, target)) {
+    isPublished(target, submission)
     return { isNewName: false }
   }
   // Its uploaders go with a package: somebody may just have deleted it, and then its name is reserved.
-  if (await em.count(Package, { id: pkg.id })) throw notYours(context, pkg.name)
+  if (await em.count(Package, { id: target.id })) throw notYours(context, target.name)
   return admitNewName(context, submission)
 }
 
@@ -80,118 +73,53 @@ async function publishWithin(
   submission: Submission,
   { isNewName, alongWith }: Circumstances,
 ): Promise<void> {
-  const { viewer, ip } = context
-  const { name, version } = submission.pubspec
-  const publishedAt = context.now()
-  const existing = await em.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
+  const { name } = submission.pubspec
+  const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
     throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(context, name)
   await alongWith(em, existing ? [] : await judgeNewName(em, context, name))
-  if (existing && (await publishedAlready(em, existing, submission))) return
+  if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
-  const pkg = existing ?? (await createPackage(em, context, submission, publishedAt))
-  createVersion(em, context, pkg, submission, publishedAt)
-  if (existing) await advance(em, existing, submission, publishedAt)
-  await em.flush()
+  const at = context.now()
+  const target = existing ?? (await writePackage(em, context, submission, at))
+  await writeVersion(em, context, target.id, submission, at)
+  const isLatest = existing ? await advancePackage(em, existing, submission, at) : true
   // Only now: whoever deletes a package of this name from here on waits for this transaction.
   if (!existing) await refuseReserved(em, name)
   if (submission.pubspec.dependencies.some(({ hostedUrl }) => hostedUrl !== null)) await holdVisibility(em)
-  await (pkg.latestVersion === version ? refreshIndex(em, context.config, pkg.id) : touchIndex(em, pkg.id, publishedAt))
-  audit(em, {
-    kind: 'package.version_published',
-    actor: viewer,
-    summary: `${viewer.displayName} published ${name} ${version}`,
-    package: name,
-    version,
-    ip,
-  })
+  await (isLatest ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
+  await recordEvents(em, eventsOf(context, submission, existing === null))
 }
 
-async function createPackage(em: EntityManager, context: SignedInContext, { pubspec }: Submission, createdAt: Date): Promise<Package> {
-  const { viewer, ip, database } = context
-  const { name, version, description } = pubspec
-  const latestPrerelease = isPrerelease(version) ? version : null
-  const pkg = em.create(Package, {
-    name,
-    skeleton: skeletonOf(name),
-    description,
-    latestVersion: version,
-    latestPrerelease,
-    revision: 1,
-    createdAt,
-    updatedAt: createdAt,
-    advisoriesUpdated: (await hasAdvisories(em, database.backend, name)) ? createdAt : null,
-  })
-  em.create(PackageUploader, { package: pkg, user: em.getReference(User, viewer.id) })
-  audit(em, { kind: 'package.created', actor: viewer, summary: `${viewer.displayName} created the package ${name}`, package: name, ip })
-  return pkg
+/** The package of this name, which nobody else changes until the end of the transaction; null when there is none. */
+async function lockTarget(em: EntityManager, { database }: SignedInContext, { pubspec }: Submission): Promise<Target | null> {
+  // What is read with the lock may be older than the lock, so it is read after it. SQLite has one writer anyway.
+  if (database.backend === 'postgres') await readRow(em, 'select id from packages where name = ? for update', [pubspec.name])
+  return findTarget((sql, values) => readRow(em, sql, values), pubspec)
 }
 
-function createVersion(em: EntityManager, { viewer }: SignedInContext, pkg: Package, submission: Submission, createdAt: Date): void {
-  const { pubspec, archive } = submission
-  const version = em.create(PackageVersion, {
-    package: pkg,
-    version: pubspec.version,
-    sortKey: versionKey(pubspec.version),
-    isPrerelease: isPrerelease(pubspec.version),
-    publishedBy: em.getReference(User, viewer.id),
-    archiveSha256: archive.sha256,
-    archiveBytes: archive.bytes,
-    archiveCrc32c: archive.crc32c,
-    pubspec: JSON.stringify(pubspec.document),
-    license: licenseOf(submission.license?.text ?? null),
-    createdAt,
-  })
-  for (const kind of documentKinds) {
-    const document = submission[kind]
-    if (document) em.create(VersionDocument, { version, kind, path: document.path, content: document.text })
-  }
-  createDependencies(em, version, pubspec)
+function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNew: boolean): AuditEvent[] {
+  const { name, version } = pubspec
+  const created = { kind: 'package.created', summary: `${viewer.displayName} created the package ${name}` } as const
+  const published = { kind: 'package.version_published', summary: `${viewer.displayName} published ${name} ${version}`, version } as const
+  return [...(isNew ? [created] : []), published].map((event) => ({ ...event, actor: viewer, package: name, ip }))
 }
 
-/** Dependencies become rows when they come from a registry or an SDK; nobody finds the others by name. */
-function createDependencies(em: EntityManager, version: PackageVersion, { dependencies, devDependencies }: Submission['pubspec']): void {
-  for (const [kind, list] of [['direct', dependencies] as const, ['dev', devDependencies] as const]) {
-    for (const { source, name, constraint, hostedUrl, sdk } of list) {
-      if (source === 'hosted' || source === 'sdk') em.create(PackageDependency, { version, kind, name, constraint, hostedUrl, sdk })
-    }
-  }
-}
-
-/** Moves the pointers of a package that gets another version: only the versions that they name now can keep them. */
-async function advance(em: EntityManager, pkg: Package, { pubspec }: Submission, updatedAt: Date): Promise<void> {
-  const { version, description } = pubspec
-  const latest = await em.findOne(PackageVersion, { package: pkg, version: pkg.latestVersion }, { fields: ['retractedAt'] })
-  const candidates = [
-    { version: pkg.latestVersion, retracted: latest === null || latest.retractedAt !== null },
-    ...(pkg.latestPrerelease ? [{ version: pkg.latestPrerelease, retracted: false }] : []),
-    { version, retracted: false },
-  ]
-  pkg.latestVersion = latestOf(candidates)?.version ?? version
-  pkg.latestPrerelease = latestPrereleaseOf(candidates)?.version ?? null
-  if (pkg.latestVersion === version) pkg.description = description
-  pkg.revision += 1
-  pkg.updatedAt = updatedAt
-  pkg.advisoriesUpdated = advisoriesAfterPublish(pkg, updatedAt)
-}
-
-/** Whether exactly this is published; a version never changes. */
-async function publishedAlready(em: EntityManager, pkg: Package, { pubspec, archive }: Submission): Promise<boolean> {
-  const published = await em.findOne(PackageVersion, { package: pkg, version: pubspec.version }, { fields: ['archiveSha256'] })
-  if (published && published.archiveSha256 !== archive.sha256) {
-    throw conflict(
-      `${pubspec.name} ${pubspec.version} is published already, with other contents. A version never changes: raise the version number.`,
-    )
-  }
-  if (!published) await refuseDeleted(em, { pubspec })
-  return published !== null
+/** Whether exactly this is published; a version never changes. @throws ApiError Conflict when the number is taken. */
+function isPublished({ publishedSha256, isDeleted }: Target, { pubspec: { name, version }, archive }: Submission): boolean {
+  if (publishedSha256 !== null && publishedSha256 !== archive.sha256)
+    throw conflict(`${name} ${version} is published already, with other contents. A version never changes: raise the version number.`)
+  if (publishedSha256 === null && isDeleted) throw deleted(name, version)
+  return publishedSha256 !== null
 }
 
 /** A version's number stays taken when the version is deleted (pub's protocol, "Publish"). */
 async function refuseDeleted(em: EntityManager, { pubspec: { name, version } }: Pick<Submission, 'pubspec'>): Promise<void> {
-  if (await em.count(DeletedVersion, { packageName: name, version }))
-    throw conflict(`${name} ${version} was deleted, and its number is never used again. Raise the version number.`)
+  if (await em.count(DeletedVersion, { packageName: name, version })) throw deleted(name, version)
 }
+
+const deleted = (name: string, version: string) =>
+  conflict(`${name} ${version} was deleted, and its number is never used again. Raise the version number.`)
 
 const notYours = (actor: Actor, name: string) =>
   insufficientPermissions(`You are not an uploader of ${name}. Ask one of its uploaders to add you.${adviceForAdmin(actor)}`)
