@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { packageArchive } from './support/archive.ts'
-import { finish, publish, upload } from './support/publish.ts'
+import { announce, finish, publish, sendBytes, upload } from './support/publish.ts'
 
 /** How many statements some work takes. */
 async function statements(app: TestApp, work: () => Promise<{ status: number }>): Promise<number> {
@@ -57,6 +57,27 @@ describe('the number of statements', () => {
       counts.push(await statements(app, () => finish(alice, uploadId)))
     }
     expect(new Set(counts).size).toBe(1)
+  })
+
+  it('of publishing is small, with one transaction a request', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    await publish(alice, versionOf(0))
+    const archive = await packageArchive({ ...versionOf(1), pubspec: 'dependencies:\n  http: any\n  path: any' })
+    const of = async <Result>(work: () => Promise<Result>) => {
+      app.queries.length = 0
+      const result = await work()
+      const transactions = app.queries.filter((sql) => /\b(?:begin|start transaction)\b/.test(sql)).length
+      return { result, transactions, statements: app.queries.length }
+    }
+    const announced = await of(() => announce(alice))
+    const sent = await of(() => sendBytes(alice, announced.result, archive))
+    const finished = await of(() => finish(alice, announced.result))
+    expect([sent.result.status, finished.result.status]).toEqual([302, 200])
+    expect([announced, sent, finished].map(({ transactions }) => transactions)).toEqual([1, 1, 1])
+    expect([announced, sent, finished].map(({ statements: count }) => count)).toEqual(
+      app.config.DB_BACKEND === 'sqlite' ? [5, 6, 21] : [6, 7, 22],
+    )
   })
 
   it.each([

@@ -44,7 +44,8 @@ export function unzipWhole(file: Buffer, limit: number): Buffer | null {
   if (start === null || file.length - start < trailerLength) refuse(truncated)
   const deflated = file.subarray(start, -trailerLength)
   const inflated = inflateWhole(deflated, limit)
-  if (inflated) checkEnd(inflated.bytesRead, deflated.length, file.subarray(-trailerLength), crc32(inflated.content), inflated.content.length)
+  if (inflated)
+    checkEnd(inflated.bytesRead, deflated.length, file.subarray(-trailerLength), crc32(inflated.content), inflated.content.length)
   return inflated?.content ?? null
 }
 

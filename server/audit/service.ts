@@ -33,14 +33,20 @@ export type AuditEvent = {
 /** Records events at once, in the transaction of `em`, where nothing else needs a unit of work. */
 export function recordEvents(em: EntityManager, events: readonly AuditEvent[]): Promise<void> {
   const at = momentOf(em)
-  const rows = events.map(({ kind, summary, actor, user, ip = null, ...about }) => [
-    ...[newId(), at, kind, summary.slice(0, 500), actor?.id ?? null, user?.id ?? null],
-    ...[about.package ?? null, about.publisher ?? null, about.version ?? null, ip],
-  ])
-  return insertRows(em, 'audit_entries', columns, rows)
+  const rows = events.map((event) => ({
+    id: newId(),
+    created_at: at,
+    kind: event.kind,
+    summary: event.summary.slice(0, 500),
+    actor_id: event.actor?.id ?? null,
+    user_id: event.user?.id ?? null,
+    package: event.package ?? null,
+    publisher: event.publisher ?? null,
+    version: event.version ?? null,
+    client_ip: event.ip ?? null,
+  }))
+  return insertRows(em, 'audit_entries', rows)
 }
-
-const columns = ['id', 'created_at', 'kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip']
 
 /** Records an event in the same unit of work as the change: both are committed, or neither. */
 export function audit(em: EntityManager, { actor, user, summary, ip, ...event }: AuditEvent): void {

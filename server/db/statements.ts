@@ -23,17 +23,17 @@ export async function changeRows(em: EntityManager, sql: string, values: readonl
   return Number((await run(em, sql, values)).numAffectedRows ?? 0)
 }
 
-/** Inserts rows by one statement; nothing happens without any. */
-export async function insertRows(
-  em: EntityManager,
-  table: string,
-  columns: readonly string[],
-  rows: readonly (readonly Value[])[],
-): Promise<void> {
-  if (rows.length === 0) return
+/** Inserts rows by one statement; nothing happens without any. All have the columns of the first. */
+export async function insertRows(em: EntityManager, table: string, rows: readonly Readonly<Record<string, Value>>[]): Promise<void> {
+  const columns = Object.keys(rows[0] ?? {})
+  if (columns.length === 0) return
   const marks = `(${columns.map(() => '?').join(', ')})`
-  const sql = `insert into ${table} (${columns.join(', ')}) values ${rows.map(() => marks).join(', ')}`
-  await run(em, sql, rows.flat())
+  const sql = `insert into ${table} (${columns.map((column) => `"${column}"`).join(', ')}) values ${rows.map(() => marks).join(', ')}`
+  await run(
+    em,
+    sql,
+    rows.flatMap((row) => columns.map((column) => row[column] ?? null)),
+  )
 }
 
 /** Tells `onQuery` of every statement that runs here, as the ORM does of its own. */
@@ -60,7 +60,7 @@ async function run<Row>(em: EntityManager, sql: string, values: readonly Value[]
 function plain(value: Value): string | number | bigint | null {
   if (value instanceof Date) return BigInt(value.getTime())
   if (typeof value === 'boolean') return value ? 1n : 0n
-  return Number.isInteger(value) ? BigInt(value as number) : (value as string | number | null)
+  return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value
 }
 
 /** PostgreSQL numbers its parameters. */

@@ -33,7 +33,7 @@ export async function createUpload(context: SignedInContext): Promise<Announceme
       abandoned = await giveWay(em, { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }, createdAt)
     }
     const [id, expiresAt] = [newId(), new Date(createdAt.getTime() + lifetimeMs)]
-    await insertRows(em, 'uploads', ['id', 'created_at', 'user_id', 'expires_at'], [[id, createdAt, viewer.id, expiresAt]])
+    await insertRows(em, 'uploads', [{ id, created_at: createdAt, user_id: viewer.id, expires_at: expiresAt }])
     return { id, expiresAt }
   })
   if (abandoned) await blobs.discard(abandoned)

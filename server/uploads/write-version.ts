@@ -22,21 +22,29 @@ export async function writePackage(
   at: Date,
 ): Promise<Target> {
   const { name, version, description } = pubspec
+  const id = newId()
   const latestPrerelease = isPrerelease(version) ? version : null
   const advisoriesUpdated = (await hasAdvisories(em, database.backend, name)) ? at : null
-  const id = newId()
-  await insertRows(em, 'packages', packageColumns, [
-    [id, at, at, name, skeletonOf(name), 1, description, version, latestPrerelease, advisoriesUpdated, 'private', false, false],
-  ])
-  await insertRows(em, 'package_uploaders', ['package_id', 'user_id'], [[id, viewer.id]])
+  const row = {
+    id,
+    created_at: at,
+    updated_at: at,
+    name,
+    skeleton: skeletonOf(name),
+    revision: 1,
+    description,
+    latest_version: version,
+    latest_prerelease: latestPrerelease,
+    advisories_updated: advisoriesUpdated,
+    visibility: 'private',
+    is_discontinued: false,
+    is_unlisted: false,
+  }
+  await insertRows(em, 'packages', [row])
+  await insertRows(em, 'package_uploaders', [{ package_id: id, user_id: viewer.id }])
   const pointers = { latestVersion: version, latestIsRetracted: false, latestPrerelease, advisoriesUpdated }
   return { id, name, publisher: null, ...pointers, publishedSha256: null, isDeleted: false }
 }
-
-const packageColumns = [
-  ...['id', 'created_at', 'updated_at', 'name', 'skeleton', 'revision', 'description', 'latest_version', 'latest_prerelease'],
-  ...['advisories_updated', 'visibility', 'is_discontinued', 'is_unlisted'],
-]
 
 /** Writes a version with its texts and dependencies. */
 export async function writeVersion(
@@ -49,35 +57,38 @@ export async function writeVersion(
   const { pubspec, archive, license } = submission
   const { version } = pubspec
   const id = newId()
-  await insertRows(em, 'package_versions', versionColumns, [
-    [
-      ...[id, at, packageId, version, versionKey(version), isPrerelease(version), viewer.id, archive.sha256, archive.bytes, archive.crc32c],
-      ...[JSON.stringify(pubspec.document), licenseOf(license?.text ?? null)],
-    ],
-  ])
-  const documents = documentKinds.flatMap((kind) => {
-    const document = submission[kind]
-    return document ? [[id, kind, document.path, document.text]] : []
-  })
-  await insertRows(em, 'version_documents', ['version_id', 'kind', 'path', 'content'], documents)
-  await insertRows(em, 'package_dependencies', dependencyColumns, dependencyRows(id, pubspec))
+  const row = {
+    id,
+    created_at: at,
+    package_id: packageId,
+    version,
+    sort_key: versionKey(version),
+    is_prerelease: isPrerelease(version),
+    published_by_id: viewer.id,
+    archive_sha256: archive.sha256,
+    archive_bytes: archive.bytes,
+    archive_crc32c: archive.crc32c,
+    pubspec: JSON.stringify(pubspec.document),
+    license: licenseOf(license?.text ?? null),
+  }
+  await insertRows(em, 'package_versions', [row])
+  await insertRows(em, 'version_documents', documentRows(id, submission))
+  await insertRows(em, 'package_dependencies', dependencyRows(id, pubspec))
 }
 
-const versionColumns = [
-  ...['id', 'created_at', 'package_id', 'version', 'sort_key', 'is_prerelease', 'published_by_id'],
-  ...['archive_sha256', 'archive_bytes', 'archive_crc32c', 'pubspec', 'license'],
-]
-
-const dependencyColumns = ['version_id', 'kind', 'name', '"constraint"', 'hosted_url', 'sdk']
+const documentRows = (versionId: string, submission: Submission) =>
+  documentKinds.flatMap((kind) => {
+    const document = submission[kind]
+    return document ? { version_id: versionId, kind, path: document.path, content: document.text } : []
+  })
 
 /** Dependencies become rows when they come from a registry or an SDK; nobody finds the others by name. */
-function dependencyRows(versionId: string, { dependencies, devDependencies }: Submission['pubspec']): (string | null)[][] {
-  return [['direct', dependencies] as const, ['dev', devDependencies] as const].flatMap(([kind, list]) =>
+const dependencyRows = (versionId: string, { dependencies, devDependencies }: Submission['pubspec']) =>
+  [['direct', dependencies] as const, ['dev', devDependencies] as const].flatMap(([kind, list]) =>
     list
       .filter(({ source }) => source === 'hosted' || source === 'sdk')
-      .map(({ name, constraint, hostedUrl, sdk }) => [versionId, kind, name, constraint, hostedUrl, sdk]),
+      .map(({ name, constraint, hostedUrl, sdk }) => ({ version_id: versionId, kind, name, constraint, hosted_url: hostedUrl, sdk })),
   )
-}
 
 /**
  * Moves the pointers of a package that gets another version: only the versions that they name now can keep them. Gives whether the new version
