@@ -103,10 +103,10 @@ it('shows the texts of a version, safe and with links into the repository', asyn
   expect(readme.html).toContain('href="https://github.com/acme/tools/blob/main/packages/acme/doc/guide.md"')
   expect(readme.html).not.toContain('alert')
   expect(changelog.html).toContain('<li>First.</li>')
-  expect(license.html).toBe('<pre><code>MIT &#60;b&#62;License&#60;/b&#62;</code></pre>')
+  expect(license.html).toBe('<pre><code>MIT &lt;b&gt;License&lt;/b&gt;</code></pre>')
   expect(example).toMatchObject({
     path: 'example/main.dart',
-    html: expect.stringContaining('<code class="language-dart">void main() =&#62; print(1 &#60; 2);'),
+    html: expect.stringContaining('<code class="language-dart">void main() =&gt; print(1 &lt; 2);'),
   })
 })
 

@@ -1,6 +1,6 @@
+import pLimit from 'p-limit'
 import type { Sharp } from 'sharp'
 import { invalidInput } from '../errors.ts'
-import { takeTurns } from '../jobs/turns.ts'
 
 /** Edge of an avatar in pixels. */
 const edge = 512
@@ -29,7 +29,7 @@ export async function squarePicture(bytes: Buffer): Promise<Buffer> {
 // What the content begins with; the name and the declared type of a file say nothing.
 const signatures = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^RIFF[^]{4}WEBP/]
 
-const inTurn = takeTurns(2)
+const inTurn = pLimit(2)
 let loading: Promise<(typeof import('sharp'))['default']> | undefined
 
 /** Loaded with the first picture: it would take memory from servers that never see one. */

@@ -1,3 +1,4 @@
+import escapeHtml from 'escape-html'
 import { createHash } from 'node:crypto'
 import type { FastifyReply } from 'fastify'
 
@@ -13,8 +14,6 @@ export function sendFaultPage(reply: FastifyReply, fault: string): FastifyReply 
 const page = (fault: string): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Cannot authorize</title><meta name="viewport" content="width=device-width"><style>${style}</style></head>
-<body><h1>This request cannot be trusted</h1><p>${escape(fault)}</p><p>Nothing was allowed. Close this page, and start again from the command line.</p></body>
+<body><h1>This request cannot be trusted</h1><p>${escapeHtml(fault)}</p><p>Nothing was allowed. Close this page, and start again from the command line.</p></body>
 </html>
 `
-
-const escape = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)

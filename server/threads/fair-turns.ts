@@ -6,13 +6,20 @@ type Bounds = {
   /** How many may wait under one key. */
   waitingPerKey: number
 }
+type Turns = Bounds & {
+  atOnce: number
+  /** Work that waited so long is refused. */
+  maxWaitMs?: number
+  /** What refused work is answered, with the seconds that all work before it takes. */
+  refusal?: (seconds: number) => Error
+}
 type Waiting = { start: () => void; refuse: () => void }
 /** How much of each key is running. */
 type Running = ReadonlyMap<string, number>
 
 export type InTurn = {
   <T>(key: string, work: () => Promise<T>): Promise<T>
-  /** @throws ApiError RateLimitExceeded when work under this key would be refused now: before anything is done for it. */
+  /** @throws what `refusal` makes when work under this key would be refused now: before anything is done for it. */
   requirePlace(key: string): void
 }
 
@@ -20,15 +27,15 @@ export type InTurn = {
  * Makes a function that runs at most `atOnce` pieces of work of many callers, told apart by a key such as their address, so that nobody waits
  * behind another's flood: the next place goes to the key with the least work running, and keys with as much take turns. When the queue is
  * full, the key with the most waiting gives way to one with fewer.
- * @throws ApiError RateLimitExceeded at once when there is no place; its Retry-After is the time that all work before it takes.
+ * @throws what `refusal` makes, at once when there is no place: by default ApiError RateLimitExceeded.
  */
-export function takeFairTurns({ atOnce, ...bounds }: Bounds & { atOnce: number }): InTurn {
+export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bounds }: Turns): InTurn {
   const queue = openQueue(bounds)
   const running = new Map<string, number>()
   let busy = 0
   let usualMs = 250
 
-  const noPlace = () => rateLimited(Math.max(1, Math.ceil(((queue.length() + busy) / atOnce) * (usualMs / 1000))))
+  const noPlace = () => refusal(Math.max(1, Math.ceil(((queue.length() + busy) / atOnce) * (usualMs / 1000))))
   function begin(key: string): void {
     busy++
     running.set(key, (running.get(key) ?? 0) + 1)
@@ -44,8 +51,16 @@ export function takeFairTurns({ atOnce, ...bounds }: Bounds & { atOnce: number }
   }
   const wait = (key: string) =>
     new Promise<void>((start, reject) => {
-      if (!queue.add(key, { start, refuse: () => reject(noPlace()) })) reject(noPlace())
+      const one = { start, refuse: () => reject(noPlace()) }
+      if (!queue.add(key, one)) one.refuse()
+      else if (maxWaitMs !== undefined) giveUpAfter(maxWaitMs, key, one)
     })
+  function giveUpAfter(ms: number, key: string, one: Waiting): void {
+    setTimeout(() => {
+      queue.remove(key, one)
+      one.refuse()
+    }, ms).unref()
+  }
   async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (busy < atOnce) begin(key)
     else await wait(key)
@@ -85,6 +100,13 @@ function openQueue({ waiting, waitingPerKey }: Bounds) {
       else length++
       lines.set(key, [...lineOf(key), one])
       return true
+    },
+    /** Takes out what waits no longer. */
+    remove(key: string, one: Waiting): void {
+      const rest = lineOf(key).filter((other) => other !== one)
+      length -= lineOf(key).length - rest.length
+      if (rest.length > 0) lines.set(key, rest)
+      else lines.delete(key)
     },
     /** Takes out whose turn it is. */
     next(running: Running): (Waiting & { key: string }) | undefined {

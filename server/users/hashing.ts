@@ -6,7 +6,7 @@ import type { Database } from '../db/orm.ts'
 import { addressKey } from '../http/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import type { Task } from './hashing-worker.ts'
-import { threadsOf } from '../threads/pool.ts'
+import { passwordThreads } from './password-threads.ts'
 
 /** For whom a password is hashed: the address tells whose turn it is. */
 export type Hasher = { ip: string; config: Pick<Config, 'BCRYPT_COST'> }
@@ -18,7 +18,7 @@ const inTurn = takeFairTurns({ atOnce, waiting: 32, waitingPerKey: 10 - atOnce }
 
 // Threads of our own, because those of libuv's pool have the priority of requests: a hash waits for whatever else there is to do. The
 // deadline is far above what the highest cost takes on a busy machine.
-const ask = threadsOf(new URL('./hashing-worker.ts', import.meta.url), { deadlineMs: 120_000, idleMs: 60_000, maxHeapMb: 64 })
+const ask = passwordThreads(new URL('./hashing-worker.ts', import.meta.url), { deadlineMs: 120_000, maxHeapMb: 64 })
 
 /**
  * Hashes a password that was accepted.

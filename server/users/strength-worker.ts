@@ -1,7 +1,7 @@
-import { parentPort } from 'node:worker_threads'
 import { ZxcvbnFactory } from '@zxcvbn-ts/core'
 import { adjacencyGraphs, dictionary as common } from '@zxcvbn-ts/language-common'
 import { dictionary as english, translations } from '@zxcvbn-ts/language-en'
+import { answerQuestions } from '../threads/answer.ts'
 
 /** A password, and the words that are easy to guess for whoever knows its owner and this server. */
 export type Question = { password: string; known: string[] }
@@ -31,5 +31,4 @@ function estimate({ password, known }: Question): Estimate {
   return { common: mostCommon.has(password.toLowerCase()), score, advice }
 }
 
-// oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
-parentPort?.on('message', (question: Question) => parentPort?.postMessage(estimate(question)))
+answerQuestions(estimate)

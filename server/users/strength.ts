@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { addressKey } from '../http/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import type { Estimate, Question } from './strength-worker.ts'
-import { threadsOf } from '../threads/pool.ts'
+import { passwordThreads } from './password-threads.ts'
 
 const answer = z.object({ common: z.boolean(), score: z.number(), advice: z.string() })
 
@@ -10,7 +10,7 @@ const answer = z.object({ common: z.boolean(), score: z.number(), advice: z.stri
 const inTurn = takeFairTurns({ atOnce: 1, waiting: 32, waitingPerKey: 8 })
 
 // The thread and its dictionaries take 90 MB. The deadline is far above what the slowest password and a busy machine take.
-const ask = threadsOf(new URL('./strength-worker.ts', import.meta.url), { deadlineMs: 30_000, idleMs: 60_000, maxHeapMb: 256 })
+const ask = passwordThreads(new URL('./strength-worker.ts', import.meta.url), { deadlineMs: 30_000, maxHeapMb: 256 })
 
 /**
  * How easily a password is guessed. `ip` tells whose turn it is.

@@ -49,3 +49,14 @@ it('goes on after work that fails', async () => {
   expect(await next).toBe('served')
   expect(await inTurn('a', async () => 'served')).toBe('served')
 })
+
+it('refuses what waited too long, in its own words, and lets others have its place', async () => {
+  const refusal = (seconds: number) => new Error(`Try again in ${seconds} s.`)
+  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, refusal })
+  const running = Promise.withResolvers<string>()
+  const first = inTurn('a', () => running.promise)
+  await expect(inTurn('b', async () => 'served')).rejects.toThrow('Try again in 1 s.')
+  const next = inTurn('b', async () => 'served')
+  running.resolve('done')
+  expect([await first, await next]).toEqual(['done', 'served'])
+})

@@ -3,15 +3,17 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 import { threadsOf } from '../../server/threads/pool.ts'
+import { passwordThreads } from '../../server/users/password-threads.ts'
 
 const script = `import { parentPort, threadId } from 'node:worker_threads'
 parentPort.on('message', (question) => {
   if (question === 'throw') throw new Error('thrown')
   if (question === 'exit') process.exit(1)
   if (question !== 'hang') parentPort.postMessage(threadId)
-})`
+})
+parentPort.postMessage('ready')`
 const module = new URL(`data:text/javascript,${encodeURIComponent(script)}`)
-const limits = { deadlineMs: 30_000, idleMs: 30_000, maxHeapMb: 16 }
+const limits = { deadlineMs: 30_000, idleMs: 30_000, memory: { maxOldGenerationSizeMb: 16 } }
 
 it('keeps a thread for the next question, and starts another only for a second one at once', async () => {
   const ask = threadsOf(module, limits)
@@ -29,7 +31,7 @@ it.each([
 ])('answers with an error when a thread fails (%s), and replaces the thread', async (question, message) => {
   const ask = threadsOf(module, { ...limits, deadlineMs: 1000 })
   const first = await ask('a')
-  await expect(ask(question)).rejects.toMatchObject({ code: 'ServiceUnavailable', retryAfter: 60, cause: { message } })
+  await expect(ask(question)).rejects.toMatchObject({ message, wasAtWork: true })
   const second = await ask('b')
   expect(second).not.toBe(first)
   expect(await ask('c')).toBe(second)
@@ -37,7 +39,12 @@ it.each([
 
 it('answers with an error when no thread can be started', async () => {
   const ask = threadsOf(new URL('data:text/javascript,throw new Error("cannot start")'), limits)
-  await expect(ask('a')).rejects.toMatchObject({ code: 'ServiceUnavailable', cause: { message: 'cannot start' } })
+  await expect(ask('a')).rejects.toMatchObject({ message: 'cannot start', wasAtWork: false })
+})
+
+it('says of a password that it could not be checked, and when to try again', async () => {
+  const ask = passwordThreads(module, { deadlineMs: 1000, maxHeapMb: 16 })
+  await expect(ask('throw')).rejects.toMatchObject({ code: 'ServiceUnavailable', retryAfter: 60, cause: { message: 'thrown' } })
 })
 
 it('ends a thread that has nothing to do', async () => {

@@ -1,7 +1,7 @@
+import escapeHtml from 'escape-html'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
-import { escapeHtml } from '../../markdown/escape.ts'
 import { renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
 import { pubspecOf } from './pubspec-view.ts'
