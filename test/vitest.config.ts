@@ -17,7 +17,8 @@ type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }
 
 /**
  * Files share their process, and with it the loaded and compiled server, which is as large as most of them. Each test has a server and a
- * database of its own; no module keeps anything between servers.
+ * database of its own. What modules keep beyond a server is found by its content (rendered texts) or holds for the whole process (threads, what
+ * pictures may be read), so no test may count on being the first.
  */
 const inOneProcess: ProjectTests = { isolate: false }
 

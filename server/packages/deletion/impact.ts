@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { isHostedHere } from '../hosted-here.ts'
 import { normalHostedUrl } from '../../pub/hosted-url.ts'
-import { allows, parseConstraint } from '../../pub/constraint.ts'
+import { effectOfDeletion } from '../dependents/served.ts'
 import type { Dependent } from '../dependents/service.ts'
 import type { Visibility } from '../entity.ts'
 
@@ -26,16 +26,12 @@ export async function affectedByDeletion(
     const first = dependents.filter(({ name: one }, at) => dependents[at - 1]?.name !== one)
     return first.map((dependent) => ({ ...dependent, isBroken: true }))
   }
-  const others = await em.execute<{ version: string }[]>(
-    `select v.version from package_versions v join packages p on p.id = v.package_id
-     where p.name = ? and v.version <> ? and v.retracted_at is null`,
-    [name, version],
-  )
+  const effectOn = await effectOfDeletion(em, name, version)
   const affected = new Map<string, AffectedDependent>()
   for (const dependent of dependents) {
-    const constraint = parseConstraint(dependent.constraint)
-    if (!constraint || !allows(constraint, version)) continue
-    const isBroken = !others.some((other) => allows(constraint, other.version))
+    const effect = effectOn(dependent.constraint)
+    if (effect === 'none') continue
+    const isBroken = effect === 'broken'
     const known = affected.get(dependent.name)
     if (!known || (isBroken && !known.isBroken)) affected.set(dependent.name, { ...dependent, isBroken })
   }

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { isHostedHere } from '../hosted-here.ts'
 import { seenByAnybody } from '../policy.ts'
 import { normalHostedUrl } from '../../pub/hosted-url.ts'
-import { allows, parseConstraint } from '../../pub/constraint.ts'
+import { effectOfDeletion } from './served.ts'
 
 /** Names from the package that breaks down to the one it breaks with: `['app', 'ui', 'icons']`. */
 export type Chain = string[]
@@ -22,16 +22,12 @@ export async function publicDependents(em: EntityManager, serverUrl: string, nam
 export async function dependentsOfVersion(em: EntityManager, serverUrl: string, name: string, version: string): Promise<Chain[]> {
   const edges = await publicEdges(em, serverUrl, [name])
   if (edges.length === 0) return []
-  const others: { version: string }[] = await em.execute(
-    `select v.version from package_versions v join packages p on p.id = v.package_id
-     where p.name = ? and v.version <> ? and v.retracted_at is null`,
-    [name, version],
-  )
+  const effectOn = await effectOfDeletion(em, name, version)
   const stated: { dependent: string; constraint: string }[] = await em.execute(
     `select distinct p.name as dependent, d."constraint" from package_dependencies d ${ofPublic} where d.name = ? and ${hostedHere}`,
     [name, normalHostedUrl(serverUrl)],
   )
-  const broken = new Set(stated.filter((one) => needs(one.constraint, version, others)).map(({ dependent }) => dependent))
+  const broken = new Set(stated.filter((one) => effectOn(one.constraint) === 'broken').map(({ dependent }) => dependent))
   return chainsTo(
     edges.filter((edge) => edge.dependency !== name || broken.has(edge.dependent)),
     [name],
@@ -76,9 +72,4 @@ function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
     }
   }
   return [...chains.values()].filter(({ length }) => length > 1).sort(([a = ''], [b = '']) => (a < b ? -1 : 1))
-}
-
-function needs(text: string, version: string, others: readonly { version: string }[]): boolean {
-  const constraint = parseConstraint(text)
-  return constraint !== null && allows(constraint, version) && !others.some((other) => allows(constraint, other.version))
 }
