@@ -49,21 +49,9 @@ export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bou
     begin(next.key)
     next.start()
   }
-  const wait = (key: string) =>
-    new Promise<void>((start, reject) => {
-      const one = { start, refuse: () => reject(noPlace()) }
-      if (!queue.add(key, one)) one.refuse()
-      else if (maxWaitMs !== undefined) giveUpAfter(maxWaitMs, key, one)
-    })
-  function giveUpAfter(ms: number, key: string, one: Waiting): void {
-    setTimeout(() => {
-      queue.remove(key, one)
-      one.refuse()
-    }, ms).unref()
-  }
   async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
     if (busy < atOnce) begin(key)
-    else await wait(key)
+    else await waitIn(queue, key, noPlace, maxWaitMs)
     const started = performance.now()
     try {
       return await work()
@@ -76,6 +64,19 @@ export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bou
     requirePlace(key: string) {
       if (busy >= atOnce && !queue.hasPlace(key)) throw noPlace()
     },
+  })
+}
+
+/** Resolves when it is one's turn. */
+function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () => Error, maxMs: number | undefined): Promise<void> {
+  return new Promise((start, reject) => {
+    const one = { start, refuse: () => reject(noPlace()) }
+    function giveUp(): void {
+      queue.remove(key, one)
+      one.refuse()
+    }
+    if (!queue.add(key, one)) one.refuse()
+    else if (maxMs !== undefined) setTimeout(giveUp, maxMs).unref()
   })
 }
 
