@@ -50,6 +50,7 @@ export function watchSockets(server: Server): Sockets {
     open,
     async drain(timeoutMs, idleMs = 1000) {
       phase = 'closing'
+      const deadline = performance.now() + timeoutMs
       await untilNoneWaits(() => accepted, timeoutMs / 2)
       stopListening(server)
       phase = 'draining'
@@ -57,7 +58,7 @@ export function watchSockets(server: Server): Sockets {
       for (const { latest } of open) if (latest && !latest.response.headersSent) latest.response.setHeader('connection', 'close')
       for (const socket of held) socket.resume()
       held.clear()
-      await untilClosed(open, timeoutMs, idleMs)
+      await untilClosed(open, deadline, idleMs)
       const abandoned = [...open].filter(isBusy).length
       for (const { socket } of open) socket.destroy()
       return abandoned
@@ -90,8 +91,7 @@ async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promis
 const stopListening = (server: Server): unknown => TcpServer.prototype.close.call(server)
 
 /** Closes idle connections until none is open, or until the time is up. */
-async function untilClosed(open: ReadonlySet<Connection>, timeoutMs: number, idleMs: number): Promise<void> {
-  const deadline = performance.now() + timeoutMs
+async function untilClosed(open: ReadonlySet<Connection>, deadline: number, idleMs: number): Promise<void> {
   const idleSince = new Map<Connection, number>()
   while (open.size > 0 && performance.now() < deadline) {
     const now = performance.now()
@@ -102,6 +102,6 @@ async function untilClosed(open: ReadonlySet<Connection>, timeoutMs: number, idl
       if (idle > 2 * idleMs) connection.socket.destroy()
       else if (idle > idleMs && !connection.socket.writableEnded) connection.socket.end()
     }
-    await wait(Math.min(25, timeoutMs))
+    await wait(Math.min(25, Math.max(deadline - performance.now(), 0)))
   }
 }

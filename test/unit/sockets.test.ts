@@ -1,7 +1,8 @@
 import { once } from 'node:events'
 import { Agent, createServer, get } from 'node:http'
+import { Socket } from 'node:net'
 import { expect, it } from 'vitest'
-import { watchSockets } from '../../server/http/sockets.ts'
+import { isBusy, watchSockets } from '../../server/http/sockets.ts'
 
 it.each([
   ['that keep connections open until they are told to close them', true],
@@ -33,6 +34,28 @@ it.each([
     expect(new Set(await Promise.all(clients))).toEqual(new Set(['ECONNREFUSED']))
     agent.destroy()
   }
+})
+
+it('ends within its time, however long it accepts connections and whatever they leave unanswered', async () => {
+  const server = createServer(() => {}).listen(0, '127.0.0.1')
+  const sockets = watchSockets(server)
+  await once(server, 'listening')
+  const address = server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
+  const asking = ask(address.port, new Agent())
+  await expect.poll(() => [...sockets.open].some(isBusy), { interval: 5 }).toBe(true)
+  // A connection in every round of the event loop: none of them is one without.
+  const flood = () => {
+    server.emit('connection', new Socket())
+    flooding = setImmediate(flood)
+  }
+  let flooding = setImmediate(flood)
+  const began = performance.now()
+  const abandoned = sockets.drain(1000)
+  await abandoned.finally(() => clearImmediate(flooding))
+  expect(await abandoned).toBe(1)
+  expect(performance.now() - began).toBeLessThan(1300)
+  expect(await asking).toBe('ECONNRESET')
 })
 
 /** Asks once; null when that was answered, otherwise the code of the error. */
