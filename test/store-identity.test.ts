@@ -137,6 +137,8 @@ it('says where PostgreSQL was looked for when it cannot be reached, or refuses t
   expect(refused).toBeInstanceOf(ConfigError)
   expect(String(refused)).toMatch(/POSTGRES_URL: PostgreSQL at 127.0.0.1:\d+ refuses the account: password authentication failed/)
   expect(String(refused)).not.toContain('not-it')
+  const encrypted = await starting((url) => url.searchParams.set('sslmode', 'require'))
+  expect(String(encrypted)).toMatch(/^Error: Cannot connect to PostgreSQL at 127.0.0.1:\d+: The server does not support SSL connections\. /)
 })
 
 it('ties an installation of an older version, and one that a crash interrupted', async () => {

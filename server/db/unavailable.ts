@@ -77,7 +77,7 @@ const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUN
 
 // What pg and its pool say without a code, or PostgreSQL with one that means other things, too.
 const driverMessages =
-  /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|database ".*" is not currently accepting connections$)/
+  /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
 
 function causesOf(error: unknown, depth = 0): Coded[] {
   if (typeof error !== 'object' || error === null || depth > 5) return []
