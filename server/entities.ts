@@ -10,7 +10,7 @@ import { LegalDocument } from './legal/entity.ts'
 import { RenderedText } from './markdown/entity.ts'
 import { PackageLike } from './likes/entity.ts'
 import { ConfusableName, ReservedName } from './names/entity.ts'
-import { OauthRequest } from './oauth/entity.ts'
+import { AuthorizationRequest } from './oauth/entity.ts'
 import { DeletedVersion, PackageDependency } from './packages/dependency-entity.ts'
 import { Package, PackageUploader, PackageVersion, VersionDocument } from './packages/entity.ts'
 import { PublisherClaim } from './publishers/claim-entity.ts'
@@ -39,7 +39,7 @@ export const entities = [
   PackageUploader,
   Upload,
   Invite,
-  OauthRequest,
+  AuthorizationRequest,
   Avatar,
   Publisher,
   PublisherMember,

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { renderAtom } from '../server/feeds/atom.ts'
-import { mostEntries } from '../server/feeds/service.ts'
+import { maxEntries } from '../server/feeds/service.ts'
 import type { Actor, Answer } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { dependent, makePublic, publicApp, setSwitch } from './support/public-packages.ts'
@@ -54,9 +54,9 @@ it('leaves out what was retracted, and unlisted packages from what is not their 
 it('is as long at most as it says, whatever there is', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  for (let patch = 0; patch <= mostEntries; patch++) await publish(alice, { name: 'acme', version: `1.0.${patch}` })
+  for (let patch = 0; patch <= maxEntries; patch++) await publish(alice, { name: 'acme', version: `1.0.${patch}` })
   expect(titles(await alice.get('/packages/acme/feed.atom'))).toEqual(
-    Array.from({ length: mostEntries }, (_, back) => `acme 1.0.${mostEntries - back}`),
+    Array.from({ length: maxEntries }, (_, back) => `acme 1.0.${maxEntries - back}`),
   )
   expect(await app.countQueries(() => alice.get('/feed.atom'))).toBeLessThan(5)
 })

@@ -67,12 +67,12 @@ it('never runs one job twice at once, however many workers ask', async () => {
   await using second = app.config.DB_BACKEND === 'postgres' ? await testApp({ beside: app }) : null
   const running = new Map<string, number>()
   const runs = new Map<string, number>()
-  let [mostOfOne, mostOfAll, now] = [0, 0, 0]
+  let [maxOfOne, maxOfAll, now] = [0, 0, 0]
   const run = handler(anything, async ({ subject }: Work) => {
     running.set(subject, (running.get(subject) ?? 0) + 1)
     runs.set(subject, (runs.get(subject) ?? 0) + 1)
-    mostOfOne = Math.max(mostOfOne, running.get(subject) ?? 0)
-    mostOfAll = Math.max(mostOfAll, ++now)
+    maxOfOne = Math.max(maxOfOne, running.get(subject) ?? 0)
+    maxOfAll = Math.max(maxOfAll, ++now)
     await new Promise((resolve) => setTimeout(resolve, Number(subject) % 5))
     now--
     running.set(subject, (running.get(subject) ?? 0) - 1)
@@ -81,8 +81,8 @@ it('never runs one job twice at once, however many workers ask', async () => {
   const workers = [app, second ?? app].map(({ services }) => startWorker(services, { work: run }, { concurrency: 4, pollMs: 20 }))
   await expect.poll(() => countJobs(app.services.database.reads), { timeout: 30_000 }).toEqual(nothing)
   await Promise.all(workers.map((worker) => worker.stop()))
-  expect(mostOfOne).toBe(1)
-  expect(mostOfAll).toBeGreaterThan(1)
+  expect(maxOfOne).toBe(1)
+  expect(maxOfAll).toBeGreaterThan(1)
   expect([...runs.values()].every((count) => count === 1)).toBe(true)
   expect(runs.size).toBe(200)
 })

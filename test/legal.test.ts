@@ -179,7 +179,7 @@ it('says in the built-in privacy policy what is stored for each person, and who 
     Avatar: 'a picture if you upload one',
     ConfusableName: 'who asked for a name',
     Invite: 'Invitations',
-    OauthRequest: 'Wishes for a token',
+    AuthorizationRequest: 'Wishes for a token',
     PackageLike: 'Likes',
     PackageUploader: 'who is an uploader',
     PackageVersion: 'who published it',

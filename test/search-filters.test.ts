@@ -186,7 +186,7 @@ it('lets nobody who did not sign in find what is not public and listed', async (
     'license:unknown',
   ]) {
     for (const sort of ['relevance', 'name', 'downloads', 'likes', 'created', 'updated'] as const) {
-      const page = await searchPackages(database, { audience: null, query, sort, limit: 9 })
+      const page = await searchPackages(database, { searcher: null, query, sort, limit: 9 })
       const found = page.matches.map(({ name }) => name)
       expect({ query, found: found.filter((name) => name !== 'camera') }).toEqual({ query, found: [] })
       expect({ query, total: await page.totalCount() }).toEqual({ query, total: found.length })
@@ -253,7 +253,7 @@ it('counts what else could be filtered by, for the query as it is', async () => 
   expect(await facets('nothing like this')).toEqual({ isExact: true })
   await change(app, 'camera', { visibility: 'public' })
   const { database } = app.services
-  const open = await (await searchPackages(database, { audience: null, limit: 5 })).facets()
+  const open = await (await searchPackages(database, { searcher: null, limit: 5 })).facets()
   expect(open.facets.map(({ filter }) => filter)).toEqual(['sdk', 'platform', 'license'])
   expect(JSON.stringify(open)).not.toMatch(/uploader|dependency|mit/)
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { OauthRequest } from '../server/oauth/entity.ts'
+import { AuthorizationRequest } from '../server/oauth/entity.ts'
 import { collectAuthorizations } from '../server/oauth/collect.ts'
 import { collectSessions } from '../server/sessions/collect.ts'
 import type { Actor } from './actor.ts'
@@ -161,7 +161,7 @@ it('is collected when it has ended, and so are authorizations when nothing can c
     sessions: await collectSessions(app.services),
     authorizations: await collectAuthorizations(app.services),
   })
-  const count = () => app.services.database.fork().count(OauthRequest)
+  const count = () => app.services.database.fork().count(AuthorizationRequest)
   const browser = await alice.session()
   await askFor(browser)
   const given = await codeFor(browser)

@@ -7,7 +7,7 @@ import { binary } from '../rest/route.ts'
 import { findAvatar, setAvatar } from './avatar.ts'
 import { describeUser } from '../users/refs.ts'
 
-const mostBytes = 5 * 1024 * 1024
+const maxBytes = 5 * 1024 * 1024
 const formOverhead = 64 * 1024
 
 /** The bytes of pictures, in and out. */
@@ -40,12 +40,12 @@ async function readPicture(context: Context): Promise<Buffer> {
   let picture: Buffer | undefined
   try {
     if (!context.request.isMultipart()) throw unsupportedMediaType('multipart/form-data')
-    if (Number(context.request.headers['content-length'] ?? 0) > mostBytes + formOverhead) throw bodyTooLarge(mostBytes)
+    if (Number(context.request.headers['content-length'] ?? 0) > maxBytes + formOverhead) throw bodyTooLarge(maxBytes)
     for await (const part of context.request.parts({ limits: formLimits })) {
       if (part.type !== 'file') continue
       if (part.fieldname !== 'file') throw missingPicture()
       picture = await part.toBuffer()
-      if (picture.length > mostBytes) throw bodyTooLarge(mostBytes)
+      if (picture.length > maxBytes) throw bodyTooLarge(maxBytes)
     }
   } catch (error) {
     throw bodyFault(context, error)
@@ -55,7 +55,7 @@ async function readPicture(context: Context): Promise<Buffer> {
 }
 
 // One byte more than is accepted: the reader calls a file that just fits too long.
-const formLimits = { fileSize: mostBytes + 1, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
+const formLimits = { fileSize: maxBytes + 1, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
 
 const missingPicture = () => invalidInput('file: is required: the picture, as a file in the field named file.', 'file')
 

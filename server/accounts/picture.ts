@@ -4,7 +4,7 @@ import { invalidInput } from '../errors.ts'
 
 /** Edge of an avatar in pixels. */
 const edge = 512
-const mostPixels = 25_000_000
+const maxPixels = 25_000_000
 
 /**
  * The middle of a PNG, JPEG or WebP picture as a square PNG, upright and without metadata. Only the first frame of an animation.
@@ -15,7 +15,7 @@ export async function squarePicture(bytes: Buffer): Promise<Buffer> {
   const sharp = await (loading ??= loadSharp())
   return inTurn(async () => {
     await refuseHuge(sharp(bytes, { limitInputPixels: false }))
-    const picture = sharp(bytes, { limitInputPixels: mostPixels, failOn: 'error' })
+    const picture = sharp(bytes, { limitInputPixels: maxPixels, failOn: 'error' })
     return picture
       .autoOrient()
       .resize(edge, edge, { fit: 'cover' })
@@ -46,7 +46,7 @@ async function loadSharp() {
 /** Reads the header only: nothing huge is ever unpacked. */
 async function refuseHuge(picture: Sharp): Promise<void> {
   const { width, height } = await picture.metadata().catch(refuse)
-  if (width * height > mostPixels) throw invalidInput(`file: has ${width} × ${height} pixels; at most 25 megapixels are accepted.`, 'file')
+  if (width * height > maxPixels) throw invalidInput(`file: has ${width} × ${height} pixels; at most 25 megapixels are accepted.`, 'file')
 }
 
 const unreadable = () => invalidInput('file: is not a PNG, JPEG or WebP picture that can be read.', 'file')

@@ -7,7 +7,7 @@ import { DamagedBytes } from './store.ts'
 /** How a file was when its hash was compared. It is compared anew once the file is another one. */
 type Judged = { size: number; mtimeMs: number; ino: number; isWhole: boolean; at: number }
 
-const mostJudged = 20_000
+const maxJudged = 20_000
 /** For so long a damaged file is not read again, unless it changed. */
 const damagedForMs = 30_000
 const chunkBytes = 256 * 1024
@@ -25,7 +25,7 @@ export type Verifier = {
  * hashing takes a fraction of a second even for the largest archives. Whoever asks for the same file meanwhile waits for the same answer.
  */
 export function openVerifier(): Verifier {
-  const judged = new LRUCache<string, Judged>({ max: mostJudged })
+  const judged = new LRUCache<string, Judged>({ max: maxJudged })
   const underWay = new Map<string, Promise<void>>()
   async function judge(fd: number, sha256: string): Promise<void> {
     const facts = factsOf(fd)

@@ -6,7 +6,7 @@ import { isBusy } from './sqlite-turn.ts'
 
 type Prepared = { statement: SqliteDatabase.Statement; remembered: Map<string, unknown> }
 
-const mostRemembered = 2000
+const maxRemembered = 2000
 
 /** Other processes hold a file in WAL mode so that nobody can read only for moments: this long a read waits, trying anew without blocking. */
 const busyMs = 1500
@@ -31,7 +31,7 @@ export function sqliteReads(path: string, writer: () => SqliteDatabase.Database)
     const known = remembered.get(key)
     if (known !== undefined) return known
     const row = statement.get(...parameters)
-    if (remembered.size >= mostRemembered) remembered.clear()
+    if (remembered.size >= maxRemembered) remembered.clear()
     if (row !== undefined) remembered.set(key, row)
     return row
   }

@@ -9,7 +9,7 @@ type Reader = Pick<Services, 'database' | 'config'>
 type Row = { name: string; version: string; created_at: number | string | Date; pubspec: string }
 
 /** As many as a feed has entries at most. */
-export const mostEntries = 50
+export const maxEntries = 50
 
 /** The versions published last, newest first, of all packages that are in lists; without what was retracted. */
 export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> => read(reader, audience, isListed('p'))
@@ -34,7 +34,7 @@ async function read({ database, config }: Reader, audience: Audience, condition:
   const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isVersionSeenByAnybody}`, [hostedHere(config)]]
   const rows = await database.reads.all<Row>(
     `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
-      where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${mostEntries}`,
+      where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${maxEntries}`,
     ...parameters,
     ...hosted,
   )

@@ -23,7 +23,7 @@ type Source<Node> = {
 export const notNegative = z.int().min(0, 'must not be negative').nullish()
 
 /** The largest page of a connection. */
-const most = 100
+const maxPageSize = 100
 
 /**
  * A page of a connection by keyset: as cheap on page 1,000 as on page 1. One row more than asked for is loaded, to know whether there is a next page.
@@ -62,7 +62,7 @@ export function isMomentKey(key: string): boolean {
 }
 
 /** What such a key stands for. */
-export function placeOf(key: string): { moment: Date | null; id: string } {
+export function readMomentKey(key: string): { moment: Date | null; id: string } {
   const [moment = '', id = ''] = key.split(' ')
   return { moment: moment === 'never' ? null : new Date(Number(moment)), id }
 }
@@ -71,8 +71,8 @@ export function placeOf(key: string): { moment: Date | null; id: string } {
 export function pageSizeOf({ first, last, before }: PageArguments): number {
   if (last != null || before != null)
     throw invalidInput('Page forward with `first` and `after`; `last` and `before` are not supported here.', 'first')
-  if (first == null) throw invalidInput(`first: is required, from 1 to ${most}.`, 'first')
-  if (first < 1 || first > most) throw invalidInput(`first: must be from 1 to ${most}.`, 'first')
+  if (first == null) throw invalidInput(`first: is required, from 1 to ${maxPageSize}.`, 'first')
+  if (first < 1 || first > maxPageSize) throw invalidInput(`first: must be from 1 to ${maxPageSize}.`, 'first')
   return first
 }
 

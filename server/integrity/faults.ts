@@ -7,7 +7,7 @@ import { ArchiveFault } from './fault-entity.ts'
 /** A version whose archive is known to be missing or damaged. */
 export type KnownFault = { kind: 'missing' | 'damaged'; package: string; version: string; sha256: string; bytes: number; foundAt: Date }
 
-const mostShown = 100
+const maxShown = 100
 
 /** Keeps that an archive is missing or damaged, so that administrators see it; what is known already changes nothing. */
 export async function recordFault(em: EntityManager, sha256: string, kind: ArchiveFault['kind'], foundAt: Date): Promise<void> {
@@ -29,7 +29,7 @@ export async function knownFaults(reads: Reads): Promise<KnownFault[]> {
   const rows = await reads.all<Row>(
     `select f.kind, p.name as package, v.version, f.sha256, v.archive_bytes as bytes, f.found_at as "foundAt"
      from archive_faults f join package_versions v on v.archive_sha256 = f.sha256 join packages p on p.id = v.package_id
-     order by f.found_at desc, f.sha256 limit ${mostShown}`,
+     order by f.found_at desc, f.sha256 limit ${maxShown}`,
   )
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes), foundAt: toDate(row.foundAt) }))
 }
@@ -37,7 +37,7 @@ export async function knownFaults(reads: Reads): Promise<KnownFault[]> {
 /** Reads the archives again whose faults are known, and forgets those that are whole again or that no version names any more. */
 export async function recheckFaults({ database, blobs }: Pick<Services, 'database' | 'blobs'>): Promise<void> {
   const em = database.fork()
-  for (const { sha256 } of await em.find(ArchiveFault, {}, { orderBy: { foundAt: 'asc' }, limit: mostShown })) {
+  for (const { sha256 } of await em.find(ArchiveFault, {}, { orderBy: { foundAt: 'asc' }, limit: maxShown })) {
     const isNamed = await database.reads.get('select 1 as one from package_versions where archive_sha256 = ?', sha256)
     const found = isNamed && (await blobs.hash(sha256).catch(() => null))
     if (!isNamed || found === sha256) await clearFault(em, sha256)

@@ -47,7 +47,7 @@ export async function checkIntegrity(services: Checked, report: Report = () => {
   const faulty = new Set((await em.find(ArchiveFault, {}, { disableIdentityMap: true })).map(({ sha256 }) => sha256))
   const sums = { archives: 0, bytes: 0, missing: 0, damaged: 0, orphans: 0, orphanBytes: 0 }
   const findings: Finding[] = []
-  const note = (one: Finding) => findings.length < mostFindings && findings.push(one)
+  const note = (one: Finding) => findings.length < maxFindings && findings.push(one)
   for await (const { kind, ...archive } of checkArchives(services, report)) {
     sums.archives += 1
     sums.bytes += archive.bytes
@@ -77,8 +77,8 @@ export const latestReport = (em: EntityManager): Promise<IntegrityReport | null>
 /** What a report found, the first of it. */
 export const findingsOf = ({ findings }: IntegrityReport): Finding[] => z.array(finding).parse(JSON.parse(findings))
 
-const mostFindings = 500
-const mostReports = 20
+const maxFindings = 500
+const maxReports = 20
 const batchSize = 200
 
 type Archive = { package: string; version: string; sha256: string; bytes: number }
@@ -140,6 +140,6 @@ async function* orphans({ em, blobs, now }: Checked, report: Report) {
 }
 
 async function forgetOld(em: EntityManager): Promise<void> {
-  const [oldest] = await em.find(IntegrityReport, {}, { orderBy: { id: 'desc' }, offset: mostReports - 1, limit: 1, fields: ['id'] })
+  const [oldest] = await em.find(IntegrityReport, {}, { orderBy: { id: 'desc' }, offset: maxReports - 1, limit: 1, fields: ['id'] })
   if (oldest) await em.nativeDelete(IntegrityReport, { id: { $lt: oldest.id } })
 }

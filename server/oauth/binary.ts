@@ -6,9 +6,9 @@ import { publicUrl } from '../http/public-url.ts'
 import { binary } from '../rest/route.ts'
 import { OauthError } from './errors.ts'
 import { exchangeCode } from './exchange.ts'
-import { answerInOauthWords } from './failures.ts'
+import { answerInOauthWords } from './error-answer.ts'
 import { sendFaultPage } from './page.ts'
-import { clientFault, clientId, optional, type Parameters, readWish, required, stateOf } from './parameters.ts'
+import { clientFault, clientId, optional, type Parameters, readAuthorization, required, stateOf } from './parameters.ts'
 import { withParameters } from './redirect-uri.ts'
 import { requestAuthorization } from './service.ts'
 
@@ -56,9 +56,9 @@ async function authorize(context: Context): Promise<unknown> {
   if (fault) return sendFaultPage(reply, fault)
   const base = publicUrl(request, config.SERVER_URL)
   try {
-    const wish = readWish(query)
+    const requested = readAuthorization(query)
     if (!mayAuthorize(context)) return await reply.redirect(`${base}/login?redirect=${encodeURIComponent(sameAgain(request.url))}`)
-    return await reply.redirect(`${base}/oauth/consent?request_id=${await requestAuthorization(context, wish)}`)
+    return await reply.redirect(`${base}/oauth/consent?request_id=${await requestAuthorization(context, requested)}`)
   } catch (error) {
     if (!(error instanceof OauthError)) throw error
     const answer = { error: error.code, error_description: error.message, state: stateOf(query) }

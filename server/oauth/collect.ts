@@ -1,5 +1,5 @@
 import type { Services } from '../services.ts'
-import { OauthRequest } from './entity.ts'
+import { AuthorizationRequest } from './entity.ts'
 
 const dayMs = 86_400_000
 
@@ -11,7 +11,7 @@ const dayMs = 86_400_000
 export function collectAuthorizations({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const moment = now()
   const ago = (ms: number) => new Date(moment.getTime() - ms)
-  return database.fork().nativeDelete(OauthRequest, {
+  return database.fork().nativeDelete(AuthorizationRequest, {
     $or: [{ token: null, expiresAt: { $lt: ago(dayMs) } }, { expiresAt: { $lt: ago(91 * dayMs) } }],
   })
 }

@@ -5,11 +5,11 @@ import { AccessToken } from '../tokens/entity.ts'
 import { User } from '../users/entity.ts'
 
 /**
- * A command-line client's wish for a token: pending until its user approves or denies it, then with a code that works once.
+ * A command-line client's authorization request: pending until its user allows or denies it, then with a code that works once.
  * It belongs to the session that opened the consent page. Only the hash of the code is kept.
  */
-export const OauthRequest = defineEntity({
-  name: 'OauthRequest',
+export const AuthorizationRequest = defineEntity({
+  name: 'AuthorizationRequest',
   tableName: 'oauth_requests',
   extends: Base,
   properties: {
@@ -29,4 +29,4 @@ export const OauthRequest = defineEntity({
     token: () => p.manyToOne(AccessToken).nullable().deleteRule('set null'),
   },
 })
-export type OauthRequest = InferEntity<typeof OauthRequest>
+export type AuthorizationRequest = InferEntity<typeof AuthorizationRequest>

@@ -9,7 +9,7 @@ import { alongWith, revokeTree } from '../tokens/revoke.ts'
 import { clampScopes, issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
 import { allowedScopes } from '../roles/roles.ts'
-import { OauthRequest } from './entity.ts'
+import { AuthorizationRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
 
 /** What a client sends for its token. */
@@ -20,7 +20,7 @@ export type Grant = { secret: string; scopes: Scope[]; email: string }
 const tokenDays = 90
 const dayMs = 86_400_000
 
-type SpentRequest = Loaded<OauthRequest, 'user' | 'token'>
+type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
 
 /**
  * Gives a token for a code. The first try spends the code, whatever comes of it; a later one also revokes the token that came of it (RFC 6749 §4.1.2).
@@ -44,8 +44,8 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
   const codeHash = sha256(given.code)
   const mayAct = await lockGrantor(em, codeHash)
   // One statement decides: of two exchanges at once, one changes the row and the other waits for it and then finds it changed.
-  const first = await em.nativeUpdate(OauthRequest, { codeHash, exchangedAt: null }, { exchangedAt: now })
-  const request = await em.findOne(OauthRequest, { codeHash }, { populate: ['user', 'token'] })
+  const first = await em.nativeUpdate(AuthorizationRequest, { codeHash, exchangedAt: null }, { exchangedAt: now })
+  const request = await em.findOne(AuthorizationRequest, { codeHash }, { populate: ['user', 'token'] })
   if (!request) return null
   if (!first) return revokeReplayed(em, request, now, ip)
   const scopes = clampScopes(request.scopes.split(',') as Scope[], allowedScopes(request.user.role))
@@ -67,7 +67,7 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
  * @returns whether they may sign in and act.
  */
 async function lockGrantor(em: EntityManager, codeHash: string): Promise<boolean> {
-  const request = await em.findOne(OauthRequest, { codeHash }, { fields: ['user'], disableIdentityMap: true })
+  const request = await em.findOne(AuthorizationRequest, { codeHash }, { fields: ['user'], disableIdentityMap: true })
   if (!request) return false
   return (await em.nativeUpdate(User, { id: request.user.id, isActive: true, mustChangePassword: false }, { isActive: true })) > 0
 }

@@ -9,7 +9,7 @@ export type Parameters = Readonly<Record<string, unknown>>
 export const clientId = 'cli'
 
 /** What a client wants the user to allow. */
-export type Wish = { redirectUri: string; state: string; codeChallenge: string; scopes: Scope[] }
+export type RequestedAuthorization = { redirectUri: string; state: string; codeChallenge: string; scopes: Scope[] }
 
 /**
  * What is wrong with who asks and where the answer would go, else null. While this is not settled nobody may be redirected (RFC 6749 §4.1.2.1).
@@ -26,7 +26,7 @@ export function clientFault({ client_id: client, redirect_uri: redirectUri }: Pa
  * Reads an authorization request whose client is settled.
  * @throws OauthError to redirect back with.
  */
-export function readWish(query: Parameters): Wish {
+export function readAuthorization(query: Parameters): RequestedAuthorization {
   const responseType = required(query, 'response_type')
   if (responseType !== 'code') throw new OauthError('unsupported_response_type', 'response_type must be code.')
   const codeChallenge = required(query, 'code_challenge')

@@ -9,15 +9,15 @@ import { clampScopes } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { allowedScopes } from '../roles/roles.ts'
-import { OauthRequest } from './entity.ts'
+import { AuthorizationRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
-import { clientId, type Wish } from './parameters.ts'
+import { clientId, type RequestedAuthorization } from './parameters.ts'
 import { withParameters } from './redirect-uri.ts'
 
 const pendingMs = 10 * 60_000
 const codeMs = 60_000
 
-/** A wish that waits for its user's answer; `scopes` is what that user may grant now. */
+/** An authorization request that its user has not answered yet; `scopes` is what that user may grant now. */
 export type PendingAuthorization = {
   requestId: string
   clientId: string
@@ -28,16 +28,19 @@ export type PendingAuthorization = {
 }
 
 /**
- * Puts a client's wish before the caller, for 10 minutes. It belongs to this session alone.
+ * Records a client's authorization request for the caller to answer within 10 minutes. It belongs to this session alone.
  * @returns its id.
  * @throws OauthError when the caller's role allows none of the scopes.
  */
-export async function requestAuthorization({ em, viewer, credential, now }: SignedInContext, wish: Wish): Promise<string> {
-  const scopes = clampScopes(wish.scopes, allowedScopes(viewer.role))
+export async function requestAuthorization(
+  { em, viewer, credential, now }: SignedInContext,
+  requested: RequestedAuthorization,
+): Promise<string> {
+  const scopes = clampScopes(requested.scopes, allowedScopes(viewer.role))
   if (scopes.length === 0) throw new OauthError('invalid_scope', `The role ${viewer.role} allows none of these scopes.`)
   const createdAt = now()
-  const { id } = em.create(OauthRequest, {
-    ...wish,
+  const { id } = em.create(AuthorizationRequest, {
+    ...requested,
     id: newId(),
     user: em.getReference(User, viewer.id),
     session: em.getReference(Session, credential.id),
@@ -51,7 +54,7 @@ export async function requestAuthorization({ em, viewer, credential, now }: Sign
 }
 
 /**
- * A wish that waits for the caller's answer.
+ * An authorization request that the caller has not answered yet.
  * @throws ApiError NotFound when it is somebody else's, another session's, too old, or answered.
  */
 export async function findPending(context: SignedInContext, requestId: string): Promise<PendingAuthorization> {
@@ -59,7 +62,7 @@ export async function findPending(context: SignedInContext, requestId: string): 
 }
 
 /**
- * Allows the wish: makes a code that works once, within 60 seconds.
+ * Allows the request: makes a code that works once, within 60 seconds.
  * @returns where to send the browser.
  * @throws ApiError NotFound, as for `findPending`; InsufficientPermissions for the scope admin, when the session did not prove its password lately.
  */
@@ -70,7 +73,7 @@ export async function approveAuthorization(context: SignedInContext, requestId: 
   const code = randomText(32)
   const approved = await em.transactional(async (inner) => {
     const codeExpiresAt = new Date(now().getTime() + codeMs)
-    const changed = await inner.nativeUpdate(OauthRequest, pending(context, requestId), { codeHash: sha256(code), codeExpiresAt })
+    const changed = await inner.nativeUpdate(AuthorizationRequest, pending(context, requestId), { codeHash: sha256(code), codeExpiresAt })
     const scopes = describe(request, context).scopes.join(', ')
     if (changed)
       audit(inner, {
@@ -87,13 +90,13 @@ export async function approveAuthorization(context: SignedInContext, requestId: 
 }
 
 /**
- * Refuses the wish.
+ * Denies the request.
  * @returns where to send the browser.
  * @throws ApiError NotFound, as for `findPending`.
  */
 export async function denyAuthorization(context: SignedInContext, requestId: string): Promise<string> {
   const request = await load(context, requestId)
-  const denied = await context.em.nativeDelete(OauthRequest, pending(context, requestId))
+  const denied = await context.em.nativeDelete(AuthorizationRequest, pending(context, requestId))
   if (!denied) throw gone()
   return withParameters(request.redirectUri, {
     error: 'access_denied',
@@ -111,9 +114,9 @@ const pending = ({ viewer, credential, now }: SignedInContext, id: string) => ({
   expiresAt: { $gt: now() },
 })
 
-async function load(context: SignedInContext, requestId: string): Promise<OauthRequest> {
+async function load(context: SignedInContext, requestId: string): Promise<AuthorizationRequest> {
   const id = idOf(requestId)
-  const request = id && (await context.em.findOne(OauthRequest, pending(context, id)))
+  const request = id && (await context.em.findOne(AuthorizationRequest, pending(context, id)))
   if (!request) throw gone()
   return request
 }
@@ -124,7 +127,7 @@ const gone = () =>
   )
 
 function describe(
-  { id, clientId, redirectUri, scopes, createdAt, expiresAt }: OauthRequest,
+  { id, clientId, redirectUri, scopes, createdAt, expiresAt }: AuthorizationRequest,
   { viewer }: SignedInContext,
 ): PendingAuthorization {
   return {

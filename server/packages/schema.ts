@@ -6,7 +6,7 @@ import { UserRef } from '../users/refs.ts'
 import type { Package } from './entity.ts'
 import { canAdminister, canPublish } from './policy.ts'
 import { ofPublicPackage, PackageRef } from './refs.ts'
-import { countPackages, findPackage, findPackageById, listPackageNames, listPackages, loadUploaders } from './service.ts'
+import { countReadablePackages, findPackage, findPackageById, listPackageNames, listPackages, loadUploaders } from './service.ts'
 
 builder.node(PackageRef, {
   description: 'A package: a name, and its versions.',
@@ -72,7 +72,7 @@ builder.queryField('packages', (t) =>
           keyOf: ({ name }: Package) => name,
           isKey: anyText,
           load: (limit, after) => listPackages(context, { limit, after, offset: args.offset ?? undefined }),
-          count: () => countPackages(context),
+          count: () => countReadablePackages(context),
         }),
     },
     { description: 'A page of packages.' },

@@ -22,7 +22,8 @@ export function listPackages(reader: Reader, { limit, after, offset }: Page): Pr
   )
 }
 
-export const countPackages = (reader: Reader): Promise<number> => reader.em.count(Package, { ...listed, ...seenBy(audienceOf(reader)) })
+export const countReadablePackages = (reader: Reader): Promise<number> =>
+  reader.em.count(Package, { ...listed, ...seenBy(audienceOf(reader)) })
 
 /** All names, in order. */
 export async function listPackageNames(

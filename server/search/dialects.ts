@@ -5,7 +5,7 @@ import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
 import type { QueryWord } from './terms.ts'
 
 /** Where to look for words: at names, at all short texts, or at everything, READMEs included. */
-export type Scope = 'name' | 'brief' | 'full'
+export type Breadth = 'name' | 'brief' | 'full'
 
 /** `?` marks a parameter. */
 export type Statement = { sql: string; parameters: Parameter[] }
@@ -13,9 +13,9 @@ export type Statement = { sql: string; parameters: Parameter[] }
 /** What differs between the databases. */
 export type Dialect = {
   /** Ids and names of packages, and their downloads, by how well the short texts match the words, with a score that is 0 or more. */
-  ranked: (selection: Selection, scope: Scope, limit: number) => Statement
+  ranked: (selection: Selection, breadth: Breadth, limit: number) => Statement
   /** The ids of the documents that are selected. */
-  matching: (selection: Selection, scope: Exclude<Scope, 'brief'>) => Statement
+  matching: (selection: Selection, breadth: Exclude<Breadth, 'brief'>) => Statement
   /** Ids and names of the newest packages that are selected. */
   newest: (selection: Selection, limit: number) => Statement
   /** The ids of all documents that may be found. */
@@ -29,20 +29,20 @@ export type Dialect = {
 export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (backend === 'sqlite' ? sqlite : postgres)
 
 /** The condition that a document may be found at all. The numbers are literals, so that the indexes of public packages are used. */
-export const isWithin: Record<Reach, string> = { everybody: 'd.shown_to = 2', members: 'd.shown_to in (1, 2)', unlisted: 'd.shown_to = 0' }
+export const isWithin: Record<Reach, string> = { anybody: 'd.shown_to = 2', members: 'd.shown_to in (1, 2)', unlisted: 'd.shown_to = 0' }
 
 // All that match in the same place match equally, the newest first: a ranking by how rare a word is among all packages would tell whoever
 // sees only the public ones of the others, and needs the texts, which this index does not keep.
 const sqlite: Dialect = {
-  ranked: (selection, scope, limit) => ({
+  ranked: (selection, breadth, limit) => ({
     sql: `select d.package_id as id, d.name, d.downloads, 0.5 as score from (
       select rowid from package_search_brief m where package_search_brief match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
     ) best join package_search_documents d on d.id = best.rowid order by d.id desc`,
-    parameters: [sqliteMatch(selection, scope), limit],
+    parameters: [sqliteMatch(selection, breadth), limit],
   }),
-  matching: (selection, scope) => ({
-    sql: `select rowid as id from ${tableOf[scope]} m where ${tableOf[scope]} match ? ${andWithin(selection, 'm.rowid')}`,
-    parameters: [sqliteMatch(selection, scope)],
+  matching: (selection, breadth) => ({
+    sql: `select rowid as id from ${tableOf[breadth]} m where ${tableOf[breadth]} match ? ${andWithin(selection, 'm.rowid')}`,
+    parameters: [sqliteMatch(selection, breadth)],
   }),
   newest: (selection, limit) => ({
     sql: `select d.package_id as id, d.name from (
@@ -64,18 +64,18 @@ const sqlite: Dialect = {
 // sub-select hides the word from it, and `offset 0` the limit, so that the inverted index always answers.
 // Labels: A words of the name, B parts of the name, C description, D topics; the weights of ts_rank go from D to A. Tags have none.
 const postgres: Dialect = {
-  ranked: (selection, scope, limit) => ({
+  ranked: (selection, breadth, limit) => ({
     sql: `with wanted as materialized (select ?::tsquery as terms, ?::tsquery as words)
     select d.package_id as id, d.name, d.downloads, best.score from (
       select m.id, ts_rank('{0.2, 0.3, 0.4, 1}', m.terms, (select words from wanted), 1) as score
       from (select id, terms from package_search_brief where terms @@ (select terms from wanted) offset 0) m
       where true ${andWithin(selection, 'm.id')} order by 2 desc, 1 limit ?
     ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
-    parameters: [postgresMatch(selection, scope), postgresWords(selection, scope), limit],
+    parameters: [postgresMatch(selection, breadth), postgresWords(selection, breadth), limit],
   }),
-  matching: (selection, scope) => ({
-    sql: `select m.id from (select id from ${tableOf[scope]} where terms @@ (select ?::tsquery) offset 0) m where true ${andWithin(selection, 'm.id')}`,
-    parameters: [postgresMatch(selection, scope)],
+  matching: (selection, breadth) => ({
+    sql: `select m.id from (select id from ${tableOf[breadth]} where terms @@ (select ?::tsquery) offset 0) m where true ${andWithin(selection, 'm.id')}`,
+    parameters: [postgresMatch(selection, breadth)],
   }),
   newest: (selection, limit) => ({
     sql: `select d.package_id as id, d.name from (
@@ -99,38 +99,38 @@ const tableOf = { name: 'package_search_brief', brief: 'package_search_brief', f
  * change a text writes all its terms into the inverted index anew. That a package is unlisted only itself says, so it is a term.
  */
 const andWithin = ({ reach }: Selection, id: string) =>
-  reach === 'everybody' ? `and exists (select 1 from package_search_documents d where d.id = ${id} and ${isWithin[reach]})` : ''
+  reach === 'anybody' ? `and exists (select 1 from package_search_documents d where d.id = ${id} and ${isWithin[reach]})` : ''
 
 function everything(reach: Reach): Statement {
   return { sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }
 }
 
 /** Terms are letters, digits, marks and the signs of tags, so quoting them is enough in both query languages. */
-function sqliteMatch(selection: Selection, scope: Scope): string {
+function sqliteMatch(selection: Selection, breadth: Breadth): string {
   const { all, none } = tagTerms(selection)
-  const within = scope === 'full' ? '' : '{tags} : '
+  const within = breadth === 'full' ? '' : '{tags} : '
   const quoted = (terms: string[]) => `(${terms.map((term) => `"${term}"`).join(' OR ')})`
   const words = (selection.terms?.words ?? []).map(({ exact, prefixes }) => {
-    const alternatives = [...whole({ exact, prefixes }, scope).map((term) => `"${term}"`), ...prefixes.map((prefix) => `"${prefix}" *`)]
-    return `${columnsOf[scope]}(${alternatives.join(' OR ')})`
+    const alternatives = [...whole({ exact, prefixes }, breadth).map((term) => `"${term}"`), ...prefixes.map((prefix) => `"${prefix}" *`)]
+    return `${columnsOf[breadth]}(${alternatives.join(' OR ')})`
   })
   const positive = [...words, ...all.map((terms) => within + quoted(terms))].join(' AND ')
   return none.length === 0 ? positive : `(${positive}) NOT ${within}${quoted(none)}`
 }
 
-const columnsOf: Record<Scope, string> = { name: '{words parts} : ', brief: '{words parts description topics} : ', full: '' }
+const columnsOf: Record<Breadth, string> = { name: '{words parts} : ', brief: '{words parts description topics} : ', full: '' }
 
-function postgresMatch(selection: Selection, scope: Scope): string {
+function postgresMatch(selection: Selection, breadth: Breadth): string {
   const { all, none } = tagTerms(selection)
   const quoted = (terms: string[]) => `(${terms.map((term) => `'${term}'`).join(' | ')})`
-  const words = selection.terms ? [postgresWords(selection, scope)] : []
+  const words = selection.terms ? [postgresWords(selection, breadth)] : []
   return [...words, ...all.map(quoted), ...(none.length > 0 ? [`!${quoted(none)}`] : [])].join(' & ')
 }
 
-function postgresWords({ terms }: Selection, scope: Scope): string {
-  const labels = scope === 'name' ? 'AB' : ''
+function postgresWords({ terms }: Selection, breadth: Breadth): string {
+  const labels = breadth === 'name' ? 'AB' : ''
   const alternatives = (word: QueryWord) => [
-    ...whole(word, scope).map((term) => lexeme(term, labels)),
+    ...whole(word, breadth).map((term) => lexeme(term, labels)),
     ...word.prefixes.map((prefix) => lexeme(prefix, `*${labels}`)),
   ]
   return (terms?.words ?? []).map((word) => `(${alternatives(word).join(' | ')})`).join(' & ')
@@ -146,6 +146,6 @@ function tagTerms({ reach, terms, all, none }: Selection): { all: string[][]; no
 }
 
 /** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */
-const whole = ({ exact, prefixes }: QueryWord, scope: Scope) => (scope === 'full' && prefixes.length > 0 ? [] : [exact])
+const whole = ({ exact, prefixes }: QueryWord, breadth: Breadth) => (breadth === 'full' && prefixes.length > 0 ? [] : [exact])
 
 const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)

@@ -1,7 +1,7 @@
 import { type Source } from './source.ts'
 import { isCommon, matched, walked } from './listing.ts'
 import { flags } from './query.ts'
-import { type Audience, type Selection, selectionOf } from './selection.ts'
+import { type Searcher, type Selection, selectionOf } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
 /** What the packages that were found have in common: how many have each value of a filter, the most frequent first. */
@@ -11,11 +11,11 @@ export type FacetValue = { value: string; count: number }
 /** `isExact`: whether every match was counted, or only the first 1,000. */
 export type Facets = { facets: Facet[]; isExact: boolean }
 
-/** The counts of what the audience may see, in the order of the sidebar; at most ten values each. */
-export async function facetsOf(source: Source, selection: Selection, audience: Audience): Promise<Facets> {
+/** The counts of what whoever searches may see, in the order of the sidebar; at most ten values each. */
+export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
   const { tags, isExact } = await sample(source, selection)
   const counts = countTags(tags)
-  const facets = shownFilters(audience).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, mostValues) }))
+  const facets = shownFilters(searcher).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
   return { facets: facets.filter(({ values }) => values.length > 0), isExact }
 }
 
@@ -23,36 +23,36 @@ export async function facetsOf(source: Source, selection: Selection, audience: A
 export type Completion = { query: string; label: string; count: number | null; isPackage?: boolean }
 
 /** Filters and their values that go on from the last word of a query. Nothing for a word that is no beginning of one. */
-export async function completeFilters(source: Source, audience: Audience, query: string, limit: number): Promise<Completion[]> {
+export async function completeFilters(source: Source, searcher: Searcher, query: string, limit: number): Promise<Completion[]> {
   const [, before = '', sign = '', filter, partial = ''] = lastWord.exec(query.slice(0, 1000)) ?? []
   const typed = partial.toLowerCase()
   const taken = (label: string, count: number | null) => ({ query: `${before}${label}`, label, count })
   if (filter === undefined) {
-    const offered = typed.length < 2 ? [] : filters.filter((name) => name.startsWith(typed) && (audience || name !== 'uploader'))
+    const offered = typed.length < 2 ? [] : filters.filter((name) => name.startsWith(typed) && (searcher || name !== 'uploader'))
     return offered.slice(0, limit).map((name) => taken(`${sign}${name}:`, null))
   }
   const known = filters.find((name) => name === filter.toLowerCase())
   if (!known) return []
-  const values = known === 'uploader' ? mineOf(audience) : await valuesOf(source, audience, before, known)
+  const values = known === 'uploader' ? mineOf(searcher) : await valuesOf(source, searcher, before, known)
   const fitting = values.filter(({ value }) => value.startsWith(typed)).slice(0, limit)
   return fitting.map(({ value, count }) => taken(`${sign}${known}:${value}`, count))
 }
 
-const most = 1000
-const mostValues = 10
+const maxSampled = 1000
+const maxValues = 10
 const lastWord = /^(.*?(?:^|\s))(-?)(?:([a-z]+):"?)?([^\s":]*)$/is
 
-const shownFilters = (audience: Audience): Filter[] => {
+const shownFilters = (searcher: Searcher): Filter[] => {
   const all: Filter[] = ['sdk', 'platform', 'publisher', 'topic', 'license', 'is']
-  return audience ? all : all.filter((filter) => filter !== 'is')
+  return searcher ? all : all.filter((filter) => filter !== 'is')
 }
 
 /** The tags of the first packages that are selected. */
 async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; isExact: boolean }> {
   const { sql, parameters, conditions } = (await isCommon(source, selection)) ? walked(source, selection) : matched(source, selection)
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await source.reads.all<{ tags: string }>(`select d.tags from ${sql} ${where} limit ${most + 1}`, ...parameters)
-  return { tags: rows.slice(0, most).map(({ tags }) => tags), isExact: rows.length <= most }
+  const rows = await source.reads.all<{ tags: string }>(`select d.tags from ${sql} ${where} limit ${maxSampled + 1}`, ...parameters)
+  return { tags: rows.slice(0, maxSampled).map(({ tags }) => tags), isExact: rows.length <= maxSampled }
 }
 
 function countTags(tags: string[]): Map<string, FacetValue[]> {
@@ -70,15 +70,15 @@ function countTags(tags: string[]): Map<string, FacetValue[]> {
 /** The values that a filter has among what the rest of the query finds. */
 async function valuesOf(
   source: Source,
-  audience: Audience,
+  searcher: Searcher,
   rest: string,
   filter: Filter,
 ): Promise<{ value: string; count: number | null }[]> {
-  const selection = await selectionOf(source, rest, audience)
+  const selection = await selectionOf(source, rest, searcher)
   const counted = selection ? (countTags((await sample(source, selection)).tags).get(filter) ?? []) : []
-  if (filter !== 'is' || !audience) return counted
+  if (filter !== 'is' || !searcher) return counted
   const seen = new Set(counted.map(({ value }) => value))
   return [...counted, ...[...flags].filter((flag) => !seen.has(flag)).map((value) => ({ value, count: null }))]
 }
 
-const mineOf = (audience: Audience) => (audience ? [{ value: 'me', count: null }] : [])
+const mineOf = (searcher: Searcher) => (searcher ? [{ value: 'me', count: null }] : [])

@@ -21,7 +21,7 @@ export type Stretch = { limit: number; offset: number; after?: string | null | u
 export async function listPackages(source: Source, selection: Selection, sort: ListSort, stretch: Stretch): Promise<SearchMatch[]> {
   const { column, direction, beyond } = orders[sort]
   // A place tells downloads, and how many packages there are: to whoever may not know either, a cursor is a number of matches.
-  const isCounted = selection.reach === 'everybody'
+  const isCounted = selection.reach === 'anybody'
   const { limit, after } = isCounted ? { ...stretch, after: null } : stretch
   const offset = stretch.offset + (isCounted && stretch.after ? readRank(stretch.after) : 0)
   const place = after ? readPlace(after, sort === 'name' ? 'name' : 'number') : []
@@ -61,9 +61,9 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
 /** How many packages are selected. */
-export async function countPackages({ reads, backend }: Source, selection: Selection): Promise<number> {
+export async function countMatches({ reads, backend }: Source, selection: Selection): Promise<number> {
   const dialect = dialectOf(backend)
-  const { sql, parameters } = isAll(selection) ? dialect.everything(selection.reach) : dialect.matching(selection, scopeOf(selection))
+  const { sql, parameters } = isAll(selection) ? dialect.everything(selection.reach) : dialect.matching(selection, breadthOf(selection))
   const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
   return Number(row?.total ?? 0)
 }
@@ -82,7 +82,7 @@ export function documentConditions(
 
 /** What is selected, as a table of documents `d`. */
 export function matched({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
-  const { sql, parameters } = dialectOf(backend).matching(selection, scopeOf(selection))
+  const { sql, parameters } = dialectOf(backend).matching(selection, breadthOf(selection))
   return { sql: `(${sql}) m join package_search_documents d on d.id = m.id`, parameters, conditions: [] }
 }
 
@@ -99,7 +99,7 @@ const orders = {
   name: { column: 'd.name', direction: 'asc', beyond: '>' },
 } as const
 
-const scopeOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')
+const breadthOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')
 
 const isAll = ({ terms, all, none }: Selection) => !terms && all.length === 0 && none.length === 0
 

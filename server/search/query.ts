@@ -17,7 +17,7 @@ export function parseQuery(query: string): Query {
     (whole: string, sign: string, filter: string, quoted: string | undefined, bare: string | undefined) => {
       const parsed = { filter: filter.toLowerCase() as Filter, value: (quoted ?? bare ?? '').trim().toLowerCase(), negated: sign === '-' }
       const isKnown = parsed.value !== '' && (parsed.filter !== 'is' || flags.has(parsed.value))
-      if (!isKnown || found.length >= mostFilters) return whole
+      if (!isKnown || found.length >= maxFilters) return whole
       found.push(parsed)
       return ' '
     },
@@ -28,5 +28,5 @@ export function parseQuery(query: string): Query {
 /** What may follow `is:`. */
 export const flags: ReadonlySet<string> = new Set(['flutter', 'plugin', 'retracted', 'discontinued', 'unlisted', 'public', 'private'])
 
-const mostFilters = 10
+const maxFilters = 10
 const pattern = new RegExp(String.raw`(?<![^\s])(-?)(${filters.join('|')}):(?:"([^"]{0,100})"|([^\s"]{1,100}))(?=\s|$)`, 'gi')

@@ -1,5 +1,5 @@
 import { readRank, writeCursor } from './cursor.ts'
-import { dialectOf, type Scope } from './dialects.ts'
+import { dialectOf, type Breadth } from './dialects.ts'
 import { type Source } from './source.ts'
 import { documentConditions, type SearchMatch, type Stretch } from './listing.ts'
 import type { Selection } from './selection.ts'
@@ -67,10 +67,10 @@ async function beginning(source: Source, selection: WordSelection, limit: number
   return rows.map((row) => ({ ...row, score: row.name === name ? 1 : 0.9 }))
 }
 
-async function within({ reads, backend }: Source, selection: Selection, scope: Scope, limit: number): Promise<Found[]> {
-  const { sql, parameters } = dialectOf(backend).ranked(selection, scope, limit)
+async function within({ reads, backend }: Source, selection: Selection, breadth: Breadth, limit: number): Promise<Found[]> {
+  const { sql, parameters } = dialectOf(backend).ranked(selection, breadth, limit)
   const rows = await reads.all<Found>(sql, ...parameters)
-  return rows.map((row) => ({ ...row, score: (scope === 'name' ? 0.6 : 0.3) + 0.25 * row.score }))
+  return rows.map((row) => ({ ...row, score: (breadth === 'name' ? 0.6 : 0.3) + 0.25 * row.score }))
 }
 
 /** Sorted by their numbers alone, so that the database need not look at every match. */

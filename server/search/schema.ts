@@ -5,7 +5,7 @@ import type { Context } from '../access/context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import type { Completion, Facet, Facets, FacetValue } from './facets.ts'
-import type { Audience } from './selection.ts'
+import type { Searcher } from './selection.ts'
 import { completeNames, completeQuery, searchPackages, type SearchRequest, type SearchSort } from './service.ts'
 
 export const PackageSort = builder.enumType('PackageSort', {
@@ -116,7 +116,7 @@ builder.queryField('completePackageNames', (t) =>
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
-    resolve: (_root, { prefix, first }, context) => completeNames(context.database, audienceOf(context), prefix.toLowerCase(), first),
+    resolve: (_root, { prefix, first }, context) => completeNames(context.database, searcherOf(context), prefix.toLowerCase(), first),
   }),
 )
 
@@ -147,18 +147,18 @@ builder.queryField('completeSearch', (t) =>
         validate: z.int().min(1, 'must be from 1 to 100').max(100, 'must be from 1 to 100'),
       }),
     },
-    resolve: (_root, { query, first }, context) => completeQuery(context.database, audienceOf(context), query, first),
+    resolve: (_root, { query, first }, context) => completeQuery(context.database, searcherOf(context), query, first),
   }),
 )
 
-const audienceOf = ({ viewer, scopes }: Context): Audience => viewer && { id: viewer.id, scopes }
+const searcherOf = ({ viewer, scopes }: Context): Searcher => viewer && { id: viewer.id, scopes }
 
-type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit' | 'audience'>
+type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit' | 'searcher'>
 
 async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
   const { matches, hasNextPage, ...counts } = await searchPackages(context.database, {
     ...request,
-    audience: audienceOf(context),
+    searcher: searcherOf(context),
     limit: pageSizeOf({ first, last, before }),
   })
   const packages = new Map((await context.em.find(Package, { id: { $in: matches.map(({ id }) => id) } })).map((pkg) => [pkg.id, pkg]))

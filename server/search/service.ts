@@ -1,15 +1,15 @@
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
 import { type Source } from './source.ts'
-import { countPackages, listPackages, type ListSort, type SearchMatch } from './listing.ts'
+import { countMatches, listPackages, type ListSort, type SearchMatch } from './listing.ts'
 import { afterPrefix, namesBetween, rankPackages } from './ranking.ts'
-import { type Audience, everything, selectionOf } from './selection.ts'
+import { type Searcher, everything, selectionOf } from './selection.ts'
 import { suggestNames } from './suggest.ts'
 
 export type SearchSort = 'relevance' | ListSort
 
 export type SearchRequest = {
   /** Who is asking. */
-  audience: Audience
+  searcher: Searcher
   /** As typed. Blank: all packages. */
   query?: string | null | undefined
   /** Default: relevance; without words to look for, what was updated last. */
@@ -34,8 +34,8 @@ export type SearchPage = {
  * Finds packages with a bounded number of reads, whatever there is, and one more when they are counted.
  * @throws ApiError InvalidInput for a cursor of another search.
  */
-export async function searchPackages(source: Source, { audience, query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
-  const selection = await selectionOf(source, query ?? '', audience)
+export async function searchPackages(source: Source, { searcher, query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
+  const selection = await selectionOf(source, query ?? '', searcher)
   if (!selection) return nothing
   const { terms, reach } = selection
   const stretch = { limit: limit + 1, offset: offset ?? 0, after }
@@ -46,16 +46,16 @@ export async function searchPackages(source: Source, { audience, query, sort, li
   return {
     matches: matches.slice(0, limit),
     hasNextPage: matches.length > limit,
-    totalCount: () => countPackages(source, selection),
+    totalCount: () => countMatches(source, selection),
     didYouMean: async () => (terms && matches.length === 0 ? suggestNames(source, terms.name, reach) : []),
-    facets: () => facetsOf(source, selection, audience),
+    facets: () => facetsOf(source, selection, searcher),
   }
 }
 
-/** The first names that begin with `prefix`, in order, of what the audience may find. */
-export async function completeNames(source: Source, audience: Audience, prefix: string, limit: number): Promise<string[]> {
+/** The first names that begin with `prefix`, in order, of what whoever searches may find. */
+export async function completeNames(source: Source, searcher: Searcher, prefix: string, limit: number): Promise<string[]> {
   if (!/^\w+$/.test(prefix)) return []
-  const rows = await namesBetween(source, everything(audience), prefix, afterPrefix(prefix), limit)
+  const rows = await namesBetween(source, everything(searcher), prefix, afterPrefix(prefix), limit)
   return rows.map(({ name }) => name)
 }
 
@@ -63,9 +63,9 @@ export async function completeNames(source: Source, audience: Audience, prefix: 
  * Ways to go on with a query that somebody is typing: names of packages while it is one word, and filters with their values. The cost is
  * bounded, whatever there is.
  */
-export async function completeQuery(source: Source, audience: Audience, query: string, limit: number): Promise<Completion[]> {
-  const names = await completeNames(source, audience, query.trim().toLowerCase(), limit)
-  const filters = await completeFilters(source, audience, query, limit)
+export async function completeQuery(source: Source, searcher: Searcher, query: string, limit: number): Promise<Completion[]> {
+  const names = await completeNames(source, searcher, query.trim().toLowerCase(), limit)
+  const filters = await completeFilters(source, searcher, query, limit)
   return [...filters, ...names.map((name) => ({ query: name, label: name, count: null, isPackage: true }))].slice(0, limit)
 }
 

@@ -17,7 +17,7 @@ export function documentTerms(name: string, description: string, topics: readonl
   }
   const all = new Set([...brief.words, ...brief.parts, ...brief.description, ...brief.topics])
   for (const term of termsOf(withoutMarkup(readme.slice(0, longestReadme)))) {
-    if (all.size >= mostTerms) break
+    if (all.size >= maxTerms) break
     all.add(term)
   }
   return { ...brief, all: [...all] }
@@ -25,7 +25,7 @@ export function documentTerms(name: string, description: string, topics: readonl
 
 /** The terms of what somebody typed, however odd; null when there is nothing in it to search for. */
 export function queryTerms(query: string): QueryTerms | null {
-  const terms = termsOf(query.slice(0, longestQuery)).slice(0, mostWords)
+  const terms = termsOf(query.slice(0, longestQuery)).slice(0, maxWords)
   if (terms.length === 0) return null
   const words = terms.map((exact, index) => ({ exact, prefixes: isShort(exact) && index < terms.length - 1 ? [] : relatives(exact) }))
   return { name: terms.join('_'), words, namesOnly: terms.every(isShort) }
@@ -45,12 +45,12 @@ export function termsOf(text: string): string[] {
 }
 
 const longestQuery = 200
-const mostWords = 8
+const maxWords = 8
 /** In UTF-16 units; as long as a package name may be. */
 const longestTerm = 64
 /** In UTF-16 units. */
 const longestReadme = 65_536
-const mostTerms = 3000
+const maxTerms = 3000
 /** Shorter endings of a name would match by chance. */
 const shortestPart = 4
 

@@ -1,7 +1,7 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import { isMomentKey, momentKey, pageByKey, placeOf } from '../graphql/connections.ts'
+import { isMomentKey, momentKey, pageByKey, readMomentKey } from '../graphql/connections.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { editable } from '../users/editable.ts'
@@ -44,7 +44,7 @@ export async function listAllSessions(
 }
 
 function usedBefore(key: string): FilterQuery<Session> {
-  const { moment, id } = placeOf(key)
+  const { moment, id } = readMomentKey(key)
   return { $or: [{ lastUsedAt: { $lt: moment } }, { lastUsedAt: moment, id: { $lt: id } }] }
 }
 

@@ -19,7 +19,7 @@ import { isSetUp } from '../access/setup-gate.ts'
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
 const codeLifetimeMs = 24 * 3_600_000
 const completionMs = 30 * 60_000
-const mostFailures = 20
+const maxFailures = 20
 
 /** Makes a fresh setup code and announces it in the log, when there is no owner yet. Older codes are dead from then on. */
 export async function announceSetupCode(services: Services): Promise<void> {
@@ -121,7 +121,7 @@ async function refuseAfterSetup(context: Context): Promise<void> {
 async function refuseWrongCode(context: Context, current: SetupCode): Promise<never> {
   current.failures += 1
   await context.em.flush()
-  if (current.failures >= mostFailures) await announceSetupCode(context)
+  if (current.failures >= maxFailures) await announceSetupCode(context)
   throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
 }
 

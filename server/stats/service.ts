@@ -63,7 +63,7 @@ export const backendsOf = ({ config }: Pick<Services, 'config'>) => ({
 })
 
 /** How many tables and indexes a report names. */
-const mostRelations = 20
+const maxRelations = 20
 
 /** What the database engine reports, or null when it does not, as for a lack of rights. */
 export async function reportDatabase(reader: Reader): Promise<DatabaseReport | null> {
@@ -72,7 +72,7 @@ export async function reportDatabase(reader: Reader): Promise<DatabaseReport | n
     const facts = factsRow.parse(await database.reads.get(database.backend === 'sqlite' ? sqliteFacts : postgresFacts))
     const { relations } = await measure(reader)
     const engine = database.backend === 'sqlite' ? 'sqlite' : 'postgresql'
-    const tables = relations?.toSorted((a, b) => b.sizeBytes - a.sizeBytes || (a.name < b.name ? -1 : 1)).slice(0, mostRelations) ?? null
+    const tables = relations?.toSorted((a, b) => b.sizeBytes - a.sizeBytes || (a.name < b.name ? -1 : 1)).slice(0, maxRelations) ?? null
     return { engine, ...facts, tables }
   } catch (error) {
     log.warning(`statistics: the database does not report: ${String(error)}`)

@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { isMomentKey, momentKey, pageByKey, placeOf } from '../graphql/connections.ts'
+import { isMomentKey, momentKey, pageByKey, readMomentKey } from '../graphql/connections.ts'
 import { personId } from '../users/person-id.ts'
 import { type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
@@ -48,7 +48,7 @@ export async function listTokens(
 
 /** Those without an end come last. */
 function endingAfter(key: string): FilterQuery<AccessToken> {
-  const { moment, id } = placeOf(key)
+  const { moment, id } = readMomentKey(key)
   if (moment === null) return { expiresAt: null, id: { $lt: id } }
   return { $or: [{ expiresAt: { $gt: moment } }, { expiresAt: moment, id: { $lt: id } }, { expiresAt: null }] }
 }

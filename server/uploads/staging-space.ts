@@ -13,7 +13,7 @@ import { isReceiving } from './service.ts'
  */
 export async function reserveSpace(em: EntityManager, context: SignedInContext, uploadId: string, bytes: number): Promise<string[]> {
   const now = context.now()
-  const uploads = (await readRows<Row>(em, selectUnfinished, [context.viewer.id])).map(placeOf)
+  const uploads = (await readRows<Row>(em, selectUnfinished, [context.viewer.id])).map(unfinishedOf)
   const [expired, live] = [uploads.filter((one) => isOver(one, now)), uploads.filter((one) => !isOver(one, now))]
   if (expired.length > 0) await em.nativeDelete(Upload, { id: { $in: expired.map(({ id }) => id) }, message: null })
   const others = live.map((one) => ({ expiresAt: one.expiresAt, bytes: staged(one) + (one.id === uploadId ? 0 : promised(one, now)) }))
@@ -37,7 +37,7 @@ type Row = {
   reserved_bytes: number | string | null
 }
 
-const placeOf = (row: Row) => ({
+const unfinishedOf = (row: Row) => ({
   id: row.id,
   expiresAt: toDate(row.expires_at),
   stagedAs: row.staged_as,
@@ -47,11 +47,11 @@ const placeOf = (row: Row) => ({
   reservedBytes: Number(row.reserved_bytes ?? 0),
 })
 
-type Place = ReturnType<typeof placeOf>
+type Unfinished = ReturnType<typeof unfinishedOf>
 
-const isOver = (upload: Place, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
-const staged = ({ stagedAs, bytes }: Place): number => (stagedAs === null ? 0 : bytes)
-const promised = (upload: Place, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
+const isOver = (upload: Unfinished, now: Date): boolean => upload.expiresAt <= now && !isReceiving(upload, now)
+const staged = ({ stagedAs, bytes }: Unfinished): number => (stagedAs === null ? 0 : bytes)
+const promised = (upload: Unfinished, now: Date): number => (isReceiving(upload, now) ? upload.reservedBytes : 0)
 
 function requireRoom(others: { expiresAt: Date; bytes: number }[], bytes: number, space: number, now: Date): void {
   const taken = others.reduce((sum, one) => sum + one.bytes, 0)

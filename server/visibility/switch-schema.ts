@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
-import { countPackages, countPublicPackages, publicPackagesStatus, type PublicPackagesStatus, setPublicPackages } from './switch.ts'
+import { countEveryPackage, countPublicPackages, publicPackagesStatus, type PublicPackagesStatus, setPublicPackages } from './switch.ts'
 
 const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages').implement({
   description:
@@ -13,7 +13,7 @@ const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages')
     requiresServerAdmin: t.exposeBoolean('requiresServerAdmin', {
       description: 'Whether only server administrators make packages public or private.',
     }),
-    totalPackages: t.int({ description: 'How many packages there are.', resolve: (_status, _args, context) => countPackages(context) }),
+    totalPackages: t.int({ description: 'How many packages there are.', resolve: (_status, _args, context) => countEveryPackage(context) }),
     publicPackages: t.int({
       description: 'How many of them are public.',
       resolve: (_status, _args, context) => countPublicPackages(context),

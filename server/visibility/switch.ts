@@ -14,7 +14,7 @@ export async function publicPackagesStatus({ config, database }: Pick<Context, '
   return { ...(await readSetting(database.reads, publicPackagesSwitch)), permittedByEnvironment: config.PUBLIC_PACKAGES_ENABLED }
 }
 
-export const countPackages = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package)
+export const countEveryPackage = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package)
 export const countPublicPackages = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package, { visibility: 'public' })
 
 /**

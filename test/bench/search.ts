@@ -79,7 +79,7 @@ async function measure({ database }: Services, bare: BareEngine, name: string, {
     for (const { words: wanted, tags } of queries) {
       const query = [...wanted, ...tags].join(' ')
       const page = await timed(pages, async () => {
-        const answer = await searchPackages(database, { audience: somebody, query, limit: 50 })
+        const answer = await searchPackages(database, { searcher: somebody, query, limit: 50 })
         if (name === 'typo') await answer.didYouMean()
         return answer
       })

@@ -4,7 +4,7 @@ import { bytes } from '../shared/format.ts'
 import { loadSession } from '../sign-in/session.ts'
 
 export const pictureTypes = ['image/png', 'image/jpeg', 'image/webp']
-const mostBytes = 5 * 1024 * 1024
+const maxBytes = 5 * 1024 * 1024
 
 /** Changes the viewer's picture. `chosen` is one that waits to be uploaded, as a data address that the page may show. */
 export function useAvatar() {
@@ -37,7 +37,7 @@ export function useAvatar() {
 /** What the server would refuse is not even sent. */
 function faultOf({ type, size }: File): Failure | undefined {
   if (!pictureTypes.includes(type)) return { code: 'InvalidInput', message: 'Choose a PNG, JPEG or WebP picture.' }
-  if (size > mostBytes) return { code: 'InvalidInput', message: `This picture has ${bytes(size)}; it may have 5 MiB.` }
+  if (size > maxBytes) return { code: 'InvalidInput', message: `This picture has ${bytes(size)}; it may have 5 MiB.` }
   return undefined
 }
 

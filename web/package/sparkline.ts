@@ -7,10 +7,10 @@ const [width, height] = [240, 48]
 
 /** The line of a chart of weeks as SVG paths in a box of 240 by 48, the highest week at the top. */
 export function sparkline(weeks: readonly Week[]) {
-  const most = Math.max(1, ...weeks.map(({ downloads }) => downloads))
+  const max = Math.max(1, ...weeks.map(({ downloads }) => downloads))
   const points = weeks.map(({ downloads }, index) => ({
     x: round((index / Math.max(1, weeks.length - 1)) * width),
-    y: round(height - 2 - (downloads / most) * (height - 4)),
+    y: round(height - 2 - (downloads / max) * (height - 4)),
   }))
   const line = points.map(({ x, y }, index) => `${index === 0 ? 'M' : 'L'}${x} ${y}`).join('')
   return { width, height, line, area: `${line}L${width} ${height}L0 ${height}Z`, last: points.at(-1) }

@@ -31,7 +31,7 @@ export function listManaged({ database: { reads, backend } }: Pick<Services, 'da
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
     isKey: (key) => /^\d{1,16} [a-z][a-z0-9_]{0,63}$/.test(key),
     load: async (limit, after) => {
-      const [at, name] = placeOf(after)
+      const [at, name] = readPosition(after)
       const rows = await reads.all<Row>(
         `select p.id as "packageId", p.name, p.publisher_id as "publisherId", count(v.id) as "versionCount", coalesce(sum(v.archive_bytes), 0) as "archiveBytes", ${position} as "position"
          from packages p left join package_versions v on v.package_id = p.id ${where} group by p.id
@@ -65,7 +65,7 @@ const positions: Record<ManagedOrder, (backend: Services['database']['backend'])
   updated: (backend) => (backend === 'sqlite' ? 'max(p.updated_at)' : 'max(floor(extract(epoch from p.updated_at) * 1000)::bigint)'),
 }
 
-function placeOf(after: string | undefined): [number, string] {
+function readPosition(after: string | undefined): [number, string] {
   const [at = '', name = ''] = after?.split(' ') ?? []
   return [Number(at), name]
 }

@@ -36,13 +36,13 @@ export async function dependentsOfVersion(em: EntityManager, serverUrl: string, 
 
 /** `app -> ui -> icons, shop -> icons`, as messages show chains; of many only the first ones. */
 export function describeChains(chains: readonly Chain[]): string {
-  const shown = chains.slice(0, mostShown).map((chain) => chain.join(' -> '))
-  return shown.join(', ') + (chains.length > mostShown ? ` and ${chains.length - mostShown} more` : '')
+  const shown = chains.slice(0, maxShown).map((chain) => chain.join(' -> '))
+  return shown.join(', ') + (chains.length > maxShown ? ` and ${chains.length - maxShown} more` : '')
 }
 
 type Edge = { dependent: string; dependency: string }
 
-const mostShown = 20
+const maxShown = 20
 const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${seenByAnybody('p')}`
 const hostedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 

@@ -22,5 +22,5 @@ export function listPublisherPackages(em: EntityManager, { id }: Publisher, sees
 }
 
 /** How many packages a publisher owns: all, or those that are in lists. */
-export const countPackages = batched((em, ids) => countByPublisher(em, 'packages', ids))
+export const countAllPackages = batched((em, ids) => countByPublisher(em, 'packages', ids))
 export const countListedPackages = batched((em, ids) => countByPublisher(em, 'packages', ids, ' and is_unlisted = false'))

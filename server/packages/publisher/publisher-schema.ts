@@ -3,7 +3,7 @@ import { builder } from '../../graphql/builder.ts'
 import { canSeeMembers } from '../../publishers/policy.ts'
 import { PublisherRef } from '../../publishers/refs.ts'
 import { PackageRef } from '../refs.ts'
-import { countListedPackages, countPackages, listPublisherPackages } from './list.ts'
+import { countListedPackages, countAllPackages, listPublisherPackages } from './list.ts'
 
 builder.objectFields(PublisherRef, (t) => ({
   packages: t.connection(
@@ -22,7 +22,7 @@ builder.objectFields(PublisherRef, (t) => ({
     description: 'How many packages it owns, as far as you may see them.',
     resolve: async (publisher, _args, context) => {
       const all = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
-      return (await (all ? countPackages : countListedPackages)(context, publisher.id)) ?? 0
+      return (await (all ? countAllPackages : countListedPackages)(context, publisher.id)) ?? 0
     },
   }),
 }))
