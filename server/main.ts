@@ -18,6 +18,7 @@ import { collectAuthorizations } from './oauth/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
 import type { Services } from './services.ts'
 import { announceSetupCode } from './setup/service.ts'
+import { keepTickClass } from './threads/ticks.ts'
 import { endProcess, stopServer } from './stop.ts'
 import { version } from './version.ts'
 
@@ -40,6 +41,7 @@ try {
 }
 
 async function serve(config: Config): Promise<void> {
+  keepTickClass()
   log.info(`Snug ${version}`)
   for (const line of describeConfig(config)) log.info(line)
   const services = await openServices(config, log)

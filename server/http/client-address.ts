@@ -33,8 +33,9 @@ export function readForwardedHeaders(app: FastifyInstance, trust: ProxyTrust): v
   app.decorateRequest('protocol', {
     getter(this: FastifyRequest) {
       const { socket, headers } = this
-      const peer = parseAddress(socket.remoteAddress ?? '')
-      const said = peer && trust.isProxy(peer) ? entries(headers['x-forwarded-proto']).at(-1)?.toLowerCase() : undefined
+      const forwarded = headers['x-forwarded-proto']
+      const peer = forwarded === undefined ? null : parseAddress(socket.remoteAddress ?? '')
+      const said = peer && trust.isProxy(peer) ? entries(forwarded).at(-1)?.toLowerCase() : undefined
       return said === 'https' || said === 'http' ? said : 'encrypted' in socket && socket.encrypted ? 'https' : 'http'
     },
   })
