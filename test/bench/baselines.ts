@@ -23,19 +23,26 @@ export async function record({ url, token }: Registry, { path, headers, status =
 
 const ofTheMoment = new Set(['date', 'connection', 'keep-alive', 'content-length', 'transfer-encoding'])
 
+/** Starts Fastify with nothing but the recordings. */
+export function startFastify(recordings: Recording[], folder: string): Promise<Server> {
+  return startBaseline('fastify', recordings, folder)
+}
+
+function startBaseline(name: string, recordings: Recording[], folder: string): Promise<Server> {
+  const list = join(folder, 'recordings.json')
+  writeFileSync(list, JSON.stringify(recordings))
+  const port = nextPort()
+  const command = [process.execPath, `test/bench/baselines/${name}.ts`, list, String(port)]
+  return startServer({ command, url: `http://127.0.0.1:${port}`, folder, name, cwd: checkout })
+}
+
 /** Starts what the registry is compared with, each in a process of its own. There is no nginx where it is not installed. */
 export async function startBaselines(
   recordings: Recording[],
   folder: string,
 ): Promise<{ fastify: Server; files: Server; nginx: Server | null }> {
-  const list = join(folder, 'recordings.json')
-  writeFileSync(list, JSON.stringify(recordings))
-  const start = (name: string) => {
-    const port = nextPort()
-    const command = [process.execPath, `test/bench/baselines/${name}.ts`, list, String(port)]
-    return startServer({ command, url: `http://127.0.0.1:${port}`, folder, name, cwd: checkout })
-  }
-  return { fastify: await start('fastify'), files: await start('files'), nginx: await startNginx(recordings, folder) }
+  const fastify = await startFastify(recordings, folder)
+  return { fastify, files: await startBaseline('files', recordings, folder), nginx: await startNginx(recordings, folder) }
 }
 
 async function startNginx(recordings: Recording[], folder: string): Promise<Server | null> {

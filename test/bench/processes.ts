@@ -26,6 +26,11 @@ export const placement = hasTaskset
 export const pinned = (core: 0 | 1, command: string[]): [string, ...string[]] =>
   hasTaskset ? ['taskset', '-c', String(core), ...command] : (command as [string, ...string[]])
 
+/** Keeps this process itself off the servers' core: for when it sends the load. */
+export function keepToLoadCore(): void {
+  if (hasTaskset) execFileSync('taskset', ['-a', '-cp', '1', String(process.pid)], { stdio: 'ignore' })
+}
+
 type Start = { command: string[]; url: string; folder: string; name: string; cwd?: string; env?: Record<string, string> }
 
 /** Starts a server on core 0 and waits until something answers at `url`. */

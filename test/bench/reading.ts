@@ -41,7 +41,7 @@ async function publishPackages(registry: Registry): Promise<void> {
 
 type Requests = Record<'twenty' | 'many' | 'unchanged' | 'small' | 'large', Request>
 type Baselines = { fastify: Server; files: Server; nginx: Server | null }
-type Comparison = { what: string; ours: Subject; theirs: Subject; atLeast?: number }
+export type Comparison = { what: string; ours: Subject; theirs: Subject; atLeast?: number }
 
 /** The ratio of a comparison is that of the answers per second. */
 function compare(registry: Registry, requests: Requests, { fastify, files, nginx }: Baselines): Comparison[] {
@@ -75,7 +75,8 @@ function compare(registry: Registry, requests: Requests, { fastify, files, nginx
   }
 }
 
-function toRow({ what, ours, theirs, atLeast }: Comparison, samples: Map<Subject, Sample[]>): Row {
+/** The line for a comparison of two subjects by their samples. */
+export function toRow({ what, ours, theirs, atLeast }: Comparison, samples: Map<Subject, Sample[]>): Row {
   const [mine, others] = [samples.get(ours) ?? [], samples.get(theirs) ?? []]
   const rate = (list: Sample[]) => `${Math.round(median(list.map(({ perSecond }) => perSecond)))}/s`
   const cost = (list: Sample[]) => median(list.map(({ cpu }) => cpu)).toFixed(1)

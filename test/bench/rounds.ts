@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Burst, BurstResult } from './load.ts'
 import { cpuMicroseconds, hasTaskset, pinned, type Server } from './processes.ts'
@@ -10,22 +10,29 @@ export type Subject = { server: Server; path: string; headers?: Record<string, s
 /** What a round found: answers per second, and the server's processor time per answer. */
 export type Sample = { perSecond: number; cpu: number }
 
+/** Sends a subject's requests for so many seconds; gives how many were answered, and in what time. */
+export type Load = { send(subject: Subject, seconds: number): Promise<{ requests: number; seconds: number }>; end(): void }
+
 /** As many as the package client sends at once. */
-const connections = 16
+export const connections = 16
 
 /**
  * Sends bursts to all subjects in turn, and that several times over, so that whatever else the machine does falls on all alike. Gives
  * each subject's samples, a round each; a first round only warms up.
  */
-export async function measureInterleaved(subjects: Subject[], rounds: number, seconds: number): Promise<Map<Subject, Sample[]>> {
-  const load = startLoad()
+export async function measureInterleaved(
+  subjects: Subject[],
+  rounds: number,
+  seconds: number,
+  load: Load = ownLoad(),
+): Promise<Map<Subject, Sample[]>> {
   const samples = new Map(subjects.map((subject) => [subject, [] as Sample[]]))
   for (const subject of subjects) await sample(load, subject, 2)
   for (let round = 0; round < rounds; round++) {
     for (const [subject, found] of samples) found.push(await sample(load, subject, seconds))
     process.stderr.write(`round ${round + 1} of ${rounds}\n`)
   }
-  load.kill()
+  load.end()
   return samples
 }
 
@@ -35,16 +42,25 @@ export function median(values: number[]): number {
   return ((sorted[Math.ceil(middle) - 1] ?? Number.NaN) + (sorted[Math.floor(middle)] ?? Number.NaN)) / 2
 }
 
-function startLoad(): ChildProcess {
+/** The load generator that comes with the benchmark: it never sleeps, so that waking it costs no server anything. */
+function ownLoad(): Load {
   const [program, ...args] = pinned(1, [process.execPath, 'test/bench/load.ts'])
-  return spawn(program, args, { cwd: checkout, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  const child = spawn(program, args, { cwd: checkout, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
+  return {
+    async send({ server, path, headers = {}, status = 200 }, seconds) {
+      const burst: Burst = { url: server.url + path, headers, status, seconds, connections, ownCore: hasTaskset }
+      child.send(burst)
+      const [result] = (await once(child, 'message')) as [BurstResult]
+      if (result.problem !== undefined) throw new Error(result.problem)
+      return result
+    },
+    end: () => void child.kill(),
+  }
 }
 
-async function sample(load: ChildProcess, { server, path, headers = {}, status = 200 }: Subject, seconds: number): Promise<Sample> {
-  const burst: Burst = { url: server.url + path, headers, status, seconds, connections, ownCore: hasTaskset }
-  const before = cpuMicroseconds(server.pid)
-  load.send(burst)
-  const [result] = (await once(load, 'message')) as [BurstResult]
-  if (result.problem !== undefined) throw new Error(result.problem)
-  return { perSecond: result.requests / result.seconds, cpu: (cpuMicroseconds(server.pid) - before) / result.requests }
+async function sample(load: Load, subject: Subject, seconds: number): Promise<Sample> {
+  const { pid } = subject.server
+  const before = cpuMicroseconds(pid)
+  const sent = await load.send(subject, seconds)
+  return { perSecond: sent.requests / sent.seconds, cpu: (cpuMicroseconds(pid) - before) / sent.requests }
 }

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { peerRows } from './peers.ts'
 import { placement, residentMegabytes, stopServer } from './processes.ts'
 import { compareLateWithEarly } from './publishing.ts'
 import { readingRows } from './reading.ts'
@@ -11,15 +12,20 @@ import { measureStartUp } from './start-up.ts'
 import { holds, renderTable, type Row } from './table.ts'
 
 // npm run bench [-- --quick]: the server beside Fastify, a file stream and nginx, all in one run. Ends with 1 when a bound is missed.
+// npm run bench -- --peers [--quick]: publishing beside Verdaccio, which is installed into a cache folder, and reading beside Fastify, by wrk.
 // npm run bench -- --sign-in [--quick]: what refused logins tell by their time, and what logins leave of the health check.
-const switches = { quick: { type: 'boolean', default: false }, 'sign-in': { type: 'boolean', default: false } } as const
+const switches = {
+  quick: { type: 'boolean', default: false },
+  peers: { type: 'boolean', default: false },
+  'sign-in': { type: 'boolean', default: false },
+} as const
 const { values } = parseArgs({ options: switches })
 const effort = values.quick ? { rounds: 3, seconds: 0.7, versions: 150, starts: 2 } : { rounds: 7, seconds: 2, versions: 500, starts: 5 }
 const logins = values.quick ? { attempts: 20, parallel: 20 } : { attempts: 200, parallel: 100 }
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-bench-'))
 try {
-  const rows = await (values['sign-in'] ? signInRows(folder, logins) : measure())
+  const rows = await (values['sign-in'] ? signInRows(folder, logins) : values.peers ? peerRows(folder, effort) : measure())
   const [load = 0] = loadavg()
   console.log(`\nNode ${process.versions.node}, ${cpus()[0]?.model.trim()}; ${placement}; load average at the end ${load.toFixed(1)}`)
   if (values['sign-in']) console.log(`${logins.attempts} refused logins of each kind, medians\n`)
