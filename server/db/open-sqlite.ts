@@ -16,7 +16,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
     orm,
     // One process has the file, so its clock is the database's.
     now: () => new Date(),
-    source: async () => sqliteReads(SQLITE_PATH, () => writer.native),
+    source: async () => sqliteReads(SQLITE_PATH, writer),
     close: () => orm.close(true),
   }
 }

@@ -12,8 +12,11 @@ const maxRemembered = 2000
 const busyMs = 1500
 const retryMs = 20
 
-/** Reads on a connection of their own. `writer` gives the one that this process writes on. */
-export function sqliteReads(path: string, writer: () => SqliteDatabase.Database): Source {
+/** The connection that this process writes on, and how often it may have written. */
+type Writer = { readonly native: SqliteDatabase.Database; readonly written: number }
+
+/** Reads on a connection of their own. `writer` is what this process writes through. */
+export function sqliteReads(path: string, writer: Writer): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   const prepared = new Map<string, Prepared>()
   const notice = watch(db, writer)
@@ -45,15 +48,25 @@ export function sqliteReads(path: string, writer: () => SqliteDatabase.Database)
   }
 }
 
-async function whenFree<T>(read: () => T): Promise<T> {
+/** Without waiting, hardly anything: this is on the way of the most frequent requests. */
+function whenFree<T>(read: () => T): Promise<T> {
+  try {
+    return Promise.resolve(read())
+  } catch (error) {
+    return retry(read, error)
+  }
+}
+
+async function retry<T>(read: () => T, failure: unknown): Promise<T> {
+  if (!isBusy(failure)) throw failure
   const deadline = performance.now() + busyMs
   for (;;) {
+    await unmetered(() => sleep(retryMs))
     try {
       return read()
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline) throw error
     }
-    await unmetered(() => sleep(retryMs))
   }
 }
 
@@ -67,21 +80,17 @@ const plannedOnce = (sql: string) => sql.replaceAll('= ?', '= (select ?)')
 const glanceMs = 5
 
 /**
- * Tells whether anything was written since it was asked before. This process's own writes are seen at once, by the count that SQLite keeps of
- * them; it counts before the commit, so while a transaction is open nothing can be said. Writes of another process, such as the operator's
+ * Tells whether anything was written since it was asked before. This process's own writes are seen at once, by the count that is kept of
+ * them; they count before the commit, so while a transaction is open nothing can be said. Writes of another process, such as the operator's
  * commands, are looked for every few milliseconds, because that takes a lock.
  */
-function watch(reader: SqliteDatabase.Database, writer: () => SqliteDatabase.Database): () => 'nothing' | 'written' | 'under way' {
-  let countOwn = countChanges(writer())
+function watch(reader: SqliteDatabase.Database, writer: Writer): () => 'nothing' | 'written' | 'under way' {
   const versionOfOthers = reader.prepare<[], number>('pragma data_version').pluck()
   let [own, others, glancedAt] = [-1, -1, 0]
   return () => {
-    const native = writer()
-    if (native.inTransaction) return 'under way'
-    // A connection that was opened anew counts from the beginning.
-    if (countOwn.database !== native) [countOwn, own] = [countChanges(native), -1]
+    if (writer.native.inTransaction) return 'under way'
     const [ownBefore, othersBefore, now] = [own, others, performance.now()]
-    own = countOwn.get() ?? 0
+    own = writer.written
     if (now - glancedAt > glanceMs) {
       others = versionOfOthers.get() ?? 0
       glancedAt = now
@@ -89,5 +98,3 @@ function watch(reader: SqliteDatabase.Database, writer: () => SqliteDatabase.Dat
     return own === ownBefore && others === othersBefore ? 'nothing' : 'written'
   }
 }
-
-const countChanges = (native: SqliteDatabase.Database) => native.prepare<[], number>('select total_changes()').pluck()

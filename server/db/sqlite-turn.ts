@@ -7,7 +7,7 @@ import type { Turns } from './turns.ts'
 import { DatabaseAway } from './unavailable.ts'
 
 /** What all turns share: the connection, how to open it anew, and whose turn it is. */
-export type Shared = { native: () => Database; renew: () => void; turns: Turns }
+export type Shared = { native: () => Database; renew: () => void; turns: Turns; onWrite: () => void }
 
 /** How long a statement waits for another process that holds the file, and how often it looks. */
 const busyMs = 1500
@@ -75,6 +75,7 @@ export class Turn implements DatabaseConnection {
 
   #execute<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
     const statement = prepare(this.#shared.native(), sql, parameters.length > 0) as Statement<unknown[], Row>
+    if (!statement.readonly) this.#shared.onWrite()
     if (statement.reader) return { rows: statement.all(...parameters) }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }

@@ -12,6 +12,8 @@ export class SqliteWriter implements Dialect {
   readonly #open: () => Database
   readonly #turnMs: number
   #native: Database
+  /** How many statements have written, or may have: every one of them goes through here. */
+  written = 0
 
   /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`. */
   constructor(open: () => Database, turnMs: number) {
@@ -32,7 +34,9 @@ export class SqliteWriter implements Dialect {
 
   createDriver(): Driver {
     const native = () => this.native
-    return driver({ native, renew: () => this.#renew(), turns: openTurns(this.#turnMs) }, () => this.#native.close())
+    return driver({ native, renew: () => this.#renew(), turns: openTurns(this.#turnMs), onWrite: () => void this.written++ }, () =>
+      this.#native.close(),
+    )
   }
 
   createIntrospector(db: Kysely<never>): SqliteIntrospector {
