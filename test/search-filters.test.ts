@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import { changePackage } from '../server/packages/changes/change.ts'
 import { Package } from '../server/packages/entity.ts'
+import { canChangeOptions } from '../server/packages/policy.ts'
 import { Publisher, PublisherMember } from '../server/publishers/entity.ts'
 import { checkSearch } from '../server/search/health.ts'
 import { completeIndex, storedForm } from '../server/search/rebuild.ts'
@@ -139,7 +140,7 @@ it('follows retraction, options and publisher through one door', async () => {
   })
   expect(await find(alice, 'is:retracted')).toEqual(['fancy'])
   const context = { ...app.services, em: database.fork(), viewer: { ...alice.user, role: 'member' }, scopes: new Set(['read', 'write']) }
-  await changePackage(context as unknown as Parameters<typeof changePackage>[0], 'camera', async (_em, changed) => {
+  await changePackage(context as unknown as Parameters<typeof changePackage>[0], 'camera', canChangeOptions, async (_em, changed) => {
     changed.isDiscontinued = true
   })
   expect(await find(alice, 'is:discontinued')).toEqual(['camera', 'plain'])

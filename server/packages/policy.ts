@@ -1,11 +1,13 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Audience } from '../access/audience.ts'
+import type { PublicPackagesSwitch } from '../access/browsing.ts'
+import type { Config } from '../config/config.ts'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
 import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
-import { type Actor, isServerAdmin } from '../roles/viewer.ts'
-import type { Package } from './entity.ts'
+import { type Actor, isServerAdmin, mayWrite } from '../roles/viewer.ts'
+import type { Package, PackageVersion } from './entity.ts'
 import { isHostedHere } from './hosted-here.ts'
 
 // Who sees a package. Whatever shows packages asks for one of the forms of this one rule.
@@ -31,27 +33,88 @@ export const listed = { isUnlisted: false }
 /** SQL: the same of the package with this alias. */
 export const isListed = (alias: string): string => `not ${alias}.is_unlisted`
 
+// Who does what with a package. Both doors ask these rules, and the `viewerCan…` fields show what they say.
+
 type Owned = { id: string; publisher?: { id: string } | null | undefined }
+/** Whether the caller may do something with a package. */
+export type PackageRule = (em: EntityManager, actor: Actor, pkg: Owned) => Promise<boolean>
 
-/** Whoever may add versions: a named uploader, any member of the owning publisher, or a server admin. The scope `write` is asked for at the door. */
-export async function canPublish(em: EntityManager, actor: Actor, pkg: Owned): Promise<boolean> {
-  return isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInOwner(em, actor, pkg)) !== null
+/** Its uploaders, every member of the publisher that owns it, and server admins publish versions. */
+export const canPublish: PackageRule = async (em, actor, pkg) =>
+  mayWrite(actor) && (isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInPublisher(em, actor, pkg)) !== null)
+
+/** SQL: whether a person, named twice, publishes the package with this alias as an uploader or as a member of its publisher. */
+export const isPublishedBy = (alias: string): string =>
+  `(${alias}.id in (select package_id from package_uploaders where user_id = ?)
+    or ${alias}.publisher_id in (select publisher_id from publisher_members where user_id = ?))`
+
+/** Its uploaders, the admins of the publisher that owns it, and server admins look after it. */
+const looksAfter: PackageRule = async (em, actor, pkg) =>
+  isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInPublisher(em, actor, pkg)) === 'admin'
+
+/** Whoever looks after it administers it, with a credential that may write. */
+export const canAdminister: PackageRule = async (em, actor, pkg) => mayWrite(actor) && looksAfter(em, actor, pkg)
+
+/** Retracts its versions, and restores them, while the window below is open. */
+export const canRetract = canAdminister
+/** Discontinues it, names a replacement, and takes it off the lists. */
+export const canChangeOptions = canAdminister
+/** Names its uploaders, and takes them off. */
+export const canNameUploaders = canAdminister
+/** Sees what happened to it; also with a credential that only reads. */
+export const canSeeActivity = looksAfter
+/** Sees what a change of its visibility would do; also with a credential that only reads. */
+export const canPreviewVisibility = looksAfter
+/** Makes it public or private, where the server leaves that to them. */
+export const canChangeVisibility = canAdminister
+/** Whether it does: the switch for public packages may keep changes of visibility for server admins. */
+export const isVisibilityOpenTo = (actor: Pick<Actor, 'scopes'>, { requiresServerAdmin }: PublicPackagesSwitch): boolean =>
+  !requiresServerAdmin || isServerAdmin(actor)
+
+/** Its uploaders and server admins give it to a publisher, or take it back. They must be members of each publisher that is concerned. */
+export const canChoosePublisher: PackageRule = async (em, actor, pkg) =>
+  mayWrite(actor) && (isServerAdmin(actor) || (await isUploader(em, actor, pkg)))
+
+/** Server admins delete it, and its versions. */
+export const canDelete: PackageRule = async (_em, actor) => isServerAdmin(actor)
+
+// When a version is retracted and restored.
+
+type Retractable = Pick<PackageVersion, 'createdAt' | 'retractedAt'>
+type Rules = Pick<Config, 'ENFORCE_RETRACTION_WINDOW'>
+
+/** For so long after its publication a version can be retracted, and for so long after that restored. */
+export const retractionDays = 7
+const windowMs = retractionDays * 86_400_000
+
+/** The last moment to retract a version; null when it is retracted already, and when the server sets no limit. */
+export function retractableUntil({ createdAt, retractedAt }: Retractable, { ENFORCE_RETRACTION_WINDOW }: Rules): Date | null {
+  return retractedAt || !ENFORCE_RETRACTION_WINDOW ? null : new Date(createdAt.getTime() + windowMs)
 }
 
-/** Whoever may change a package: a named uploader, an admin of the owning publisher, or a server admin. */
-export async function canAdminister(em: EntityManager, actor: Actor, pkg: Owned): Promise<boolean> {
-  return isServerAdmin(actor) || (await isUploader(em, actor, pkg)) || (await roleInOwner(em, actor, pkg)) === 'admin'
+/** The last moment to restore a retracted version; null when it is not retracted, and when the server sets no limit. */
+export function restorableUntil({ retractedAt }: Retractable, { ENFORCE_RETRACTION_WINDOW }: Rules): Date | null {
+  return retractedAt && ENFORCE_RETRACTION_WINDOW ? new Date(retractedAt.getTime() + windowMs) : null
 }
+
+/** Whether a version can be retracted at this moment, by whoever may. */
+export const isRetractable = (version: Retractable, rules: Rules, now: Date): boolean =>
+  !version.retractedAt && isOpen(retractableUntil(version, rules), now)
+
+/** Whether a version can be restored at this moment, by whoever may. */
+export const isRestorable = (version: Retractable, rules: Rules, now: Date): boolean =>
+  version.retractedAt != null && isOpen(restorableUntil(version, rules), now)
+
+const isOpen = (until: Date | null, now: Date) => until === null || now <= until
+
+// Who somebody is to a package.
 
 /** Whether the person is named as an uploader. */
-export async function isUploader(em: EntityManager, { viewer }: Actor, pkg: Owned): Promise<boolean> {
-  return (await loadNaming({ em }, `${pkg.id} ${viewer.id}`)) ?? false
-}
+const isUploader: PackageRule = async (em, { viewer }, { id }) => (await loadNaming({ em }, `${id} ${viewer.id}`)) ?? false
 
 /** What the person is in the publisher that owns the package; null for nothing, and when none does. */
-async function roleInOwner(em: EntityManager, { viewer }: Actor, { publisher }: Owned): Promise<PublisherRole | null> {
-  return publisher ? roleIn(em, viewer, publisher) : null
-}
+const roleInPublisher = async (em: EntityManager, { viewer }: Actor, { publisher }: Owned): Promise<PublisherRole | null> =>
+  publisher ? roleIn(em, viewer, publisher) : null
 
 /** By package and person, for lists ask it of each of their packages. */
 const loadNaming = batched(async (em, keys) => {

@@ -1,6 +1,6 @@
 import { publicUrl } from '../http/public-url.ts'
 import { builder } from '../graphql/builder.ts'
-import { isSignedIn } from '../access/context.ts'
+import { viewerCan } from '../access/viewer-can.ts'
 import { anyText, notNegative, pageByKey } from '../graphql/connections.ts'
 import { UserRef } from '../users/refs.ts'
 import type { Package } from './entity.ts'
@@ -36,12 +36,12 @@ builder.objectFields(PackageRef, (t) => ({
   viewerCanPublish: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you may publish versions.',
-    resolve: async (pkg, _args, context) => isSignedIn(context) && context.scopes.has('write') && canPublish(context.em, context, pkg),
+    resolve: (pkg, _args, context) => viewerCan(context, canPublish, pkg),
   }),
   viewerCanAdminister: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you may change its options and uploaders.',
-    resolve: async (pkg, _args, context) => isSignedIn(context) && context.scopes.has('write') && canAdminister(context.em, context, pkg),
+    resolve: (pkg, _args, context) => viewerCan(context, canAdminister, pkg),
   }),
 }))
 

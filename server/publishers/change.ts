@@ -2,26 +2,24 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
 import { insufficientPermissions, notFound } from '../errors.ts'
-import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
+import { adviceForAdmin } from '../roles/viewer.ts'
 import { Publisher } from './entity.ts'
-import { canAdministerPublisher } from './policy.ts'
-
-type Rule = (em: EntityManager, actor: Actor, publisher: Publisher) => Promise<boolean>
+import type { PublisherRule } from './policy.ts'
 
 /**
- * Changes a publisher or its members in one transaction, under its lock, so that two changes never judge by the same state.
- * `may`: who is allowed; whoever administers the publisher, unless said otherwise.
+ * Changes a publisher or its members in one transaction, under its lock, so that two changes never judge by the same state. `can`: the rule of
+ * who may.
  * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
  */
 export function changePublisher<Result>(
   context: SignedInContext,
   id: string,
+  can: PublisherRule,
   change: (em: EntityManager, publisher: Publisher) => Promise<Result>,
-  may: Rule = canAdministerPublisher,
 ): Promise<Result> {
   return context.em.fork().transactional(async (inner) => {
     const publisher = await lockPublisher(inner, id)
-    if (!(await may(inner, context, publisher)))
+    if (!(await can(inner, context, publisher)))
       throw insufficientPermissions(`You do not administer the publisher ${id}. Ask one of its admins.${adviceForAdmin(context)}`)
     return change(inner, publisher)
   })

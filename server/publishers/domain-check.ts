@@ -12,6 +12,7 @@ import { changePublisher, lockWhileThere } from './change.ts'
 import { lookUpTxt, ResolversFailed } from './dns.ts'
 import { DomainCheck } from './domain-check-entity.ts'
 import type { Publisher } from './entity.ts'
+import { canCheckDomain } from './policy.ts'
 import { recordHost, recordValue, recordValueForm } from './record.ts'
 
 /** The kind of the jobs that look for the TXT record of a verified publisher again. */
@@ -63,7 +64,7 @@ export const domainCheck = ({ database, config, log, now }: Services) =>
  */
 export async function checkDomainNow(context: SignedInContext, id: string): Promise<Publisher> {
   const { viewer, config, limits, log, now, ip } = context
-  const isKept = await changePublisher(context, id, (inner) => inner.count(DomainCheck, { publisher: id }))
+  const isKept = await changePublisher(context, id, canCheckDomain, (inner) => inner.count(DomainCheck, { publisher: id }))
   if (!isKept) throw invalidInput(`The publisher ${id} is not verified by a domain.`, 'id')
   await limits.use('domainVerification', viewer.id)
   const askedAt = now()
@@ -72,7 +73,7 @@ export async function checkDomainNow(context: SignedInContext, id: string): Prom
     log.warning(`Domain check: ${error.message}`)
     throw verificationUnavailable()
   })
-  return changePublisher(context, id, async (inner, publisher) => {
+  return changePublisher(context, id, canCheckDomain, async (inner, publisher) => {
     const check = await inner.findOne(DomainCheck, { publisher: id })
     if (check && !isNewer(check, askedAt)) judge(inner, publisher, check, { records, askedAt, isPatient: false, by: { ...viewer, ip } })
     return publisher

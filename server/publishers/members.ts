@@ -7,7 +7,7 @@ import { emailKey } from '../users/input.ts'
 import { limitLookups } from '../users/lookups.ts'
 import { changePublisher } from './change.ts'
 import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts'
-import { canAdministerPublisher, roleIn } from './policy.ts'
+import { canManageMembers, canRemoveMember } from './policy.ts'
 import { record } from './service.ts'
 
 /** A member together with the person. */
@@ -22,7 +22,7 @@ export type PersonKey = { id: string } | { email: string }
  */
 export async function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
   const change = () =>
-    changePublisher(context, id, async (em, publisher) => {
+    changePublisher(context, id, canManageMembers, async (em, publisher) => {
       const user = await findPerson(em, person)
       const member = await em.findOne(PublisherMember, { publisher, user })
       if (!member) {
@@ -49,21 +49,15 @@ export async function setMember(context: SignedInContext, id: string, person: Pe
  */
 export function removeMember(context: SignedInContext, id: string, userId: string): Promise<Publisher> {
   const leaves = userId === context.viewer.id
-  return changePublisher(
-    context,
-    id,
-    async (em, publisher) => {
-      const member = await em.findOne(PublisherMember, { publisher, user: userId }, { populate: ['user.passwordHash'] })
-      if (!member) throw notFound(`${leaves ? 'You are' : 'This person is'} not a member of ${id}.`)
-      const user = member.user as User
-      if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
-      record(em, context, publisher, 'member_removed', leaves ? `left ${id}` : `removed ${user.displayName} from ${id}`, user)
-      em.remove(member)
-      return publisher
-    },
-    async (em, actor, publisher) =>
-      (await canAdministerPublisher(em, actor, publisher)) || (leaves && (await roleIn(em, actor.viewer, publisher)) !== null),
-  )
+  return changePublisher(context, id, canRemoveMember(userId), async (em, publisher) => {
+    const member = await em.findOne(PublisherMember, { publisher, user: userId }, { populate: ['user.passwordHash'] })
+    if (!member) throw notFound(`${leaves ? 'You are' : 'This person is'} not a member of ${id}.`)
+    const user = member.user as User
+    if (member.role === 'admin') await requireAnotherAdmin(em, publisher, user)
+    record(em, context, publisher, 'member_removed', leaves ? `left ${id}` : `removed ${user.displayName} from ${id}`, user)
+    em.remove(member)
+    return publisher
+  })
 }
 
 async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {

@@ -6,8 +6,8 @@ import { builder } from '../graphql/builder.ts'
 import { notNegative } from '../graphql/connections.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
-import { isSignedIn } from '../access/context.ts'
-import { canAdministerPublisher, canSeeMembers, roleIn } from './policy.ts'
+import { viewerCan } from '../access/viewer-can.ts'
+import { canAdministerPublisher, canDeletePublisher, canSeeMembers, canSeePublisherActivity, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
 /** Who stands behind a public package is no secret to whoever may browse; the addresses, the people and the other packages are. */
@@ -51,7 +51,7 @@ builder.objectFields(PublisherRef, (t) => ({
     nullable: true,
     description: 'The people who act for it, by name; null unless you are one of them or administer the server.',
     resolve: async (publisher, _args, context) => {
-      if (!isSignedIn(context) || !(await canSeeMembers(context.em, context, publisher))) return null
+      if (!(await viewerCan(context, canSeeMembers, publisher))) return null
       return (await loadMembers(context, publisher.id)) ?? []
     },
   }),
@@ -59,7 +59,7 @@ builder.objectFields(PublisherRef, (t) => ({
     nullable: true,
     description: 'How many they are; null where `members` is.',
     resolve: async (publisher, _args, context) => {
-      if (!isSignedIn(context) || !(await canSeeMembers(context.em, context, publisher))) return null
+      if (!(await viewerCan(context, canSeeMembers, publisher))) return null
       return (await countMembers(context, publisher.id)) ?? 0
     },
   }),
@@ -71,7 +71,7 @@ builder.objectFields(PublisherRef, (t) => ({
       type: AuditEntryRef,
       description: 'What happened to it, newest first, for who administers it.',
       resolve: async ({ id }, args, context) => {
-        if (!isSignedIn(context) || !(await canAdministerPublisher(context.em, context, { id })))
+        if (!(await viewerCan(context, canSeePublisherActivity, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)
         return listAuditEntries(context.em, { publisher: id }, args)
       },
@@ -90,12 +90,11 @@ builder.objectFields(PublisherRef, (t) => ({
   }),
   viewerCanAdminister: t.boolean({
     description: 'Whether you may change its details and members.',
-    resolve: async (publisher, _args, context) =>
-      isSignedIn(context) && context.scopes.has('write') && canAdministerPublisher(context.em, context, publisher),
+    resolve: (publisher, _args, context) => viewerCan(context, canAdministerPublisher, publisher),
   }),
   viewerCanDelete: t.boolean({
     description: 'Whether you may delete it once it owns no packages.',
-    resolve: (_publisher, _args, { scopes }) => scopes.has('admin'),
+    resolve: (publisher, _args, context) => viewerCan(context, canDeletePublisher, publisher),
   }),
 }))
 

@@ -6,6 +6,7 @@ import { conflict } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { changePublisher } from './change.ts'
 import { Publisher, PublisherMember } from './entity.ts'
+import { canChangeDetails, canDeletePublisher } from './policy.ts'
 
 /** What a publisher says of itself; what is left out stays, and null takes an optional one away. */
 export type PublisherDetails = {
@@ -55,7 +56,7 @@ export const takenId = (id: string) => conflict(`There is a publisher ${id} alre
  * @throws ApiError NotFound; InsufficientPermissions for who does not administer it.
  */
 export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {
-  return changePublisher(context, id, async (em, publisher) => {
+  return changePublisher(context, id, canChangeDetails, async (em, publisher) => {
     const before = { ...publisher }
     const { displayName, description, websiteUrl, contactEmail } = details
     if (displayName != null) publisher.displayName = displayName
@@ -76,7 +77,7 @@ const words = { displayName: 'name', description: 'description', websiteUrl: 'we
  * @throws ApiError NotFound; Conflict, with their names, while it owns packages.
  */
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
-  return changePublisher(context, id, async (em, publisher) => {
+  return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
     const owned = await em.execute<{ name: string }[]>('select name from packages where publisher_id = ? order by name limit 11', [id])
     if (owned.length) throw conflict(`${id} owns ${namesOf(owned)}. Give its packages to another publisher, or clear it from them, first.`)
     record(em, context, publisher, 'deleted', `deleted the publisher ${id}`)

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
-import { isSignedIn } from '../access/context.ts'
+import { viewerCan } from '../access/viewer-can.ts'
 import { checkDomainNow, loadDomainCheck } from './domain-check.ts'
 import type { DomainCheck } from './domain-check-entity.ts'
 import { publisherName } from './input.ts'
-import { canAdministerPublisher } from './policy.ts'
+import { canSeeDomainCheck } from './policy.ts'
 import { recordHost, recordValue } from './record.ts'
 import { PublisherRef } from './refs.ts'
 import { completeVerification, type DomainChallenge, startVerification } from './verify.ts'
@@ -81,10 +81,8 @@ builder.objectField(PublisherRef, 'domainCheck', (t) =>
     type: DomainCheckRef,
     nullable: true,
     description: 'What is known of the TXT record that verifies it; null for one without a domain, and for whoever does not administer it.',
-    resolve: async (publisher, _args, context) => {
-      const may = isSignedIn(context) && (await canAdministerPublisher(context.em, context, publisher))
-      return may ? loadDomainCheck(context, publisher.id) : null
-    },
+    resolve: async (publisher, _args, context) =>
+      (await viewerCan(context, canSeeDomainCheck, publisher)) ? loadDomainCheck(context, publisher.id) : null,
   }),
 )
 

@@ -31,6 +31,13 @@ export type Actor = { viewer: Viewer; scopes: ReadonlySet<Scope> }
  */
 export const isServerAdmin = ({ scopes }: Pick<Actor, 'scopes'>): boolean => scopes.has('admin')
 
+/** Whether the caller owns the server, and acts as such: with a session, or a token with the scope `admin`. */
+export const isServerOwner = ({ viewer, scopes }: { viewer: Viewer | null; scopes: ReadonlySet<Scope> }): boolean =>
+  viewer?.role === 'owner' && scopes.has('admin')
+
+/** Whether the credential may change anything. */
+export const mayWrite = ({ scopes }: Pick<Actor, 'scopes'>): boolean => scopes.has('write')
+
 /** What to tell an administrator whose token is too weak to act as one; nothing for anybody else. */
 export const adviceForAdmin = ({ viewer, scopes }: Actor): string =>
   allowedScopes(viewer.role).includes('admin') && !scopes.has('admin')

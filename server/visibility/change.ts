@@ -7,10 +7,10 @@ import { describeChains, publicDependents } from '../packages/dependents/breakag
 import { changePackage, unchanged } from '../packages/changes/change.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
-import { canAdminister } from '../packages/policy.ts'
+import { canChangeVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
 import { refreshWithDependents } from '../search/refresh-dependents.ts'
 import { readSetting } from '../settings/service.ts'
-import { type Actor, adviceForAdmin, isServerAdmin } from '../roles/viewer.ts'
+import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
 import { closureOf } from './closure.ts'
 import { publicPackagesSwitch } from '../access/browsing.ts'
 
@@ -34,7 +34,7 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
   if (change.confirm !== change.package) {
     throw invalidInput(`confirm: must be the name of the package, ${change.package.slice(0, 64)}.`, 'confirm')
   }
-  if (!(await mayChangeVisibility(context))) {
+  if (!isVisibilityOpenTo(context, await readSetting(context.database.reads, publicPackagesSwitch))) {
     throw insufficientPermissions(
       'On this server only administrators make packages public or private. Ask one of them.' + adviceForAdmin(context),
     )
@@ -42,13 +42,8 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
   return change.visibility === 'public' ? makePublic(context, change) : makePrivate(context, change)
 }
 
-/** Whether the caller, if they administer a package, may also change who reads it. */
-export async function mayChangeVisibility({ database, scopes }: Pick<SignedInContext, 'database' | 'scopes'>): Promise<boolean> {
-  return isServerAdmin({ scopes }) || !(await readSetting(database.reads, publicPackagesSwitch)).requiresServerAdmin
-}
-
 async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
-  return changePackage(context, name, async (em, pkg) => {
+  return changePackage(context, name, canChangeVisibility, async (em, pkg) => {
     if (pkg.visibility === 'private') return unchanged([])
     const broken = await publicDependents(em, context.config.SERVER_URL, [name])
     if (broken.length > 0 && !acceptBreakage) {
@@ -82,12 +77,12 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   )
   const pkg = locked.find((one) => one.name === name)
   if (!pkg) throw unknownPackage(name)
-  if (!(await canAdminister(em, context, pkg))) throw notYours(context, [name])
+  if (!(await canChangeVisibility(em, context, pkg))) throw notYours(context, [name])
   const { reached, companions } = await closureOf(em, config.SERVER_URL, name)
   if (!reached.every((one) => expected.has(one))) return null
   requireExactly(companions, change)
   const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))
-  const rights = await Promise.all(along.map((one) => canAdminister(em, context, one)))
+  const rights = await Promise.all(along.map((one) => canChangeVisibility(em, context, one)))
   const foreign = along.filter((_, index) => !rights[index])
   if (foreign.length > 0)
     throw notYours(

@@ -2,10 +2,10 @@ import type { SignedInContext } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { type Chain, publicDependents } from '../packages/dependents/breakage.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
-import { canAdminister } from '../packages/policy.ts'
+import { notAdministered } from '../packages/changes/change.ts'
+import { canChangeVisibility, canPreviewVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
 import { adviceForAdmin } from '../roles/viewer.ts'
 import { closureOf } from './closure.ts'
-import { mayChangeVisibility } from './change.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
 
 /** Who reads a package, and what decides it. */
@@ -23,8 +23,9 @@ export type VisibilityPreview = { visibility: Visibility; closure: Companion[]; 
  */
 export async function visibilityState(context: SignedInContext, pkg: Package): Promise<VisibilityState> {
   await requireAdministration(context, pkg)
-  const viewerCanChange = context.scopes.has('write') && (await mayChangeVisibility(context))
-  return { ...(await publicPackagesStatus(context)), visibility: pkg.visibility, viewerCanChange }
+  const status = await publicPackagesStatus(context)
+  const viewerCanChange = isVisibilityOpenTo(context, status) && (await canChangeVisibility(context.em, context, pkg))
+  return { ...status, visibility: pkg.visibility, viewerCanChange }
 }
 
 /**
@@ -49,14 +50,12 @@ async function companionsOf(context: SignedInContext, pkg: Package): Promise<Com
     packages.map(async (one) => ({
       package: one,
       chain: chains.get(one.name) ?? [],
-      viewerCanAdminister: await canAdminister(em, context, one),
+      viewerCanAdminister: await canPreviewVisibility(em, context, one),
     })),
   )
 }
 
 async function requireAdministration(context: SignedInContext, pkg: Package): Promise<void> {
-  if (!(await canAdminister(context.em, context, pkg)))
-    throw insufficientPermissions(
-      `You do not administer ${pkg.name}. Ask one of its uploaders, or an admin of its publisher.${adviceForAdmin(context)}`,
-    )
+  if (!(await canPreviewVisibility(context.em, context, pkg)))
+    throw insufficientPermissions(notAdministered(pkg.name) + adviceForAdmin(context))
 }

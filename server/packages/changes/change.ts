@@ -6,7 +6,7 @@ import { adviceForAdmin } from '../../roles/viewer.ts'
 import { refreshIndex } from '../../search/refresh-index.ts'
 import { Package } from '../entity.ts'
 import { unknownPackage } from '../parameters.ts'
-import { canAdminister } from '../policy.ts'
+import type { PackageRule } from '../policy.ts'
 
 type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result | Unchanged<Result>>
 
@@ -23,24 +23,21 @@ export const unchanged = <Result>(result: Result): Unchanged<Result> => new Unch
 
 /**
  * Changes a package in one transaction, under its lock, so that two changes never judge by the same state. Caches see it by the new revision,
- * and search by its index.
- * `may`: who is allowed; whoever administers the package, unless said otherwise.
+ * and search by its index. `can`: the rule of who may; `refused`: what others hear.
  * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
  */
 export function changePackage<Result>(
   context: SignedInContext,
   name: string,
+  can: PackageRule,
   change: Change<Result>,
-  may: typeof canAdminister = canAdminister,
+  refused: (name: string) => string = notAdministered,
 ): Promise<Result> {
   const { config, now } = context
   return context.em.fork().transactional(async (inner) => {
     const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!pkg) throw unknownPackage(name)
-    if (!(await may(inner, context, pkg)))
-      throw insufficientPermissions(
-        `You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.${adviceForAdmin(context)}`,
-      )
+    if (!(await can(inner, context, pkg))) throw insufficientPermissions(refused(name) + adviceForAdmin(context))
     const result = await change(inner, pkg)
     if (result instanceof Unchanged) return result.result
     pkg.revision += 1
@@ -50,3 +47,7 @@ export function changePackage<Result>(
     return result
   })
 }
+
+/** What somebody hears who may not change a package. */
+export const notAdministered = (name: string): string =>
+  `You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.`

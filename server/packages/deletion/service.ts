@@ -8,6 +8,7 @@ import { reserveName } from '../../names/reserved.ts'
 import { refreshWithDependents } from '../../search/refresh-dependents.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
 import { changePackage } from '../changes/change.ts'
+import { canDelete } from '../policy.ts'
 import { DeletedVersion } from '../dependency-entity.ts'
 import { type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
@@ -24,7 +25,7 @@ export type VersionDeletion = PackageDeletion & { version: string }
  * @throws ApiError NotFound; Conflict with the chains of public packages that depend on it, until their breakage is accepted.
  */
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
-  return changePackage(context, name, async (em, pkg) => {
+  return changePackage(context, name, canDelete, async (em, pkg) => {
     const broken = await brokenBy(em, context, pkg)
     refuse(name, broken, acceptBreakage)
     const versions = await em.find(PackageVersion, { package: pkg }, { fields: ['version', 'archiveSha256'] })
@@ -39,7 +40,7 @@ export function deletePackage(context: SignedInContext, { package: name, acceptB
  * @throws ApiError NotFound; Conflict with the chains of public packages that no other version would serve, until their breakage is accepted.
  */
 export function deleteVersion(context: SignedInContext, { package: name, version, acceptBreakage }: VersionDeletion): Promise<void> {
-  return changePackage(context, name, async (em, pkg) => {
+  return changePackage(context, name, canDelete, async (em, pkg) => {
     const found = await em.findOne(PackageVersion, { package: pkg, version }, { fields: ['version', 'archiveSha256'] })
     if (!found) throw unknownVersion(name, version)
     const broken = await brokenBy(em, context, pkg, version)

@@ -1,7 +1,7 @@
 import { builder } from '../../graphql/builder.ts'
-import { isSignedIn } from '../../access/context.ts'
+import { viewerCan } from '../../access/viewer-can.ts'
 import { insufficientPermissions } from '../../errors.ts'
-import { canAdminister } from '../policy.ts'
+import { canSeeActivity } from '../policy.ts'
 import { PackageRef } from '../refs.ts'
 import { listAuditEntries } from '../../audit/list.ts'
 import { AuditEntryRef } from '../../audit/refs.ts'
@@ -17,7 +17,7 @@ builder.objectField(PackageRef, 'activity', (t) =>
         olderThan: t.arg.id({ description: 'Only what is older than the entry with this plain identifier.' }),
       },
       resolve: async (pkg, { kind, olderThan, ...page }, context) => {
-        if (!isSignedIn(context) || !(await canAdminister(context.em, context, pkg)))
+        if (!(await viewerCan(context, canSeeActivity, pkg)))
           throw insufficientPermissions(`Only those who administer ${pkg.name} see its activity. Ask one of its uploaders.`)
         // A package of the same name may have been there before: that was other people's.
         return listAuditEntries(context.em, { kind, olderThan, package: pkg.name, from: pkg.createdAt }, page)

@@ -2,6 +2,7 @@ import { audit } from '../../audit/service.ts'
 import type { SignedInContext } from '../../access/context.ts'
 import { invalidInput } from '../../errors.ts'
 import { changePackage, unchanged } from '../changes/change.ts'
+import { canChangeOptions } from '../policy.ts'
 import type { Package } from '../entity.ts'
 
 type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
@@ -15,7 +16,7 @@ export type OptionChanges = { [Name in keyof Options]?: Options[Name] | null | u
  */
 export async function updatePackageOptions(context: SignedInContext, name: string, changes: OptionChanges): Promise<Package> {
   const { viewer, ip } = context
-  return changePackage(context, name, async (em, pkg) => {
+  return changePackage(context, name, canChangeOptions, async (em, pkg) => {
     const next = optionsAfter(pkg, changes)
     const told = tell(pkg, next)
     if (told.length === 0) return unchanged(pkg)

@@ -2,14 +2,12 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, pageByKey } from '../../graphql/connections.ts'
 import { Package } from '../entity.ts'
-
-const mine =
-  'in (select package_id from package_uploaders where user_id = ?) or %.publisher_id in (select publisher_id from publisher_members where user_id = ?)'
+import { isPublishedBy } from '../policy.ts'
 
 /** The packages that somebody may publish to as a named uploader or as a member of the owning publisher, by name, as a connection. */
 export function listOwnPackages(em: EntityManager, userId: string, page: Parameters<typeof pageByKey>[0]) {
   const where: FilterQuery<Package> = {
-    [raw((alias) => `(${alias}.id ${mine.replace('%', alias)})`, [userId, userId])]: [],
+    [raw((alias) => isPublishedBy(alias), [userId, userId])]: [],
   }
   return pageByKey(page, {
     keyOf: ({ name }: Package) => name,

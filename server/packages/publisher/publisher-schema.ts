@@ -1,6 +1,6 @@
-import { isSignedIn } from '../../access/context.ts'
+import { viewerCan } from '../../access/viewer-can.ts'
 import { builder } from '../../graphql/builder.ts'
-import { canSeeMembers } from '../../publishers/policy.ts'
+import { canSeeUnlistedPackages } from '../../publishers/policy.ts'
 import { PublisherRef } from '../../publishers/refs.ts'
 import { PackageRef } from '../refs.ts'
 import { countListedPackages, countAllPackages, listPublisherPackages } from './list.ts'
@@ -11,7 +11,7 @@ builder.objectFields(PublisherRef, (t) => ({
       type: PackageRef,
       description: 'Its packages by name; unlisted ones only for its members and for who administers the server.',
       resolve: async (publisher, args, context) => {
-        const withUnlisted = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
+        const withUnlisted = await viewerCan(context, canSeeUnlistedPackages, publisher)
         return listPublisherPackages(context.em, publisher, withUnlisted, args)
       },
     },
@@ -21,7 +21,7 @@ builder.objectFields(PublisherRef, (t) => ({
   packageCount: t.int({
     description: 'How many packages it owns, as far as you may see them.',
     resolve: async (publisher, _args, context) => {
-      const all = isSignedIn(context) && (await canSeeMembers(context.em, context, publisher))
+      const all = await viewerCan(context, canSeeUnlistedPackages, publisher)
       return (await (all ? countAllPackages : countListedPackages)(context, publisher.id)) ?? 0
     },
   }),

@@ -1,12 +1,13 @@
 import { z } from 'zod'
 import { builder } from '../../graphql/builder.ts'
 import { payload } from '../../graphql/payload.ts'
-import { isSignedIn } from '../../access/context.ts'
+import { viewerCan } from '../../access/viewer-can.ts'
 import { invalidInput } from '../../errors.ts'
 import { packageName } from '../parameters.ts'
 import { ofPublicPackage, PackageRef } from '../refs.ts'
 import { loadPublisher } from '../../publishers/list.ts'
-import { canChoosePublisher, setPackagePublisher } from './service.ts'
+import { canChoosePublisher } from '../policy.ts'
+import { setPackagePublisher } from './service.ts'
 import { PublisherRef } from '../../publishers/refs.ts'
 
 builder.objectFields(PackageRef, (t) => ({
@@ -20,8 +21,7 @@ builder.objectFields(PackageRef, (t) => ({
   viewerCanChoosePublisher: t.boolean({
     ...ofPublicPackage,
     description: 'Whether you may give it to a publisher that you are a member of, and take it away from one.',
-    resolve: async (pkg, _args, context) =>
-      isSignedIn(context) && context.scopes.has('write') && canChoosePublisher(context.em, context, pkg),
+    resolve: (pkg, _args, context) => viewerCan(context, canChoosePublisher, pkg),
   }),
 }))
 

@@ -4,15 +4,11 @@ import type { SignedInContext } from '../../access/context.ts'
 import { insufficientPermissions, invalidInput } from '../../errors.ts'
 import { changePackage, unchanged } from '../changes/change.ts'
 import { type Package, PackageUploader } from '../entity.ts'
-import { isUploader } from '../policy.ts'
-import { type Actor, adviceForAdmin, isServerAdmin, type Viewer } from '../../roles/viewer.ts'
+import { canChoosePublisher } from '../policy.ts'
+import type { Viewer } from '../../roles/viewer.ts'
 import { lockPublisher } from '../../publishers/change.ts'
 import type { Publisher } from '../../publishers/entity.ts'
-import { roleIn } from '../../publishers/policy.ts'
-
-/** Whoever may give a package to a publisher of theirs, or take it away: its uploaders and server admins. */
-export const canChoosePublisher = async (em: EntityManager, actor: Actor, pkg: Pick<Package, 'id' | 'publisher'>): Promise<boolean> =>
-  isServerAdmin(actor) || (await isUploader(em, actor, pkg))
+import { isMember } from '../../publishers/policy.ts'
 
 /**
  * Gives a package to a publisher, or to none. The caller is an uploader or a server admin, and a member of the publisher that gets it, and
@@ -23,9 +19,8 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
   return changePackage(
     context,
     name,
+    canChoosePublisher,
     async (em, pkg) => {
-      if (!(await canChoosePublisher(em, context, pkg)))
-        throw insufficientPermissions(`Only uploaders of ${name} choose its publisher. Ask one of them.${adviceForAdmin(context)}`)
       const from = pkg.publisher?.id ?? null
       const involved = await lockMine(em, context.viewer, [from, publisherId])
       if (publisherId === from) return unchanged(pkg)
@@ -35,7 +30,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
       record(em, context, name, from, publisherId)
       return pkg
     },
-    () => Promise.resolve(true),
+    () => `Only uploaders of ${name} choose its publisher. Ask one of them.`,
   )
 }
 
@@ -44,7 +39,7 @@ async function lockMine(em: EntityManager, viewer: Viewer, ids: (string | null)[
   const publishers = new Map<string, Publisher>()
   for (const id of [...new Set(ids)].filter((one) => one !== null).toSorted()) {
     const publisher = await lockPublisher(em, id)
-    if ((await roleIn(em, viewer, publisher)) === null)
+    if (!(await isMember(em, viewer, publisher)))
       throw insufficientPermissions(`You are not a member of the publisher ${id}. Ask one of its admins to add you.`)
     publishers.set(id, publisher)
   }

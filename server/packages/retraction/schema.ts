@@ -1,11 +1,11 @@
 import { builder } from '../../graphql/builder.ts'
 import { payload } from '../../graphql/payload.ts'
-import { type Context, isSignedIn } from '../../access/context.ts'
+import type { Context } from '../../access/context.ts'
+import { viewerCan } from '../../access/viewer-can.ts'
 import type { PackageVersion } from '../entity.ts'
 import { packageName } from '../parameters.ts'
-import { canAdminister } from '../policy.ts'
+import { canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil } from '../policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../refs.ts'
-import { isRestorable, isRetractable, restorableUntil, retractableUntil } from './window.ts'
 import { updateVersionOptions } from './service.ts'
 import { loadPackage } from '../service.ts'
 
@@ -27,19 +27,18 @@ builder.objectFields(PackageVersionRef, (t) => ({
   viewerCanRetract: t.boolean({
     ...ofPublicVersion,
     description: 'Whether you may retract it now.',
-    resolve: (version, _args, context) => isRetractable(version, context.config, context.now()) && mayChange(version, context),
+    resolve: (version, _args, context) => isRetractable(version, context.config, context.now()) && canRetractOf(context, version),
   }),
   viewerCanRestore: t.boolean({
     ...ofPublicVersion,
     description: 'Whether you may restore it now.',
-    resolve: (version, _args, context) => isRestorable(version, context.config, context.now()) && mayChange(version, context),
+    resolve: (version, _args, context) => isRestorable(version, context.config, context.now()) && canRetractOf(context, version),
   }),
 }))
 
-async function mayChange(version: PackageVersion, context: Context): Promise<boolean> {
-  if (!isSignedIn(context) || !context.scopes.has('write')) return false
-  const pkg = await loadPackage(context, version.package.id)
-  return pkg !== null && canAdminister(context.em, context, pkg)
+async function canRetractOf(context: Context, { package: { id } }: PackageVersion): Promise<boolean> {
+  const pkg = context.viewer && (await loadPackage(context, id))
+  return pkg !== null && viewerCan(context, canRetract, pkg)
 }
 
 builder.mutationField('updateVersionOptions', (t) =>

@@ -6,7 +6,7 @@ import { changePackage } from '../changes/change.ts'
 import { type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
 import { pubspecOf } from '../versions/pubspec-view.ts'
-import { isRestorable, isRetractable, restorableUntil, retractableUntil, windowDays } from './window.ts'
+import { canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
 
 /** A version, and whether it shall be retracted. */
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
@@ -18,7 +18,7 @@ export type VersionOptions = { package: string; version: string; isRetracted: bo
 export async function updateVersionOptions(context: SignedInContext, options: VersionOptions): Promise<PackageVersion> {
   const { viewer, ip } = context
   const { package: name, version, isRetracted } = options
-  return changePackage(context, name, async (em, pkg) => {
+  return changePackage(context, name, canRetract, async (em, pkg) => {
     const found = await em.findOne(PackageVersion, { package: pkg, version })
     if (!found) throw unknownVersion(name, version)
     const now = context.now()
@@ -50,11 +50,11 @@ function refuseUnlessPossible(
   if (!isRetracted && !retractedAt) throw conflict(`${title} is not retracted, so there is nothing to restore.`)
   if (isRetracted && !isRetractable(version, config, now))
     throw conflict(
-      `${title} was published at ${createdAt.toISOString()} and could be retracted for ${windowDays} days, until ${retractableUntil(version, config)?.toISOString()}. Publish a higher version instead.`,
+      `${title} was published at ${createdAt.toISOString()} and could be retracted for ${retractionDays} days, until ${retractableUntil(version, config)?.toISOString()}. Publish a higher version instead.`,
     )
   if (retractedAt && !isRestorable(version, config, now))
     throw conflict(
-      `${title} was retracted at ${retractedAt.toISOString()} and could be restored for ${windowDays} days, until ${restorableUntil(version, config)?.toISOString()}. Publish its contents as a higher version instead.`,
+      `${title} was retracted at ${retractedAt.toISOString()} and could be restored for ${retractionDays} days, until ${restorableUntil(version, config)?.toISOString()}. Publish its contents as a higher version instead.`,
     )
 }
 

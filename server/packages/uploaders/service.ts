@@ -8,6 +8,7 @@ import { emailKey } from '../../users/input.ts'
 import { limitLookups } from '../../users/lookups.ts'
 import { allowedScopes } from '../../roles/roles.ts'
 import { changePackage, unchanged } from '../changes/change.ts'
+import { canNameUploaders } from '../policy.ts'
 import { type Package, PackageUploader } from '../entity.ts'
 
 /** A package, and somebody by e-mail address. */
@@ -21,7 +22,7 @@ export type UploaderInput = { package: string; email: string }
 export async function addUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
   const add = () =>
-    changePackage(context, name, async (em, pkg) => {
+    changePackage(context, name, canNameUploaders, async (em, pkg) => {
       const user = await personOf(em, email)
       if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
       refuseUnlessPublishing(user)
@@ -46,7 +47,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
  */
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
-  return changePackage(context, name, async (em, pkg) => {
+  return changePackage(context, name, canNameUploaders, async (em, pkg) => {
     // The same for somebody with an account and for nobody: who has one is not told here.
     const uploader = await em.findOne(PackageUploader, { package: pkg, user: { emailKey: emailKey(email) } }, { populate: ['user'] })
     if (!uploader) throw notFound(`${email} is not an uploader of ${name}.`)
