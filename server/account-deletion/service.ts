@@ -8,6 +8,7 @@ import { Package, PackageUploader } from '../packages/entity.ts'
 import { Publisher, PublisherMember } from '../publishers/entity.ts'
 import { editable } from '../users/editable.ts'
 import { User } from '../users/entity.ts'
+import { isOneself } from '../users/policy.ts'
 
 /**
  * Deletes an account with its sessions, tokens, memberships and likes. What the person published stays, and shows "deleted user"
@@ -15,8 +16,9 @@ import { User } from '../users/entity.ts'
  * @throws ApiError NotFound; InsufficientPermissions for the owner and for oneself; Conflict, with the names, while packages or publishers
  * would be left to nobody.
  */
-export async function deleteUser({ em, viewer, ip }: SignedInContext, id: string): Promise<void> {
-  if (id === viewer.id) throw insufficientPermissions('Nobody deletes their own account here. Ask another administrator.')
+export async function deleteUser(context: SignedInContext, id: string): Promise<void> {
+  const { em, viewer, ip } = context
+  if (isOneself(context, { id })) throw insufficientPermissions('Nobody deletes their own account here. Ask another administrator.')
   await em.transactional(async (inner) => {
     await editable(inner, id)
     const locked = await lockBelongings(inner, id)

@@ -15,6 +15,7 @@ import { generatePassword } from '../users/generate-password.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
+import { isOneself } from '../users/policy.ts'
 
 export type AssignableRole = Exclude<Role, 'owner'>
 export type NewUser = { email: string; displayName: string; role: AssignableRole; mode: 'password' | 'invite'; expiresInHours: number }
@@ -82,7 +83,7 @@ export type UserChanges = {
 export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
   const { em, viewer, ip } = context
   const { role, displayName, isActive } = changes
-  if (id === viewer.id && (role != null || isActive != null))
+  if (isOneself(context, { id }) && (role != null || isActive != null))
     throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
@@ -119,7 +120,7 @@ export async function resetPassword(
   given?: string | null,
 ): Promise<{ user: User; generatedPassword: string | null }> {
   const { em, viewer, ip } = context
-  if (id === viewer.id)
+  if (isOneself(context, { id }))
     throw insufficientPermissions('Nobody resets their own password here. Change it in your account settings, with the current one.')
   requireRecentProof(context)
   const user = await editable(em, id)

@@ -6,6 +6,7 @@ import { requireRecentProof } from '../access/proof.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
 import { limitLookups } from '../users/lookups.ts'
+import { canBecomeOwner } from '../users/policy.ts'
 
 export type Transfer = { owner: User; previousOwner: User }
 
@@ -22,8 +23,7 @@ export async function transferOwnership(context: SignedInContext, email: string)
 async function transfer({ em, viewer, ip }: SignedInContext, email: string): Promise<Transfer> {
   const target = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!target) throw notFound('There is no user with this e-mail address.')
-  if (target.role !== 'admin' || !target.isActive || !target.passwordHash)
-    throw conflict(`${target.displayName} must be an active administrator first.`)
+  if (!canBecomeOwner(target)) throw conflict(`${target.displayName} must be an active administrator first.`)
   try {
     await em.transactional(async (inner) => {
       // Both conditions are in the statements: of two transfers at once, or a transfer and a demotion, one fails whole.

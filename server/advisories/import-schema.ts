@@ -2,13 +2,14 @@ import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
+import { byServerAdmin } from './policy.ts'
 import { AdvisoryRef } from './refs.ts'
 import { readAdvisory } from './service.ts'
 
 const importer = ({ em, viewer, ip, now }: SignedInContext): Importer => ({ em, actor: viewer, ip, now: now() })
 
 builder.mutationField('importAdvisories', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  t.withAuth(byServerAdmin).fieldWithInput({
     type: payload('ImportAdvisoriesPayload', 'What became of the advisories, by their identifiers.', {
       imported: { type: ['String'], description: 'New ones.' },
       updated: { type: ['String'], description: 'Those that replaced an older one.' },
@@ -28,7 +29,7 @@ builder.mutationField('importAdvisories', (t) =>
 const osvId = { required: true, description: 'Its identifier, such as GHSA-9v85-q87q-g4vg.' } as const
 
 builder.mutationField('withdrawAdvisory', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  t.withAuth(byServerAdmin).fieldWithInput({
     type: payload('WithdrawAdvisoryPayload', 'An advisory that nobody is warned of any more.', {
       advisory: { type: AdvisoryRef, description: 'The advisory.' },
     }),
@@ -41,7 +42,7 @@ builder.mutationField('withdrawAdvisory', (t) =>
 )
 
 builder.mutationField('removeAdvisory', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  t.withAuth(byServerAdmin).fieldWithInput({
     type: 'Boolean',
     description: 'Removes a security advisory, as if it had never been here.',
     typeOptions: { description: 'Which advisory to remove.' },

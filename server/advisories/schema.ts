@@ -3,6 +3,7 @@ import type { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
 import { Advisory } from './entity.ts'
 import { severityOf, type Severity } from './pub-form.ts'
+import { byServerAdmin, canManageAdvisories } from './policy.ts'
 import { AdvisoryRef } from './refs.ts'
 import { renderText } from '../markdown/service.ts'
 import { listAdvisories, packagesOf, readAdvisory } from './service.ts'
@@ -37,7 +38,7 @@ builder.node(AdvisoryRef, {
   description: 'A security advisory about packages of this server.',
   id: { resolve: ({ row }) => row.id },
   loadOne: async (id, { em, scopes }) => {
-    const row = scopes.has('admin') ? await em.findOne(Advisory, { id }) : null
+    const row = canManageAdvisories({ scopes }) ? await em.findOne(Advisory, { id }) : null
     return row && readAdvisory(row)
   },
   fields: (t) => ({
@@ -91,19 +92,19 @@ builder.objectFields(AdvisoryRef, (t) => ({
   packages: t.field({
     extensions: { size: 5 },
     type: [AdvisoryPackageRef],
-    authScopes: { scope: 'admin' },
+    authScopes: byServerAdmin,
     description: 'The packages it is about, also such that are not here; for administrators.',
     resolve: (advisory, _args, context) => packagesOf(context, advisory),
   }),
   osv: t.string({
-    authScopes: { scope: 'admin' },
+    authScopes: byServerAdmin,
     description: 'The whole advisory in OSV form, as JSON text; for administrators.',
     resolve: ({ row }) => row.document,
   }),
 }))
 
 builder.queryField('advisories', (t) =>
-  t.withAuth({ scope: 'admin' }).connection(
+  t.withAuth(byServerAdmin).connection(
     {
       type: AdvisoryRef,
       description: 'All security advisories, the ones that came last first; for administrators.',

@@ -1,20 +1,17 @@
 import { builder } from '../graphql/builder.ts'
-import type { Context } from '../access/context.ts'
-import { mayChangeOwnAccount } from '../roles/viewer.ts'
 import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
-import { securityOf } from './history.ts'
 import { listAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'
+import { canSeeAddress, entriesSeen } from './policy.ts'
 import { AuditEntryRef } from './refs.ts'
 
 builder.node(AuditEntryRef, {
   description: 'Something that happened. Entries are never changed.',
   id: { resolve: (entry) => entry.id },
   loadOne: (id, context) => {
-    const { em, viewer, scopes } = context
-    if (scopes.has('admin')) return em.findOne(AuditEntry, { id })
-    return viewer && mayChangeOwnAccount(context) ? em.findOne(AuditEntry, { id, ...securityOf(viewer.id) }) : null
+    const seen = entriesSeen(context)
+    return seen && context.em.findOne(AuditEntry, { id, ...seen })
   },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
@@ -63,19 +60,9 @@ builder.objectFields(AuditEntryRef, (t) => ({
     nullable: true,
     description:
       'Address that the request came from: for administrators of the server, and on entries about your own account, unless somebody else was acting.',
-    resolve: (entry, _args, context) => (showsAddress(context, entry) ? (entry.clientIp ?? null) : null),
+    resolve: (entry, _args, context) => (canSeeAddress(context, entry) ? (entry.clientIp ?? null) : null),
   }),
 }))
-
-/** What somebody did to their own account, or what nobody known did to it, came from where they ought to know. */
-function showsAddress(context: Context, { actorId, userId, ...object }: AuditEntry): boolean {
-  const isAboutAccount = !object.package && !object.publisher
-  const { scopes, viewer } = context
-  return (
-    scopes.has('admin') ||
-    (isAboutAccount && viewer !== null && mayChangeOwnAccount(context) && viewer.id === userId && viewer.id === (actorId ?? userId))
-  )
-}
 
 const AuditOrderEnum = builder.enumType('AuditOrder', {
   description: 'How to sort the audit log.',

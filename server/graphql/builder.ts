@@ -8,7 +8,7 @@ import { idOf } from '../db/base.ts'
 import { refusal } from '../access/refusal.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import type { Scope } from '../roles/roles.ts'
-import { mayChangeOwnAccount, passwordIsDue } from '../roles/viewer.ts'
+import { isServerOwner, mayChangeOwnAccount, passwordIsDue } from '../roles/viewer.ts'
 import { mayBrowseAnonymously } from '../access/audience.ts'
 
 /**
@@ -68,7 +68,7 @@ export const builder = new SchemaBuilder<{
         ownAccount: settled && mayChangeOwnAccount(context),
         browse: () => (context.viewer ? settled && context.scopes.has('read') : mayBrowseAnonymously(context)),
         scope: (scope) => settled && context.scopes.has(scope),
-        owner: settled && context.viewer?.role === 'owner' && context.scopes.has('admin'),
+        owner: settled && isServerOwner(context),
       }
     },
     unauthorizedError: (_parent, context, _info, result) => refusal(context, result.failure),

@@ -1,4 +1,4 @@
-import { passwordIsDue } from '../roles/viewer.ts'
+import { isServerAdmin, isServerOwner, passwordIsDue } from '../roles/viewer.ts'
 import { builder } from '../graphql/builder.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { version } from '../version.ts'
@@ -23,11 +23,11 @@ const Server = builder.objectRef<object>('Server').implement({
     }),
     viewerCanAdminister: t.boolean({
       description: 'Whether you may administer it.',
-      resolve: (_server, _args, context) => !passwordIsDue(context) && context.scopes.has('admin'),
+      resolve: (_server, _args, context) => !passwordIsDue(context) && isServerAdmin(context),
     }),
     viewerCanTransferOwnership: t.boolean({
       description: 'Whether you own it, and may hand it to another administrator.',
-      resolve: (_server, _args, context) => !passwordIsDue(context) && context.viewer?.role === 'owner' && context.scopes.has('admin'),
+      resolve: (_server, _args, context) => !passwordIsDue(context) && isServerOwner(context),
     }),
   }),
 })

@@ -3,6 +3,7 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { inviteHours, password } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
+import { byServerAdmin } from './policy.ts'
 import { acceptInvite, inspectInvite, reinvite } from './service.ts'
 
 /** A token as it comes in an address; whatever it is, it is only hashed. */
@@ -49,7 +50,7 @@ builder.mutationField('acceptInvite', (t) =>
 )
 
 builder.mutationField('createInvite', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  t.withAuth(byServerAdmin).fieldWithInput({
     type: payload('CreateInvitePayload', 'A new invitation; the one before it is dead.', {
       user: { type: UserRef, description: 'Whom it is for.' },
       inviteUrl: { extensions: { secret: true }, type: 'String', description: 'Its address, shown this once.' },

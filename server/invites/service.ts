@@ -11,6 +11,7 @@ import { editable } from '../users/editable.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { acceptPassword } from '../users/password.ts'
 import { Invite } from './entity.ts'
+import { needsProof, waitsForAcceptance } from './policy.ts'
 
 const hourMs = 3_600_000
 
@@ -39,14 +40,13 @@ export async function reinvite(
   const { request, em, viewer, config, ip, now } = context
   return em.transactional(async (inner) => {
     // Locks the person, if there is one to invite: an acceptance, a disabling or another invitation waits.
-    const waiting = await inner.nativeUpdate(User, { id, isActive: true, passwordHash: null }, { isActive: true })
+    const waiting = await inner.nativeUpdate(User, { id, ...waitsForAcceptance }, { isActive: true })
     const user = await editable(inner, id)
     if (!waiting)
       throw conflict(
         `${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`,
       )
-    // Whoever has the address of the invitation becomes this administrator.
-    if (user.role === 'admin') requireRecentProof(context)
+    if (needsProof(user)) requireRecentProof(context)
     const serverUrl = publicUrl(request, config.SERVER_URL)
     const inviteUrl = await issueInvite(inner, { actor: viewer, user, hours, serverUrl, ip, now: now() })
     return { user, inviteUrl, inviteExpiresInHours: hours }
@@ -75,7 +75,7 @@ export async function acceptInvite(context: Context, token: string, given: strin
   const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))
   await em.transactional(async (inner) => {
     // The person first, as everybody locks who changes an account; then whoever removes the invitation has accepted it.
-    const made = await inner.nativeUpdate(User, { id: user.id, isActive: true, passwordHash: null }, { passwordHash })
+    const made = await inner.nativeUpdate(User, { id: user.id, ...waitsForAcceptance }, { passwordHash })
     const taken = made && (await inner.nativeDelete(Invite, { id: invite.id, expiresAt: { $gt: context.now() } }))
     if (!taken) throw deadInvite()
     audit(inner, { kind: 'user.invite_accepted', actor: user, user, summary: `${user.displayName} accepted the invitation`, ip })

@@ -2,6 +2,7 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { Job, type JobState } from './entity.ts'
 import { listJobs } from './list.ts'
+import { byServerAdmin, canSeeJobs } from './policy.ts'
 import { countJobs, retryJob } from './queue.ts'
 import { JobCountsRef } from './refs.ts'
 
@@ -18,9 +19,9 @@ const JobStateEnum = builder.enumType('JobState', {
 const JobRef = builder.objectRef<Job>('Job')
 builder.node(JobRef, {
   description: 'A piece of work that outlives the request that wanted it.',
-  authScopes: { scope: 'admin' },
+  authScopes: byServerAdmin,
   id: { resolve: (job) => job.id },
-  loadOne: (id, { em, scopes }) => (scopes.has('admin') ? em.findOne(Job, { id }) : null),
+  loadOne: (id, { em, scopes }) => (canSeeJobs({ scopes }) ? em.findOne(Job, { id }) : null),
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'Its plain identifier, as REST and the log show it.' }),
     kind: t.exposeString('kind', { description: 'What is done.' }),
@@ -49,7 +50,7 @@ builder.node(JobRef, {
 })
 
 builder.queryField('jobs', (t) =>
-  t.withAuth({ scope: 'admin' }).connection(
+  t.withAuth(byServerAdmin).connection(
     {
       type: JobRef,
       description: 'The work that waits, runs, is done or failed, what was asked for last first; for administrators.',
@@ -66,7 +67,7 @@ builder.queryField('jobs', (t) =>
 )
 
 builder.queryField('jobCounts', (t) =>
-  t.withAuth({ scope: 'admin' }).field({
+  t.withAuth(byServerAdmin).field({
     type: JobCountsRef,
     description: 'How much work there is; for administrators.',
     resolve: (_root, _args, { database }) => countJobs(database.reads),
@@ -74,7 +75,7 @@ builder.queryField('jobCounts', (t) =>
 )
 
 builder.mutationField('retryJob', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
+  t.withAuth(byServerAdmin).fieldWithInput({
     type: payload('JobPayload', 'A job as it is now.', { job: { type: JobRef, description: 'The job.' } }),
     description: 'Has a job that failed for good tried again.',
     typeOptions: { description: 'The job to try again.' },

@@ -3,6 +3,7 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { defaultMarkdown } from './defaults.ts'
 import type { LegalKind } from './entity.ts'
+import { byOwner, canUpdate } from './policy.ts'
 import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLegalDocument, updateLegalDocument } from './service.ts'
 
 /** The text of a legal page, measured as it is stored. */
@@ -38,7 +39,7 @@ const LegalDocumentRef = builder.objectRef<LegalText>('LegalDocument').implement
     defaultMarkdown: t.string({ description: 'The built-in text, to compare with.', resolve: ({ kind }) => defaultMarkdown(kind) }),
     viewerCanUpdate: t.boolean({
       description: 'Whether you may change it: only the owner of the server may.',
-      resolve: (_document, _args, { viewer, scopes }) => viewer?.role === 'owner' && scopes.has('admin'),
+      resolve: (_document, _args, context) => canUpdate(context),
     }),
   }),
 })
@@ -55,7 +56,7 @@ builder.queryField('legalDocument', (t) =>
 )
 
 builder.queryField('legalPreview', (t) =>
-  t.withAuth({ owner: true }).string({
+  t.withAuth(byOwner).string({
     description: 'What a text would look like on a legal page: HTML that is safe to show.',
     args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB of it.', validate: legalMarkdown }) },
     resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { isKept: false }),
@@ -67,7 +68,7 @@ const LegalDocumentPayload = payload('LegalDocumentPayload', 'A legal page after
 })
 
 builder.mutationField('updateLegalDocument', (t) =>
-  t.withAuth({ owner: true }).fieldWithInput({
+  t.withAuth(byOwner).fieldWithInput({
     type: LegalDocumentPayload,
     description: 'Replaces the text of a legal page; for the owner of the server.',
     typeOptions: { description: 'A new text for a legal page.' },
@@ -85,7 +86,7 @@ builder.mutationField('updateLegalDocument', (t) =>
 )
 
 builder.mutationField('resetLegalDocument', (t) =>
-  t.withAuth({ owner: true }).fieldWithInput({
+  t.withAuth(byOwner).fieldWithInput({
     type: LegalDocumentPayload,
     description: 'Brings the built-in text of a legal page back; for the owner of the server.',
     typeOptions: { description: 'Which legal page to put back.' },

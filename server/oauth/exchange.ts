@@ -6,9 +6,9 @@ import type { Context } from '../access/context.ts'
 import { equalSecrets, sha256 } from '../http/keys.ts'
 import type { Scope } from '../roles/roles.ts'
 import { alongWith, revokeTree } from '../tokens/revoke.ts'
-import { clampScopes, issueToken } from '../tokens/service.ts'
+import { grantableScopes } from '../tokens/policy.ts'
+import { issueToken } from '../tokens/service.ts'
 import { User } from '../users/entity.ts'
-import { allowedScopes } from '../roles/roles.ts'
 import { AuthorizationRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
 
@@ -48,7 +48,7 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
   const request = await em.findOne(AuthorizationRequest, { codeHash }, { populate: ['user', 'token'] })
   if (!request) return null
   if (!first) return revokeReplayed(em, request, now, ip)
-  const scopes = clampScopes(request.scopes.split(',') as Scope[], allowedScopes(request.user.role))
+  const scopes = grantableScopes(request.scopes.split(',') as Scope[], request.user.role)
   if (!mayAct || !fits(request, given, now) || scopes.length === 0) return null
   const { token, secret } = issueToken(em, {
     owner: request.user,

@@ -5,10 +5,9 @@ import { notFound } from '../errors.ts'
 import { randomText, sha256 } from '../http/keys.ts'
 import { Session } from '../sessions/entity.ts'
 import type { Scope } from '../roles/roles.ts'
-import { clampScopes } from '../tokens/service.ts'
+import { grantableScopes, needsProof } from '../tokens/policy.ts'
 import { User } from '../users/entity.ts'
 import { requireRecentProof } from '../access/proof.ts'
-import { allowedScopes } from '../roles/roles.ts'
 import { AuthorizationRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
 import { clientId, type RequestedAuthorization } from './parameters.ts'
@@ -36,7 +35,7 @@ export async function requestAuthorization(
   { em, viewer, credential, now }: SignedInContext,
   requested: RequestedAuthorization,
 ): Promise<string> {
-  const scopes = clampScopes(requested.scopes, allowedScopes(viewer.role))
+  const scopes = grantableScopes(requested.scopes, viewer.role)
   if (scopes.length === 0) throw new OauthError('invalid_scope', `The role ${viewer.role} allows none of these scopes.`)
   const createdAt = now()
   const { id } = em.create(AuthorizationRequest, {
@@ -69,7 +68,7 @@ export async function findPending(context: SignedInContext, requestId: string): 
 export async function approveAuthorization(context: SignedInContext, requestId: string): Promise<string> {
   const { em, viewer, ip, now } = context
   const request = await load(context, requestId)
-  if (describe(request, context).scopes.includes('admin')) requireRecentProof(context)
+  if (needsProof(describe(request, context).scopes)) requireRecentProof(context)
   const code = randomText(32)
   const approved = await em.transactional(async (inner) => {
     const codeExpiresAt = new Date(now().getTime() + codeMs)
@@ -134,7 +133,7 @@ function describe(
     requestId: id,
     clientId,
     redirectUri,
-    scopes: clampScopes(scopes.split(',') as Scope[], allowedScopes(viewer.role)),
+    scopes: grantableScopes(scopes.split(',') as Scope[], viewer.role),
     createdAt,
     expiresAt,
   }

@@ -56,17 +56,17 @@ const looksAfter: PackageRule = async (em, actor, pkg) =>
 export const canAdminister: PackageRule = async (em, actor, pkg) => mayWrite(actor) && looksAfter(em, actor, pkg)
 
 /** Retracts its versions, and restores them, while the window below is open. */
-export const canRetract = canAdminister
+export const canRetract: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 /** Discontinues it, names a replacement, and takes it off the lists. */
-export const canChangeOptions = canAdminister
+export const canChangeOptions: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 /** Names its uploaders, and takes them off. */
-export const canNameUploaders = canAdminister
+export const canNameUploaders: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 /** Sees what happened to it; also with a credential that only reads. */
-export const canSeeActivity = looksAfter
+export const canSeeActivity: PackageRule = (em, actor, pkg) => looksAfter(em, actor, pkg)
 /** Sees what a change of its visibility would do; also with a credential that only reads. */
-export const canPreviewVisibility = looksAfter
+export const canPreviewVisibility: PackageRule = (em, actor, pkg) => looksAfter(em, actor, pkg)
 /** Makes it public or private, where the server leaves that to them. */
-export const canChangeVisibility = canAdminister
+export const canChangeVisibility: PackageRule = (em, actor, pkg) => canAdminister(em, actor, pkg)
 /** Whether it does: the switch for public packages may keep changes of visibility for server admins. */
 export const isVisibilityOpenTo = (actor: Pick<Actor, 'scopes'>, { requiresServerAdmin }: PublicPackagesSwitch): boolean =>
   !requiresServerAdmin || isServerAdmin(actor)

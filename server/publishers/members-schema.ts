@@ -2,6 +2,7 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { invalidInput } from '../errors.ts'
 import { email } from '../users/input.ts'
+import { canSeeBelongings } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { loadMemberships, loadPublisher } from './list.ts'
 import { type Membership, type PersonKey, removeMember, setMember } from './members.ts'
@@ -29,10 +30,7 @@ builder.objectField(UserRef, 'memberships', (t) =>
     type: [PublisherMemberRef],
     nullable: true,
     description: 'What they are in publishers; null unless it is you or you administer the server.',
-    resolve: async ({ id }, _args, context) => {
-      if (context.viewer?.id !== id && !context.scopes.has('admin')) return null
-      return (await loadMemberships(context, id)) ?? []
-    },
+    resolve: async (user, _args, context) => (canSeeBelongings(context, user) ? ((await loadMemberships(context, user.id)) ?? []) : null),
   }),
 )
 

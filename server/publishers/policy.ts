@@ -17,15 +17,15 @@ const looksAfter: PublisherRule = async (em, actor, publisher) =>
 export const canAdministerPublisher: PublisherRule = async (em, actor, publisher) => mayWrite(actor) && looksAfter(em, actor, publisher)
 
 /** Changes what it says of itself. */
-export const canChangeDetails = canAdministerPublisher
+export const canChangeDetails: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
 /** Adds members, and changes what they are. */
-export const canManageMembers = canAdministerPublisher
+export const canManageMembers: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
 /** Has its domain looked up at once. */
-export const canCheckDomain = canAdministerPublisher
+export const canCheckDomain: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
 /** Sees what happened to it; also with a credential that only reads. */
-export const canSeePublisherActivity = looksAfter
+export const canSeePublisherActivity: PublisherRule = (em, actor, publisher) => looksAfter(em, actor, publisher)
 /** Sees what is known of its domain; also with a credential that only reads. */
-export const canSeeDomainCheck = looksAfter
+export const canSeeDomainCheck: PublisherRule = (em, actor, publisher) => looksAfter(em, actor, publisher)
 
 /** Whoever manages members takes this one out; anybody may leave by themselves. */
 export const canRemoveMember =
@@ -38,7 +38,7 @@ export const canRemoveMember =
 export const canSeeMembers: PublisherRule = async (em, actor, publisher) =>
   isServerAdmin(actor) || (await isMember(em, actor.viewer, publisher))
 /** They see its unlisted packages, too. */
-export const canSeeUnlistedPackages = canSeeMembers
+export const canSeeUnlistedPackages: PublisherRule = (em, actor, publisher) => canSeeMembers(em, actor, publisher)
 
 /** Server admins make one by name, and delete it; whoever may publish claims a domain instead. */
 export const canDeletePublisher: PublisherRule = async (_em, actor) => isServerAdmin(actor)

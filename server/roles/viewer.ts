@@ -18,10 +18,6 @@ export type Credential =
   | { kind: 'session'; id: string; provedAt: Date }
   | { kind: 'token'; id: string; scopes: Scope[]; expiresAt: Date | null }
 
-/** The auth scope for what belongs to an account: one's own takes more than a token that reads packages. Whether others' may be seen is for the resolver. */
-export const accountScope = (account: { id: string }, viewer: Pick<Viewer, 'id'> | null): { ownAccount: true } | { signedIn: true } =>
-  viewer?.id === account.id ? { ownAccount: true } : { signedIn: true }
-
 /** Somebody as their credential lets them act. */
 export type Actor = { viewer: Viewer; scopes: ReadonlySet<Scope> }
 

@@ -4,10 +4,10 @@ import { done, payload } from '../graphql/payload.ts'
 import { pageByKey } from '../graphql/connections.ts'
 import { UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
-import { accountScope, mayChangeOwnAccount } from '../roles/viewer.ts'
+import { belongingsScope, belongingsSeen, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import { confirmPassword } from './proof.ts'
-import { countSessions, listSessions, liveSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
+import { countSessions, listSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
 import { signIn } from './sign-in.ts'
 
 export const SessionRef = builder.objectRef<Session>('Session')
@@ -15,9 +15,8 @@ builder.node(SessionRef, {
   description: 'A browser that is signed in.',
   id: { resolve: (session) => session.id },
   loadOne: (id, context) => {
-    const { em, viewer, scopes, now } = context
-    if (scopes.has('admin')) return em.findOne(Session, { ...sessionIsLive(now()), id })
-    return viewer && mayChangeOwnAccount(context) ? em.findOne(Session, { ...liveSessions(viewer.id, now()), id }) : null
+    const seen = belongingsSeen(context)
+    return seen && context.em.findOne(Session, { ...sessionIsLive(context.now()), ...seen, id })
   },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
@@ -38,11 +37,12 @@ builder.objectField(UserRef, 'sessions', (t) =>
     {
       type: SessionRef,
       nullable: true,
-      authScopes: (user, _args, { viewer }) => accountScope(user, viewer),
+      authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'The sessions that still work, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
-      resolve: (user, args, { em, viewer, scopes, now }) => {
-        if (viewer?.id !== user.id && !scopes.has('admin')) return null
+      resolve: (user, args, context) => {
+        if (!canSeeBelongings(context, user)) return null
+        const { em, now } = context
         const moment = now()
         return pageByKey(args, {
           keyOf: (session: Session) => session.id,

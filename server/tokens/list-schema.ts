@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
-import { accountScope } from '../roles/viewer.ts'
+import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
 import { revokeUserToken } from './administer.ts'
 import { listTokens } from './list.ts'
@@ -21,11 +21,10 @@ builder.objectField(UserRef, 'tokens', (t) =>
     {
       type: AccessTokenRef,
       nullable: true,
-      authScopes: (user, _args, { viewer }) => accountScope(user, viewer),
+      authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'The tokens that are not revoked, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
-      resolve: (user, args, { em, viewer, scopes }) =>
-        viewer?.id === user.id || scopes.has('admin') ? listTokens(em, { user: user.id }, args) : null,
+      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listTokens(context.em, { user: user.id }, args) : null),
     },
     { description: 'A page of tokens.' },
     { description: 'A token in a page.' },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
 import { label } from '../users/input.ts'
-import { mayChangeOwnAccount } from '../roles/viewer.ts'
+import { belongingsSeen } from '../users/policy.ts'
 import { type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
 import { TokenScope } from './refs.ts'
@@ -14,9 +14,8 @@ builder.node(AccessTokenRef, {
   description: 'A personal access token, without its secret.',
   id: { resolve: (token) => token.id },
   loadOne: (id, context) => {
-    const { em, viewer, scopes } = context
-    if (scopes.has('admin')) return em.findOne(AccessToken, { id })
-    return viewer && mayChangeOwnAccount(context) ? em.findOne(AccessToken, { id, user: viewer.id }) : null
+    const seen = belongingsSeen(context)
+    return seen && context.em.findOne(AccessToken, { ...seen, id })
   },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),

@@ -1,22 +1,19 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import type { Config } from '../config/config.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { invalidInput } from '../errors.ts'
 import { nobody } from '../access/refusal.ts'
 import { sha256 } from '../http/keys.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { User } from '../users/entity.ts'
-import { allowedScopes, includedScopes } from '../roles/roles.ts'
-import { type Scope, scopes } from '../roles/roles.ts'
+import { allowedScopes, type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
+import { endOfToken, grantableScopes, needsProof } from './policy.ts'
 import { newSecret } from '../access/token-secret.ts'
 
 export type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
 export type IssuedToken = { token: AccessToken; secret: string }
-
-const dayMs = 86_400_000
 
 /**
  * Makes a personal access token. Its scopes are clamped to the caller's role; a token that makes a token gives neither scopes nor a life longer
@@ -26,21 +23,16 @@ const dayMs = 86_400_000
  */
 export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
   const { em, viewer, credential, config, ip, now } = context
-  const granted = clampScopes(
-    input.scopes ?? ['read', 'write'],
-    credential.kind === 'token' ? includedScopes(credential.scopes) : scopes,
-    allowedScopes(viewer.role),
-  )
+  const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
   if (granted.length === 0)
     throw invalidInput(
       `scopes: your role (${viewer.role}) allows none of these. It may hold: ${allowedScopes(viewer.role).join(', ')}.`,
       'scopes',
     )
-  if (granted.includes('admin')) requireRecentProof(context)
+  if (needsProof(granted)) requireRecentProof(context)
   const createdAt = now()
-  const wanted = endOf(createdAt, wantedDays(input.expiresInDays, config))
-  const limit = credential.kind === 'token' ? credential.expiresAt : null
-  const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt: earlier(wanted, limit), ip }
+  const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
+  const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt, ip }
   return em.transactional(async (inner) => {
     // The person first, then the token, as whoever deletes the person locks them.
     const owner = await inner.findOne(User, { id: viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
@@ -56,18 +48,6 @@ async function lockLive(em: EntityManager, context: SignedInContext, id: string)
   if (!token) throw nobody(context)
   return token
 }
-
-/** How many days a token that is made now may live: as many as the server allows, when nothing is said. */
-function wantedDays(days: number | null | undefined, { TOKEN_MAX_DAYS: max }: Pick<Config, 'TOKEN_MAX_DAYS'>): number | null {
-  if (max !== undefined && days != null && days > max)
-    throw invalidInput(
-      `expiresInDays: must be at most ${max}, the longest life of a token on this server (TOKEN_MAX_DAYS).`,
-      'expiresInDays',
-    )
-  return days ?? max ?? null
-}
-
-const endOf = (start: Date, days: number | null): Date | null => (days === null ? null : new Date(start.getTime() + days * dayMs))
 
 type TokenIssue = {
   owner: { id: string; displayName: string }
@@ -104,14 +84,4 @@ export function issueToken(
     ip,
   })
   return { token, secret }
-}
-
-/** What is left of the wanted scopes, in order of strength. */
-export function clampScopes(wanted: readonly Scope[], ...bounds: (readonly Scope[])[]): Scope[] {
-  return scopes.filter((scope) => wanted.includes(scope) && bounds.every((bound) => bound.includes(scope)))
-}
-
-function earlier(one: Date | null, other: Date | null): Date | null {
-  if (!one || !other) return one ?? other
-  return one < other ? one : other
 }

@@ -1,13 +1,15 @@
 import { builder } from '../graphql/builder.ts'
 import { User } from './entity.ts'
-import { canChangeAccess, canEdit } from './policy.ts'
+import { canChangeAccess, canEdit, canSeeBelongings, isOneself } from './policy.ts'
 import { avatarUrl, RoleEnum, statusOf, UserRef, UserStatus } from './refs.ts'
 
 builder.node(UserRef, {
   description: 'A person with an account on this server.',
   id: { resolve: (user) => user.id },
-  loadOne: (id, { em, viewer, scopes }) =>
-    viewer?.id === id ? viewer : scopes.has('admin') ? em.findOne(User, id, { populate: ['passwordHash'] }) : null,
+  loadOne: (id, context) => {
+    if (isOneself(context, { id })) return context.viewer
+    return canSeeBelongings(context, { id }) ? context.em.findOne(User, id, { populate: ['passwordHash'] }) : null
+  },
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `userId`.' }),
     email: t.exposeString('email', { description: 'Login name; unique without regard to case.' }),
@@ -29,8 +31,7 @@ builder.node(UserRef, {
       nullable: true,
       description: 'When its owner last signed in with a password; null for anybody but the owner and administrators.',
       // Somebody who is not known sees no account but the one that they sign in to.
-      resolve: (user, _args, { viewer, scopes }) =>
-        viewer === null || viewer.id === user.id || scopes.has('admin') ? (user.lastLoginAt ?? null) : null,
+      resolve: (user, _args, context) => (!context.viewer || canSeeBelongings(context, user) ? (user.lastLoginAt ?? null) : null),
     }),
     viewerCanEdit: t.boolean({
       description:

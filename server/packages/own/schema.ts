@@ -1,4 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
+import { canSeeBelongings } from '../../users/policy.ts'
 import { UserRef } from '../../users/refs.ts'
 import { listOwnPackages } from './service.ts'
 import { PackageRef } from '../refs.ts'
@@ -11,7 +12,7 @@ builder.objectField(UserRef, 'packages', (t) =>
       authScopes: { scope: 'read' },
       description:
         'The packages that they may publish to as an uploader or as a member of the owning publisher, by name; null unless it is you or you administer the server.',
-      resolve: ({ id }, args, { em, viewer, scopes }) => (viewer?.id === id || scopes.has('admin') ? listOwnPackages(em, id, args) : null),
+      resolve: (user, args, context) => (canSeeBelongings(context, user) ? listOwnPackages(context.em, user.id, args) : null),
     },
     { description: 'A page of the packages that somebody may publish to.' },
     { description: 'A package in a page.' },
