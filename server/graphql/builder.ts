@@ -8,8 +8,7 @@ import { idOf } from '../db/base.ts'
 import { refusal } from '../access/refusal.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import type { Scope } from '../roles/roles.ts'
-import { isServerOwner, mayChangeOwnAccount, passwordIsDue } from '../roles/viewer.ts'
-import { mayBrowseAnonymously } from '../access/audience.ts'
+import { canActAsOwner, canBrowse, canChangeOwnAccount, holdsScope, isFreeToAct } from '../access/policy.ts'
 
 /**
  * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
@@ -59,18 +58,15 @@ export const builder = new SchemaBuilder<{
   defaultFieldNullability: false,
   scopeAuth: {
     authorizeOnSubscribe: true,
-    authScopes: (context) => {
-      const settled = context.viewer !== null && !passwordIsDue(context)
-      return {
-        identity: context.viewer !== null,
-        signedIn: settled,
-        session: context.credential?.kind === 'session',
-        ownAccount: settled && mayChangeOwnAccount(context),
-        browse: () => (context.viewer ? settled && context.scopes.has('read') : mayBrowseAnonymously(context)),
-        scope: (scope) => settled && context.scopes.has(scope),
-        owner: settled && isServerOwner(context),
-      }
-    },
+    authScopes: (context) => ({
+      identity: context.viewer !== null,
+      signedIn: isFreeToAct(context),
+      session: context.credential?.kind === 'session',
+      ownAccount: canChangeOwnAccount(context),
+      browse: () => canBrowse(context),
+      scope: (scope) => holdsScope(context, scope),
+      owner: canActAsOwner(context),
+    }),
     unauthorizedError: (_parent, context, _info, result) => refusal(context, result.failure),
   },
   relay: {

@@ -1,4 +1,4 @@
-import { isServerAdmin, isServerOwner, passwordIsDue } from '../roles/viewer.ts'
+import { canActAsOwner, holdsScope } from '../access/policy.ts'
 import { builder } from '../graphql/builder.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { version } from '../version.ts'
@@ -23,11 +23,11 @@ const Server = builder.objectRef<object>('Server').implement({
     }),
     viewerCanAdminister: t.boolean({
       description: 'Whether you may administer it.',
-      resolve: (_server, _args, context) => !passwordIsDue(context) && isServerAdmin(context),
+      resolve: (_server, _args, context) => holdsScope(context, 'admin'),
     }),
     viewerCanTransferOwnership: t.boolean({
       description: 'Whether you own it, and may hand it to another administrator.',
-      resolve: (_server, _args, context) => !passwordIsDue(context) && isServerOwner(context),
+      resolve: (_server, _args, context) => canActAsOwner(context),
     }),
   }),
 })
