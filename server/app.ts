@@ -10,6 +10,7 @@ import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
+import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/pace.ts'
 import { warnOfOtherScheme } from './http/public-url.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
@@ -33,12 +34,13 @@ export async function createApp(
   timings: Timings = timingsFor(services.config.MAX_UPLOAD_BYTES),
 ): Promise<FastifyInstance> {
   const { config, log } = services
+  const routerOptions = { maxParamLength: 512, ignoreTrailingSlash: false }
   const app = Fastify({
     bodyLimit,
     http: { headersTimeout: timings.headersMs, connectionsCheckingInterval: timings.pace.sweepMs },
     requestTimeout: timings.requestMs,
     connectionTimeout: timings.silenceMs,
-    routerOptions: { maxParamLength: 512, ignoreTrailingSlash: false },
+    routerOptions,
     // Also for what fails before any route is found.
     frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
     clientErrorHandler: answerMalformed,
@@ -52,6 +54,7 @@ export async function createApp(
   logRequests(app, log)
   secureHeaders(app, config.SERVER_URL)
   warnOfOtherScheme(app, config.SERVER_URL, log)
+  answerOtherMethods(app, routerOptions)
   const release = guardConnections(app, services, timings)
   app.addHook('onClose', () => (release(), keepDownloads(services)))
   await app.register(cookie)

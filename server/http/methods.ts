@@ -1,27 +1,58 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
-import { methodNotAllowed, notFound } from '../errors.ts'
+import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way'
+import { methodNotAllowed } from '../errors.ts'
 
 /** The methods that endpoints have. HEAD comes with GET. */
 export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
 
-const methods: Method[] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
-const further = ['OPTIONS', 'TRACE', 'QUERY']
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every path of the server once, to be found by an address whatever the method. */
+    paths: Instance<HTTPVersion.V1>
+  }
+  interface FastifyContextConfig {
+    /** Whether this route answers what no other does, so that a path which is there may come to it by a method that it lacks. */
+    isCatchAll?: boolean
+  }
+}
+
+/** What a path says to methods that it does not have. */
+type Path = { allow: readonly string[]; exists: (request: FastifyRequest) => boolean; scope: FastifyInstance }
+
+/**
+ * Answers requests for paths that are there, with methods that they do not have (`refuseOtherMethods`), before their bodies are read. A table
+ * of its own: routes for each such method of each path would be most of the router.
+ */
+export function answerOtherMethods(app: FastifyInstance, routerOptions: { maxParamLength: number; ignoreTrailingSlash: boolean }): void {
+  app.decorate('paths', findMyWay(routerOptions))
+  app.addHook('onRequest', (request, reply, done) => {
+    const { is404, method, routeOptions } = request
+    const mayLackMethod = (is404 && app.supportedMethods.includes(method)) || routeOptions.config.isCatchAll
+    const path = mayLackMethod ? pathOf(app, request) : undefined
+    if (!path || path.allow.includes(method)) return done()
+    const allow = path.allow.join(', ')
+    reply.header('allow', allow)
+    path.scope.errorHandler(Object.assign(methodNotAllowed(allow), { statusCode: 405 }), request, reply)
+  })
+}
 
 /**
  * Makes a path answer the methods that it does not have with 405 and those that it has, whatever body comes with them. Where `path` is a
  * pattern, `exists` tells whether there is anything at the address of a request.
  */
 export function refuseOtherMethods(
-  app: FastifyInstance,
+  scope: FastifyInstance,
   path: string,
   has: readonly Method[],
-  exists: (request: FastifyRequest) => boolean = () => true,
+  exists: Path['exists'] = () => true,
 ): void {
-  const allow = has.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method])).join(', ')
-  const refuse = async (request: FastifyRequest, reply: FastifyReply): Promise<never> => {
-    if (!exists(request)) throw notFound('There is nothing at this address.')
-    reply.header('allow', allow)
-    throw methodNotAllowed(allow)
-  }
-  app.route({ method: [...methods.filter((method) => !has.includes(method)), ...further], url: path, onRequest: refuse, handler: refuse })
+  const allow = has.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method]))
+  // Below a prefix, `/` is the prefix itself as well.
+  const addresses = path === '/' && scope.prefix ? [scope.prefix, `${scope.prefix}/`] : [scope.prefix + path]
+  for (const address of addresses) scope.paths.on('GET', address, () => {}, { allow, exists, scope } satisfies Path)
+}
+
+function pathOf({ paths }: FastifyInstance, request: FastifyRequest): Path | undefined {
+  const path = paths.find('GET', request.url.split('?', 1)[0] ?? '')?.store as Path | undefined
+  return path?.exists(request) ? path : undefined
 }
