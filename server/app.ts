@@ -28,13 +28,14 @@ declare module 'fastify' {
   }
 }
 
+const routerOptions = { maxParamLength: 512, ignoreTrailingSlash: false }
+
 /** Composes the HTTP server: REST, GraphQL, binary routes, the console's files. It does not listen yet. */
 export async function createApp(
   services: Services,
   timings: Timings = timingsFor(services.config.MAX_UPLOAD_BYTES),
 ): Promise<FastifyInstance> {
   const { config, log } = services
-  const routerOptions = { maxParamLength: 512, ignoreTrailingSlash: false }
   const app = Fastify({
     bodyLimit,
     http: { headersTimeout: timings.headersMs, connectionsCheckingInterval: timings.pace.sweepMs },

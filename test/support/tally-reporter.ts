@@ -1,6 +1,6 @@
 import type { Reporter, TestModule, TestSuite } from 'vitest/node'
 
-/** Ends the output with `N passed, N failed` over all projects, and lets no run without tests succeed. */
+/** Ends the output with the ten slowest files and `N passed, N failed` over all projects, and lets no run without tests succeed. */
 export default class TallyReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandledErrors: readonly unknown[]) {
     const tests = modules.flatMap((module) => [...module.children.allTests()])
@@ -11,6 +11,18 @@ export default class TallyReporter implements Reporter {
     const passed = count('passed')
     const failed = count('failed') + broken + unhandledErrors.length
     if (failed > 0 || passed === 0) process.exitCode = 1
+    if (modules.length > slowest) console.log(describeSlowest(modules))
     console.log(`${passed} passed, ${failed} failed`)
   }
+}
+
+const slowest = 10
+
+function describeSlowest(modules: readonly TestModule[]): string {
+  const byTime = modules.toSorted((a, b) => b.diagnostic().duration - a.diagnostic().duration).slice(0, slowest)
+  const lines = byTime.map((module) => {
+    const seconds = (module.diagnostic().duration / 1000).toFixed(1)
+    return `${seconds.padStart(8)} s  ${module.project.name.padEnd(8)}  ${module.relativeModuleId}`
+  })
+  return ['The slowest files:', ...lines, ''].join('\n')
 }

@@ -69,12 +69,14 @@ describe('what a README may not do', () => {
   })
 
   it('does not take long over nesting', () => {
-    const start = performance.now()
+    const start = process.threadCpuUsage()
     render('> '.repeat(5000) + 'x')
     render('<div>'.repeat(20_000))
     render('['.repeat(50_000))
     render('*a '.repeat(40_000))
-    expect(performance.now() - start).toBeLessThan(4000)
+    // Of the processor: a busy machine is no failure.
+    const { user, system } = process.threadCpuUsage(start)
+    expect((user + system) / 1000).toBeLessThan(4000)
   })
 })
 
