@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { changePackage } from '../server/packages/changes/change.ts'
+import { changePackage } from '../server/packages/changes/change-package.ts'
 import { Package } from '../server/packages/entity.ts'
 import { canChangeOptions } from '../server/packages/policy.ts'
 import { Publisher, PublisherMember } from '../server/publishers/entity.ts'

@@ -1,7 +1,7 @@
 import type { Context } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { type Data, ok, route } from '../rest/route.ts'
-import { unknownPublisher } from './change.ts'
+import { unknownPublisher } from './change-publisher.ts'
 
 const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
 const member = 'user { userId: uuid email displayName } role'

@@ -4,7 +4,7 @@ import { audit, type AuditEvent } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { conflict } from '../errors.ts'
 import { User } from '../users/entity.ts'
-import { changePublisher } from './change.ts'
+import { changePublisher } from './change-publisher.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import { canChangeDetails, canDeletePublisher } from './policy.ts'
 

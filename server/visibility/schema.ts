@@ -4,7 +4,7 @@ import type { Chain } from '../packages/dependents/breakage.ts'
 import { packageName } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
-import { changeVisibility } from './change.ts'
+import { changeVisibility } from './change-visibility.ts'
 import { type Companion, previewVisibility, type VisibilityPreview, visibilityState, type VisibilityState } from './preview.ts'
 import { VisibilityEnum } from '../packages/visibility/refs.ts'
 

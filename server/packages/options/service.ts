@@ -1,7 +1,7 @@
 import { audit } from '../../audit/service.ts'
 import type { SignedInContext } from '../../access/context.ts'
 import { invalidInput } from '../../errors.ts'
-import { changePackage, unchanged } from '../changes/change.ts'
+import { changePackage, unchanged } from '../changes/change-package.ts'
 import { canChangeOptions } from '../policy.ts'
 import type { Package } from '../entity.ts'
 

@@ -7,7 +7,7 @@ import { User } from '../../users/entity.ts'
 import { emailKey } from '../../users/input.ts'
 import { limitLookups } from '../../users/lookups.ts'
 import { allowedScopes } from '../../roles/roles.ts'
-import { changePackage, unchanged } from '../changes/change.ts'
+import { changePackage, unchanged } from '../changes/change-package.ts'
 import { canNameUploaders } from '../policy.ts'
 import { type Package, PackageUploader } from '../entity.ts'
 
