@@ -38,7 +38,8 @@ describe('a package archive', () => {
   it('gives its pubspec, its documents and its files', async () => {
     const archive = packageTar(foo)
     expect(await inspect()).toEqual({
-      pubspec: expect.objectContaining({ ...foo, environment: { sdk: '>=3.0.0 <4.0.0' } }),
+      pubspec: expect.objectContaining({ ...foo, environment: [{ sdk: 'sdk', constraint: '>=3.0.0 <4.0.0' }] }),
+      document: expect.objectContaining({ ...foo, environment: { sdk: '>=3.0.0 <4.0.0' } }),
       readme: { path: 'README.md', text: '# foo\n\nMade for a test.\n' },
       changelog: { path: 'CHANGELOG.md', text: '## 1.0.0\n\n- First.\n' },
       license: { path: 'LICENSE', text: expect.stringContaining('MIT') },
@@ -174,9 +175,9 @@ describe('an archive and its pubspec', () => {
   const screenshots = "screenshots:\n  - {path: './doc/a.png', description: It.}\n"
 
   it('agree on screenshots', async () => {
-    expect((await inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2) } })).pubspec.screenshots).toHaveLength(
-      1,
-    )
+    expect(
+      (await inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2) } })).document.screenshots,
+    ).toHaveLength(1)
     await expect(inspect({ pubspec: screenshots })).rejects.toThrow('the screenshot "./doc/a.png" is not in the archive')
     await expect(inspect({ pubspec: screenshots, files: { 'doc/a.png/b': '' } })).rejects.toThrow('is not in the archive')
     await expect(inspect({ pubspec: screenshots, files: { 'doc/a.png': Buffer.alloc(4 * 1024 ** 2 + 1) } })).rejects.toThrow(

@@ -43,39 +43,56 @@ flutter: {plugin: {platforms: {android: {package: x}, ios: {}}}}
       documentation: 'https://example.com/docs',
       topics: ['ui', 'state-management'],
       funding: ['https://example.com/donate'],
-      screenshots: [{ path: 'doc/a.png', description: 'The first.' }],
-      environment: { sdk: '>=3.0.0 <4.0.0', flutter: '>=3.10.0' },
-      dependencies: [
-        { name: 'plain', constraint: '^1.0.0', source: 'hosted', hostedUrl: null, sdk: null },
-        { name: 'anything', constraint: 'any', source: 'hosted', hostedUrl: null, sdk: null },
-        { name: 'flutter', constraint: 'any', source: 'sdk', hostedUrl: null, sdk: 'flutter' },
-        { name: 'here', constraint: '1.0.0', source: 'hosted', hostedUrl: 'https://pub.example.com/registry', sdk: null },
-        { name: 'there', constraint: 'any', source: 'hosted', hostedUrl: 'https://pub.dev', sdk: null },
+      environment: [
+        { sdk: 'sdk', constraint: '>=3.0.0 <4.0.0' },
+        { sdk: 'flutter', constraint: '>=3.10.0' },
       ],
-      devDependencies: [
-        { name: 'by_path', constraint: 'any', source: 'path', hostedUrl: null, sdk: null },
-        { name: 'by_git', constraint: 'any', source: 'git', hostedUrl: null, sdk: null },
+      dependencies: [
+        { name: 'plain', constraint: '^1.0.0', kind: 'direct', source: 'hosted', hostedUrl: null, sdk: null },
+        { name: 'anything', constraint: 'any', kind: 'direct', source: 'hosted', hostedUrl: null, sdk: null },
+        { name: 'flutter', constraint: 'any', kind: 'direct', source: 'sdk', hostedUrl: null, sdk: 'flutter' },
+        { name: 'here', constraint: '1.0.0', kind: 'direct', source: 'hosted', hostedUrl: 'https://PUB.example.com/registry', sdk: null },
+        { name: 'there', constraint: 'any', kind: 'direct', source: 'hosted', hostedUrl: 'https://pub.dartlang.org', sdk: null },
+        { name: 'by_path', constraint: 'any', kind: 'dev', source: 'path', hostedUrl: null, sdk: null },
+        { name: 'by_git', constraint: 'any', kind: 'dev', source: 'git', hostedUrl: null, sdk: null },
       ],
       executables: ['tool', 'other'],
       platforms: ['android', 'web'],
-      flutter: { required: true, pluginPlatforms: ['android', 'ios'] },
+      pluginPlatforms: ['android', 'ios'],
+      needsFlutter: true,
       document: readYaml(yaml, 'pubspec.yaml'),
     })
   })
 
   it('needs a name, a version and an SDK constraint only', () => {
     expect(read(start)).toMatchObject({
-      description: '',
+      description: null,
       topics: [],
-      platforms: null,
+      platforms: [],
       dependencies: [],
-      flutter: { required: false, pluginPlatforms: null },
+      needsFlutter: false,
+      pluginPlatforms: null,
     })
     expect(read(start).document).toEqual({ name: 'foo', version: '1.0.0', environment: { sdk: '^3.0.0' } })
     expect(extended('description:\nhomepage:\ndependencies:\ntopics:\npublish_to:\ncustom: {any: [1, true, null]}\n')).toMatchObject({
       homepage: null,
       dependencies: [],
     })
+  })
+
+  it.each([
+    ['environment: {sdk: ^3.0.0, flutter: ^3.0.0}', true, null],
+    ['dependencies: {flutter: {sdk: flutter}}', true, null],
+    ['dependencies: {flutter_localizations: {sdk: flutter}}', true, null],
+    ['dependencies: {flutter: ^1.0.0}', false, null],
+    ['dev_dependencies: {flutter_test: {sdk: flutter}}', false, null],
+    ['flutter: {plugin: {platforms: {web: {}}}}', false, ['web']],
+    ['flutter: {plugin: {androidPackage: x}}', false, ['android', 'ios']],
+    ['flutter: {assets: [a.png]}', false, null],
+    ['flutter: 5', false, null],
+  ])('tells whether it needs Flutter and is a plugin: %s', (yaml, needsFlutter, pluginPlatforms) => {
+    const own = yaml.startsWith('environment') ? start.slice(0, start.indexOf('environment')) : start
+    expect(read(own + yaml)).toMatchObject({ needsFlutter, pluginPlatforms })
   })
 
   it.each(['a', 'a1', 'snake_case_2', 'async', 'get', 'dynamic', 'a'.repeat(64)])('may be called %s', (name) => {
@@ -197,7 +214,7 @@ describe('the fields of a pubspec', () => {
   it('are accepted as a dependency from an allowed registry and below it', () => {
     const urls = ['https://pub.dev/', 'https://ok.example.org/pub', 'https://ok.example.org/pub/team/', 'https://mirror.example.net/x']
     const { dependencies } = extended(`dependencies:\n${urls.map((url, index) => `  d${index}: {hosted: ${url}}\n`).join('')}`)
-    expect(dependencies.map(({ hostedUrl }) => hostedUrl)).toEqual(urls.map((url) => url.replace(/\/$/, '')))
+    expect(dependencies.map(({ hostedUrl }) => hostedUrl)).toEqual(urls)
   })
 
   it('are at most 100 dependencies, none of them the package itself or without a proper name', () => {

@@ -1,12 +1,19 @@
 import type { Readable } from 'node:stream'
-import { readArchive, type ArchiveContents, type ArchiveLimits } from './read.ts'
-import { pickExample, type Document } from './documents.ts'
 import type { HostedRules } from '../pub/hosted-url.ts'
-import { readPubspec, type Pubspec } from './pubspec.ts'
+import { checkPubspec, type CheckedPubspec } from './check-pubspec.ts'
+import { pickExample, type Document } from './documents.ts'
+import { describePubspec, type Pubspec } from './pubspec.ts'
+import { readArchive, type ArchiveContents, type ArchiveLimits } from './read.ts'
 import { quoted, refuse } from './refuse.ts'
+import type { JsonObject } from './yaml.ts'
 
 /** Everything that a publish needs to know about an archive. */
-export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'> & { pubspec: Pubspec; example: Document | null }
+export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'> & {
+  pubspec: Pubspec
+  /** The whole pubspec, as the listing serves it. */
+  document: JsonObject
+  example: Document | null
+}
 
 /**
  * Reads an archive and its pubspec, and checks the one against the other. A stream is destroyed in every case.
@@ -18,14 +25,15 @@ export async function inspectPackage(
   limits: Partial<ArchiveLimits> = {},
 ): Promise<InspectedPackage> {
   const { pubspecText, examples, ...contents } = await readArchive(source, limits)
-  const pubspec = readPubspec(pubspecText, rules)
-  checkScreenshots(pubspec, contents)
-  return { ...contents, pubspec, example: pickExample(examples, pubspec.name) }
+  const { document, screenshots } = checkPubspec(pubspecText, rules)
+  checkScreenshots(screenshots, contents)
+  const pubspec = describePubspec(document)
+  return { ...contents, pubspec, document, example: pickExample(examples, pubspec.name) }
 }
 
 const maxScreenshot = 4 * 1024 ** 2
 
-function checkScreenshots({ screenshots }: Pubspec, { files }: Pick<ArchiveContents, 'files'>) {
+function checkScreenshots(screenshots: CheckedPubspec['screenshots'], { files }: Pick<ArchiveContents, 'files'>) {
   const sizes = new Map(files.map(({ path, size }) => [path, size]))
   for (const { path } of screenshots) {
     const size = sizes.get(path.replace(/^(?:\.\/)+/, ''))

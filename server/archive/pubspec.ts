@@ -1,99 +1,64 @@
-import type { z } from 'zod'
-import { readDependencies, type Dependency } from './dependencies.ts'
-import { isOwnUrl, type HostedRules } from '../pub/hosted-url.ts'
-import { pubspecSchema } from './pubspec-shape.ts'
-import { quoted, refuse } from './refuse.ts'
-import { readYaml, type Json, type JsonObject } from './yaml.ts'
+import { type Dependency, describeDependencies } from './dependencies.ts'
+import { isObject, type Json, type JsonObject } from './yaml.ts'
 
-/** A pubspec that may be published. */
+/** What a pubspec says, as publishing, search and pages read it. Texts are null and lists empty where it says nothing. */
 export type Pubspec = {
   name: string
   version: string
-  /** '' when there is none. */
-  description: string
+  description: string | null
   homepage: string | null
   repository: string | null
   issueTracker: string | null
   documentation: string | null
   topics: string[]
   funding: string[]
-  screenshots: { path: string; description: string }[]
-  /** Constraints by SDK: `sdk` (always there), `flutter`, … */
-  environment: Record<string, string>
+  /** Constraints by SDK: `sdk` for Dart, `flutter`, … */
+  environment: { sdk: string; constraint: string }[]
+  /** What it depends on: for its users first, then for its own development. */
   dependencies: Dependency[]
-  devDependencies: Dependency[]
   /** Commands that `dart pub global activate` installs. */
   executables: string[]
-  /** The platforms that the author declares, else null. */
-  platforms: string[] | null
-  /** Whether the package needs Flutter, and the platforms with native code if it is a plugin. */
-  flutter: { required: boolean; pluginPlatforms: string[] | null }
-  /** The whole pubspec, as the listing serves it. */
-  document: JsonObject
+  /** The platforms that the author declares. */
+  platforms: string[]
+  /** The platforms with native code of a Flutter plugin; null when it is no plugin. */
+  pluginPlatforms: string[] | null
+  /** Whether it works with Flutter only: it has a constraint on Flutter, or depends on something that comes with it. */
+  needsFlutter: boolean
 }
 
-/**
- * Reads and checks a pubspec. `rules` say which registries dependencies may come from and what `publish_to` must be.
- * Throws `PackageRejected` with one line that names the field. Source: pub's protocol, "What an archive must be".
- */
-export function readPubspec(text: string, rules: HostedRules): Pubspec {
-  const document = readYaml(text, 'pubspec.yaml')
-  const parsed = pubspecSchema.safeParse(document)
-  if (!parsed.success) return refuse(firstFault(parsed.error))
-  const fields = parsed.data
-  checkPublishTo(fields.publish_to, rules)
-  const dependencies = readDependencies('dependencies', fields.dependencies, fields.name, rules)
-  const devDependencies = readDependencies('dev_dependencies', fields.dev_dependencies, fields.name, rules)
-  readDependencies('dependency_overrides', fields.dependency_overrides, fields.name, rules)
-  return { ...plainFields(fields), dependencies, devDependencies, flutter: flutterUse(fields, dependencies), document }
-}
-
-type Fields = z.infer<typeof pubspecSchema>
-
-function plainFields(fields: Fields) {
+/** Reads a pubspec that was checked when it was published. Whatever the rules are now, this gives something. */
+export function describePubspec(document: JsonObject): Pubspec {
+  const direct = describeDependencies(document.dependencies, 'direct')
   return {
-    name: fields.name,
-    version: fields.version,
-    description: fields.description?.trim() ?? '',
-    homepage: fields.homepage ?? null,
-    repository: fields.repository ?? null,
-    issueTracker: fields.issue_tracker ?? null,
-    documentation: fields.documentation ?? null,
-    topics: fields.topics ?? [],
-    funding: fields.funding ?? [],
-    screenshots: fields.screenshots ?? [],
-    environment: constraintsOf(fields.environment),
-    executables: Object.keys(fields.executables ?? {}),
-    platforms: fields.platforms ? Object.keys(fields.platforms) : null,
+    name: textOf(document.name) ?? '',
+    version: textOf(document.version) ?? '',
+    description: textOf(document.description),
+    homepage: textOf(document.homepage),
+    repository: textOf(document.repository),
+    issueTracker: textOf(document.issue_tracker),
+    documentation: textOf(document.documentation),
+    topics: textsOf(document.topics),
+    funding: textsOf(document.funding),
+    environment: Object.entries(fieldsOf(document.environment)).map(([sdk, constraint]) => ({
+      sdk,
+      constraint: textOf(constraint) ?? 'any',
+    })),
+    dependencies: [...direct, ...describeDependencies(document.dev_dependencies, 'dev')],
+    executables: Object.keys(fieldsOf(document.executables)),
+    platforms: Object.keys(fieldsOf(document.platforms)),
+    pluginPlatforms: pluginPlatformsOf(fieldsOf(document.flutter).plugin),
+    needsFlutter: 'flutter' in fieldsOf(document.environment) || direct.some(({ sdk }) => sdk === 'flutter'),
   }
 }
 
-/** Where no constraint is given, any version will do. */
-function constraintsOf(environment: Fields['environment']): Record<string, string> {
-  return Object.fromEntries(Object.entries(environment).map(([sdk, constraint]) => [sdk, constraint?.trim() ?? 'any']))
+/** Plugins of the first format, which names no platforms, had native code for exactly these. */
+const firstPlatforms = ['android', 'ios']
+
+function pluginPlatformsOf(plugin: Json | undefined): string[] | null {
+  if (!isObject(plugin)) return null
+  return isObject(plugin.platforms) ? Object.keys(plugin.platforms) : firstPlatforms
 }
 
-function firstFault(error: z.ZodError): string {
-  const [issue] = error.issues
-  return `pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`
-}
-
-function checkPublishTo(publishTo: string | null | undefined, rules: HostedRules) {
-  const { serverUrl } = rules
-  if (publishTo === null || publishTo === undefined) return
-  if (publishTo === 'none') refuse(`pubspec.yaml: publish_to is none, which forbids publishing. Remove it or set it to ${serverUrl}.`)
-  if (!isOwnUrl(publishTo, rules)) refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
-}
-
-function flutterUse({ flutter, environment }: Fields, dependencies: Dependency[]): Pubspec['flutter'] {
-  const plugin = member(flutter, 'plugin')
-  const platforms = member(plugin, 'platforms')
-  const required = 'flutter' in environment || dependencies.some(({ sdk }) => sdk === 'flutter')
-  return { required, pluginPlatforms: isObject(plugin) ? Object.keys(isObject(platforms) ? platforms : oldPlugin) : null }
-}
-
-/** Plugins of the first format had native code for exactly these. */
-const oldPlugin = { android: null, ios: null }
-
-const member = (value: Json | undefined, key: string) => (isObject(value) ? value[key] : undefined)
-const isObject = (value: Json | undefined): value is JsonObject => typeof value === 'object' && value !== null && !Array.isArray(value)
+const textOf = (value: Json | undefined) => (typeof value === 'string' && value.trim()) || null
+const textsOf = (value: Json | undefined) => (Array.isArray(value) ? value.filter((each) => typeof each === 'string') : [])
+const fieldsOf = (value: Json | undefined): JsonObject => (isObject(value) ? value : {})

@@ -6,6 +6,10 @@ import { checkTokens } from './yaml-tokens.ts'
 export type Json = string | number | boolean | null | Json[] | JsonObject
 export type JsonObject = { [key: string]: Json }
 
+/** Whether a value is a mapping. */
+export const isObject = (value: Json | undefined): value is JsonObject =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /**
  * Reads YAML that says nothing JSON could not: one mapping, text keys without duplicates, finite numbers, no aliases, anchors or tags of one's own.
  * Throws `PackageRejected` with the line at fault; `file` is how messages call the text. Time and memory stay bounded for a text of 128 KiB.

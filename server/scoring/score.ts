@@ -1,4 +1,4 @@
-import { pubspecOf } from '../packages/versions/pubspec-view.ts'
+import { pubspecOf } from '../packages/versions/pubspec.ts'
 import type { Package, PackageVersion } from '../packages/entity.ts'
 import { type Tag, tagsOf } from '../search/tags.ts'
 
@@ -7,16 +7,11 @@ import { type Tag, tagsOf } from '../search/tags.ts'
  * names are among them, nor what it depends on.
  */
 export function versionTags(pkg: Package, version: PackageVersion): Tag[] {
-  const { topics, needsFlutter, platforms, pluginPlatforms } = pubspecOf(version)
   return tagsOf({
+    pubspec: { ...pubspecOf(version), dependencies: [] },
     publisher: pkg.publisher?.id ?? null,
     uploaderIds: [],
-    topics,
     license: version.license ?? null,
-    dependencies: [],
-    needsFlutter,
-    platforms: platforms.length > 0 ? platforms : (pluginPlatforms ?? []),
-    isPlugin: pluginPlatforms !== null,
     isPublic: pkg.visibility === 'public',
     isUnlisted: pkg.isUnlisted,
     isDiscontinued: pkg.isDiscontinued,

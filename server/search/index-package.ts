@@ -1,4 +1,5 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms } from './terms.ts'
 
@@ -24,7 +25,8 @@ export type SearchDocument = {
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
   const { packageId, name, description, topics, readme, tags, shownTo, createdAt, updatedAt } = document
-  const [row] = await em.execute<{ id: number | string }[]>(
+  const row = await readRow<{ id: number | string }>(
+    em,
     `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags) values (?, ?, ?, ?, ?, ?)
      on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
        shown_to = excluded.shown_to, tags = excluded.tags returning id`,
@@ -44,9 +46,10 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
  */
 export async function lockEntry(em: EntityManager, packageId: string): Promise<void> {
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return
-  const lock = () => em.execute<object[]>('select id from package_search_documents where package_id = ? for update', [packageId])
+  const lock = () => readRows(em, 'select id from package_search_documents where package_id = ? for update', [packageId])
   if ((await lock()).length > 0) return
-  await em.execute(
+  await changeRows(
+    em,
     `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags)
      select id, name, 0, 0, 0, ' ' from packages where id = ? on conflict do nothing`,
     [packageId],
@@ -72,32 +75,35 @@ export async function lockEntries(em: EntityManager, packages: string, parameter
 
 /** Tells the index that a package changed without its latest version or its tags doing so. */
 export async function touchIndex(em: EntityManager, packageId: string, updatedAt: Date): Promise<void> {
-  await em.execute('update package_search_documents set updated_at = ? where package_id = ?', [updatedAt.getTime(), packageId])
+  await changeRows(em, 'update package_search_documents set updated_at = ? where package_id = ?', [updatedAt.getTime(), packageId])
 }
 
 /** Takes a package out of the index. Deleting the package itself does so, too. */
 export async function removeFromIndex(em: EntityManager, packageId: string): Promise<void> {
-  await em.execute('delete from package_search_documents where package_id = ?', [packageId])
+  await changeRows(em, 'delete from package_search_documents where package_id = ?', [packageId])
 }
 
 async function storeTexts(em: EntityManager, id: number | string, name: string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const { words, parts, description, topics, all } = terms
   const brief = [words, parts, description, topics, tagTerms].map((list) => list.join(' '))
-  await em.execute(
+  await changeRows(
+    em,
     'insert or replace into package_search_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)',
     [id, ...brief],
   )
-  await em.execute('insert or replace into package_search_full (rowid, terms) values (?, ?)', [id, [...all, ...tagTerms].join(' ')])
-  await em.execute('insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [id, name])
+  await changeRows(em, 'insert or replace into package_search_full (rowid, terms) values (?, ?)', [id, [...all, ...tagTerms].join(' ')])
+  await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [id, name])
 }
 
 async function storeVectors(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const tags = tagTerms.map(quoted).join(' ')
-  for (const [table, vector] of [
-    ['package_search_brief', `${labelled(terms)} ${tags}`],
-    ['package_search_full', `${terms.all.map(quoted).join(' ')} ${tags}`],
-  ]) {
-    await em.execute(
+  const vectors = {
+    package_search_brief: `${labelled(terms)} ${tags}`,
+    package_search_full: `${terms.all.map(quoted).join(' ')} ${tags}`,
+  }
+  for (const [table, vector] of Object.entries(vectors)) {
+    await changeRows(
+      em,
       `insert into ${table} as stored (id, terms) values (?, ?::tsvector)
        on conflict (id) do update set terms = excluded.terms where stored.terms <> excluded.terms`,
       [id, vector],

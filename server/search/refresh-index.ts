@@ -1,9 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Config } from '../config/config.ts'
+import type { Pubspec } from '../archive/pubspec.ts'
 import { toDate } from '../db/reads.ts'
+import { changeRows, readRow, readRows } from '../db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/versions/license.ts'
-import { readPubspec } from '../packages/versions/pubspec-view.ts'
+import { storedPubspec } from '../packages/versions/pubspec.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
 import { isListed, isVersionSeenByAnybody } from '../packages/policy.ts'
 import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
@@ -15,28 +17,27 @@ export const shownTo = `case when not (${isListed('p')}) then 0 when ${isVersion
 /** Where this server is: by its address dependencies on it are told from others. */
 export type Here = Pick<Config, 'SERVER_URL'>
 
+/** What the index says of a package's latest version. */
+type LatestVersion = { pubspec: Pubspec; readme: string | null; license: string }
+
 /**
  * Makes the index say what the database says of a package now: texts, tags, who may find it. Whatever changes a package calls this at the end
- * of its transaction, with everything flushed; a package that is gone is taken out.
+ * of its transaction, with everything flushed; a package that is gone is taken out. Who has just written the latest version gives it along, so
+ * that it need not be read again.
  */
-export async function refreshIndex(em: EntityManager, here: Here, packageId: string): Promise<void> {
+export async function refreshIndex(em: EntityManager, here: Here, packageId: string, written?: LatestVersion): Promise<void> {
   await lockEntry(em, packageId)
-  const [row] = await em.execute<PackageRow[]>(selectPackage, [hostedHere(here), packageId])
+  const row = await readRow<PackageRow & TextRow>(em, written ? selectPackage('') : selectWithTexts, [hostedHere(here), packageId])
   if (!row) return removeFromIndex(em, packageId)
-  const uploaders = await em.execute<{ user_id: string }[]>('select user_id from package_uploaders where package_id = ?', [packageId])
-  const pubspec = readPubspec(row.pubspec)
-  const isUnlisted = Boolean(row.is_unlisted)
+  const uploaders = await readRows<{ user_id: string }>(em, 'select user_id from package_uploaders where package_id = ?', [packageId])
+  const latest = written ?? (await latestIn(em, row))
   const tags = tagsOf({
+    pubspec: latest.pubspec,
+    license: latest.license,
     publisher: row.publisher_id,
     uploaderIds: uploaders.map((uploader) => uploader.user_id),
-    topics: pubspec.topics,
-    license: row.license ?? (await keepLicense(em, row.version_id)),
-    dependencies: pubspec.dependencies.filter(({ kind }) => kind === 'direct').map(({ name }) => name),
-    needsFlutter: pubspec.needsFlutter,
-    platforms: pubspec.platforms.length > 0 ? pubspec.platforms : (pubspec.pluginPlatforms ?? []),
-    isPlugin: pubspec.pluginPlatforms !== null,
     isPublic: row.visibility === 'public',
-    isUnlisted,
+    isUnlisted: Boolean(row.is_unlisted),
     isDiscontinued: Boolean(row.is_discontinued),
     hasRetracted: Boolean(row.has_retracted),
   })
@@ -44,13 +45,17 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     packageId,
     name: row.name,
     description: row.description,
-    topics: pubspec.topics,
-    readme: row.readme,
+    topics: latest.pubspec.topics,
+    readme: latest.readme,
     tags,
     shownTo: row.shown_to,
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
   })
+}
+
+async function latestIn(em: EntityManager, { version_id: id, pubspec, readme, license }: TextRow): Promise<LatestVersion> {
+  return { pubspec: storedPubspec(pubspec), readme, license: license ?? (await keepLicense(em, id)) }
 }
 
 type PackageRow = {
@@ -62,26 +67,27 @@ type PackageRow = {
   visibility: Visibility
   is_unlisted: boolean | number
   is_discontinued: boolean | number
-  version_id: string
-  pubspec: string
-  license: string | null
-  readme: string | null
   has_retracted: boolean | number
   shown_to: ShownTo
 }
 
-const selectPackage = `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued,
-    v.id as version_id, v.pubspec, v.license, d.content as readme,
+type TextRow = { version_id: string; pubspec: string; license: string | null; readme: string | null }
+
+const selectPackage = (
+  texts: string,
+) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, ${texts}
     exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
     ${shownTo} as shown_to
-  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version
-  left join version_documents d on d.version_id = v.id and d.kind = 'readme' where p.id = ?`
+  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.id = ?`
+
+const selectWithTexts = selectPackage(`v.id as version_id, v.pubspec, v.license,
+    (select d.content from version_documents d where d.version_id = v.id and d.kind = 'readme') as readme,`)
 
 /** Versions from before licenses were recognized learn theirs when they are indexed anew. */
 async function keepLicense(em: EntityManager, versionId: string): Promise<string> {
   const sql = "select content from version_documents where version_id = ? and kind = 'license'"
-  const [document] = await em.execute<{ content: string }[]>(sql, [versionId])
+  const document = await readRow<{ content: string }>(em, sql, [versionId])
   const license = licenseOf(document?.content ?? null)
-  await em.execute('update package_versions set license = ? where id = ?', [license, versionId])
+  await changeRows(em, 'update package_versions set license = ? where id = ?', [license, versionId])
   return license
 }

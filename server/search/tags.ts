@@ -1,3 +1,4 @@
+import type { Pubspec } from '../archive/pubspec.ts'
 /** What packages can be filtered by: `<filter>:<value>`. */
 export const filters = ['publisher', 'uploader', 'topic', 'sdk', 'platform', 'license', 'dependency', 'is'] as const
 export type Filter = (typeof filters)[number]
@@ -7,15 +8,11 @@ export type Tag = `${Filter}:${string}`
 
 /** What a package's tags are made of: its row, and its latest version. */
 export type Facts = {
+  /** What its latest version says. Dependencies are what its users get along with it. */
+  pubspec: Pick<Pubspec, 'topics' | 'dependencies' | 'needsFlutter' | 'platforms' | 'pluginPlatforms'>
   publisher: string | null
   uploaderIds: readonly string[]
-  topics: readonly string[]
   license: string | null
-  /** The names of what its users get along with it. */
-  dependencies: readonly string[]
-  needsFlutter: boolean
-  platforms: readonly string[]
-  isPlugin: boolean
   isPublic: boolean
   isUnlisted: boolean
   isDiscontinued: boolean
@@ -23,21 +20,24 @@ export type Facts = {
 }
 
 /**
- * The tags of a package. What runs in Dart runs in Flutter, too; platforms are those that its pubspec names, for nothing is analyzed.
+ * The tags of a package. What runs in Dart runs in Flutter, too; platforms are those that its pubspec declares, else those of a
+ * plugin, for nothing is analyzed.
  * Source: pub.dev's tags.
  */
 export function tagsOf(facts: Facts): Tag[] {
-  const is = { flutter: facts.needsFlutter, plugin: facts.isPlugin, discontinued: facts.isDiscontinued, retracted: facts.hasRetracted }
+  const { topics, dependencies, needsFlutter, pluginPlatforms } = facts.pubspec
+  const platforms = facts.pubspec.platforms.length > 0 ? facts.pubspec.platforms : (pluginPlatforms ?? [])
+  const is = { flutter: needsFlutter, plugin: pluginPlatforms !== null, discontinued: facts.isDiscontinued, retracted: facts.hasRetracted }
   const flags = Object.entries({ ...is, public: facts.isPublic, private: !facts.isPublic, unlisted: facts.isUnlisted })
   const tags: Tag[] = [
-    ...(facts.needsFlutter ? (['sdk:flutter'] as const) : (['sdk:dart', 'sdk:flutter'] as const)),
-    ...facts.platforms.map((platform) => `platform:${platform}` as const),
+    ...(needsFlutter ? (['sdk:flutter'] as const) : (['sdk:dart', 'sdk:flutter'] as const)),
+    ...platforms.map((platform) => `platform:${platform}` as const),
     ...(facts.publisher ? [`publisher:${facts.publisher}` as const] : []),
-    ...facts.topics.map((topic) => `topic:${topic}` as const),
+    ...topics.map((topic) => `topic:${topic}` as const),
     ...(facts.license ? [`license:${facts.license}` as const] : []),
     ...flags.flatMap(([flag, holds]) => (holds ? [`is:${flag}` as const] : [])),
     ...facts.uploaderIds.map((id) => `uploader:${id}` as const),
-    ...facts.dependencies.map((name) => `dependency:${name}` as const),
+    ...dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? (`dependency:${name}` as const) : [])),
   ]
   return [...new Set(tags.map((tag) => tag.toLowerCase().replaceAll(/\s/g, '-') as Tag))]
 }

@@ -12,6 +12,7 @@ import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
 import { holdVisibility } from '../packages/visibility/mark.ts'
 import { DeletedVersion } from '../packages/dependency-entity.ts'
 import { Package } from '../packages/entity.ts'
+import { licenseOf } from '../packages/versions/license.ts'
 import { canPublish } from '../packages/policy.ts'
 import type { Submission } from './submission.ts'
 import { findTarget, type Target } from './target.ts'
@@ -86,8 +87,8 @@ async function publishWithin(
   const isLatest = existing ? await advancePackage(em, existing, submission, at) : true
   // Only now: whoever deletes a package of this name from here on waits for this transaction.
   if (!existing) await refuseReserved(em, name)
-  if (submission.pubspec.dependencies.some(({ hostedUrl }) => hostedUrl !== null)) await holdVisibility(em)
-  await (isLatest ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
+  if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await holdVisibility(em)
+  await (isLatest ? refreshIndex(em, context.config, target.id, latestOf(submission)) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
 }
 
@@ -104,6 +105,13 @@ function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNe
   const published = { kind: 'package.version_published', summary: `${viewer.displayName} published ${name} ${version}`, version } as const
   return [...(isNew ? [created] : []), published].map((event) => ({ ...event, actor: viewer, package: name, ip }))
 }
+
+/** What the index needs of the version that was just written. */
+const latestOf = ({ pubspec, readme, license }: Submission) => ({
+  pubspec,
+  readme: readme?.text ?? null,
+  license: licenseOf(license?.text ?? null),
+})
 
 /** Whether exactly this is published; a version never changes. @throws ApiError Conflict when the number is taken. */
 function isPublished({ publishedSha256, isDeleted }: Target, { pubspec: { name, version }, archive }: Submission): boolean {

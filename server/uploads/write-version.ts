@@ -7,6 +7,7 @@ import { skeletonOf } from '../names/skeleton.ts'
 import { documentKinds } from '../packages/entity.ts'
 import { latestOf, latestPrereleaseOf } from '../packages/versions/latest.ts'
 import { licenseOf } from '../packages/versions/license.ts'
+import { normalHostedUrl } from '../pub/hosted-url.ts'
 import { versionKey } from '../pub/sort-key.ts'
 import { isPrerelease } from '../pub/version.ts'
 import type { Submission } from './submission.ts'
@@ -32,7 +33,7 @@ export async function writePackage(
     name,
     skeleton: skeletonOf(name),
     revision: 1,
-    description,
+    description: description ?? '',
     latest_version: version,
     latest_prerelease: latestPrerelease,
     advisories_updated: advisoriesUpdated,
@@ -54,7 +55,7 @@ export async function writeVersion(
   submission: Submission,
   at: Date,
 ): Promise<void> {
-  const { pubspec, archive, license } = submission
+  const { pubspec, document, archive, license } = submission
   const { version } = pubspec
   const id = newId()
   const row = {
@@ -68,7 +69,7 @@ export async function writeVersion(
     archive_sha256: archive.sha256,
     archive_bytes: archive.bytes,
     archive_crc32c: archive.crc32c,
-    pubspec: JSON.stringify(pubspec.document),
+    pubspec: JSON.stringify(document),
     license: licenseOf(license?.text ?? null),
   }
   await insertRows(em, 'package_versions', [row])
@@ -78,17 +79,17 @@ export async function writeVersion(
 
 const documentRows = (versionId: string, submission: Submission) =>
   documentKinds.flatMap((kind) => {
-    const document = submission[kind]
-    return document ? { version_id: versionId, kind, path: document.path, content: document.text } : []
+    const file = submission[kind]
+    return file ? { version_id: versionId, kind, path: file.path, content: file.text } : []
   })
 
 /** Dependencies become rows when they come from a registry or an SDK; nobody finds the others by name. */
-const dependencyRows = (versionId: string, { dependencies, devDependencies }: Submission['pubspec']) =>
-  [['direct', dependencies] as const, ['dev', devDependencies] as const].flatMap(([kind, list]) =>
-    list
-      .filter(({ source }) => source === 'hosted' || source === 'sdk')
-      .map(({ name, constraint, hostedUrl, sdk }) => ({ version_id: versionId, kind, name, constraint, hosted_url: hostedUrl, sdk })),
-  )
+const dependencyRows = (versionId: string, { dependencies }: Submission['pubspec']) =>
+  dependencies
+    .filter(({ source }) => source === 'hosted' || source === 'sdk')
+    .map(({ kind, name, constraint, hostedUrl, sdk }) => {
+      return { version_id: versionId, kind, name, constraint, hosted_url: hostedUrl && normalHostedUrl(hostedUrl), sdk }
+    })
 
 /**
  * Moves the pointers of a package that gets another version: only the versions that they name now can keep them. Gives whether the new version
@@ -104,7 +105,7 @@ export async function advancePackage(em: EntityManager, target: Target, { pubspe
   const latest = latestOf(candidates)?.version ?? version
   const prerelease = latestPrereleaseOf(candidates)?.version ?? null
   const isLatest = latest === version
-  await changeRows(em, advance, [latest, prerelease, isLatest, description, at, advisoriesAfterPublish(target, at), target.id])
+  await changeRows(em, advance, [latest, prerelease, isLatest, description ?? '', at, advisoriesAfterPublish(target, at), target.id])
   return isLatest
 }
 

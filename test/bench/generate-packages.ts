@@ -99,15 +99,18 @@ const rareWord = (random: Random) => Array.from({ length: 2 + Math.floor(random(
 /** Tags by turns, so that texts stay what they are: half need Flutter, one in fifty belongs to the first publisher, few are discontinued. */
 function tagsFor(topics: string[], index: number): Tag[] {
   const needsFlutter = index % 2 === 0
+  const dependencies = ['path', 'meta', 'collection', ...subjects.slice(index % 40, (index % 40) + 3)]
   return tagsOf({
+    pubspec: {
+      topics,
+      needsFlutter,
+      dependencies: dependencies.map((name) => ({ name, kind: 'direct', constraint: 'any', source: 'hosted', hostedUrl: null, sdk: null })),
+      platforms: needsFlutter ? ['android', 'ios', 'web', 'linux', 'macos', 'windows'].slice(0, 1 + (index % 6)) : [],
+      pluginPlatforms: index % 10 === 0 ? [] : null,
+    },
     publisher: index % 3 === 0 ? `publisher-${Math.floor((index / 3) % 17)}` : null,
     uploaderIds: [`person${index % 500}`],
-    topics,
     license: ['BSD-3-Clause', 'MIT', 'MIT', 'Apache-2.0', 'unknown'][index % 5] ?? null,
-    dependencies: ['path', 'meta', 'collection', ...subjects.slice(index % 40, (index % 40) + 3)],
-    needsFlutter,
-    platforms: needsFlutter ? ['android', 'ios', 'web', 'linux', 'macos', 'windows'].slice(0, 1 + (index % 6)) : [],
-    isPlugin: index % 10 === 0,
     isPublic: index % 4 === 0,
     isUnlisted: false,
     isDiscontinued: index % 40 === 7,

@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import { ApiError } from '../../server/errors.ts'
-import { readPubspec, type Pubspec } from '../../server/archive/pubspec.ts'
+import { checkPubspec } from '../../server/archive/check-pubspec.ts'
+import { describePubspec } from '../../server/archive/pubspec.ts'
 
 const rules = {
   serverUrl: 'https://pub.example.com/registry/',
@@ -10,8 +11,12 @@ const rules = {
 /** The shortest pubspec there is. More fields can be appended. */
 export const start = 'name: foo\nversion: 1.0.0\nenvironment:\n  sdk: ^3.0.0\n'
 
-export const read = (yaml: string): Pubspec => readPubspec(yaml, rules)
-export const extended = (yaml: string): Pubspec => read(start + yaml)
+/** What a pubspec says, and all of it, when it may be published. */
+export function read(yaml: string) {
+  const { document } = checkPubspec(yaml, rules)
+  return { ...describePubspec(document), document }
+}
+export const extended = (yaml: string): ReturnType<typeof read> => read(start + yaml)
 
 /** The message with which a pubspec is refused, or 'accepted'. It is one line of printable ASCII, as the client can show it. */
 export function fault(yaml: string): string {

@@ -5,8 +5,8 @@ import { conflict } from '../../errors.ts'
 import { changePackage } from '../changes/change-package.ts'
 import { type Package, PackageVersion } from '../entity.ts'
 import { unknownVersion } from '../parameters.ts'
-import { pubspecOf } from '../versions/pubspec-view.ts'
 import { canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
+import { pubspecOf } from '../versions/pubspec.ts'
 
 /** A version, and whether it shall be retracted. */
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }

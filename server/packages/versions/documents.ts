@@ -4,7 +4,7 @@ import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
 import { renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
-import { pubspecOf } from './pubspec-view.ts'
+import { pubspecOf } from './pubspec.ts'
 
 /** A text of a version, without the text itself: that is read when it is asked for. */
 export type Document = { version: PackageVersion; kind: DocumentKind; path: string; bytes: number }

@@ -1,6 +1,6 @@
 import { builder } from '../../graphql/builder.ts'
 import type { Installation } from '../install.ts'
-import { type Dependency } from './pubspec-view.ts'
+import type { Dependency } from '../../archive/dependencies.ts'
 
 export const DependencyKind = builder.enumType('DependencyKind', {
   description: 'Who needs a dependency.',

@@ -6,7 +6,8 @@ import type { PackageVersion } from '../entity.ts'
 import { installation } from '../install.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { DependencyRef, EnvironmentRef, InstallationRef } from './pubspec-schema.ts'
-import { pubspecOf, type PubspecView } from './pubspec-view.ts'
+import type { Pubspec } from '../../archive/pubspec.ts'
+import { pubspecOf } from './pubspec.ts'
 import { ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
 import { loadPackage, loadUser } from '../service.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
@@ -57,10 +58,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
     ...ofPublicVersion,
     type: InstallationRef,
     description: 'How to use it.',
-    resolve: async (version, _args, context) => {
-      const { name } = await packageOf(version, {}, context)
-      return installation({ name, version: version.version, ...pubspecOf(version) }, context.config.SERVER_URL)
-    },
+    resolve: (version, _args, { config }) => installation(pubspecOf(version), config.SERVER_URL),
   }),
 }))
 
@@ -142,8 +140,8 @@ builder.objectFields(PackageVersionRef, (t) => ({
 }))
 
 /** A field of the pubspec. */
-function from<Key extends keyof PubspecView>(key: Key) {
-  return (version: PackageVersion): PubspecView[Key] => pubspecOf(version)[key]
+function from<Key extends keyof Pubspec>(key: Key) {
+  return (version: PackageVersion): Pubspec[Key] => pubspecOf(version)[key]
 }
 
 async function packageOf(version: PackageVersion, _args: object, context: Context) {

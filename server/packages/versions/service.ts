@@ -6,7 +6,8 @@ import { loadWithheld, withoutNames } from '../visibility/withheld.ts'
 import { Package, PackageVersion } from '../entity.ts'
 import { seenBy } from '../policy.ts'
 import { latestOf, latestPrereleaseOf } from './latest.ts'
-import { type Dependency, pubspecOf } from './pubspec-view.ts'
+import { pubspecOf } from './pubspec.ts'
+import type { Dependency } from '../../archive/dependencies.ts'
 import { versionsLike } from './filter.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>

@@ -1,0 +1,36 @@
+import type { z } from 'zod'
+import { isOwnUrl, type HostedRules } from '../pub/hosted-url.ts'
+import { checkDependencies } from './dependencies.ts'
+import { pubspecSchema } from './pubspec-shape.ts'
+import { quoted, refuse } from './refuse.ts'
+import { readYaml, type JsonObject } from './yaml.ts'
+
+/** A pubspec that may be published, as the listing serves it, and the images that it names. */
+export type CheckedPubspec = { document: JsonObject; screenshots: { path: string }[] }
+
+/**
+ * Reads and checks the text of a pubspec. `rules` say which registries dependencies may come from and what `publish_to` must be.
+ * Throws `PackageRejected` with one line that names the field. Source: pub's protocol, "What an archive must be".
+ */
+export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
+  const document = readYaml(text, 'pubspec.yaml')
+  const parsed = pubspecSchema.safeParse(document)
+  if (!parsed.success) return refuse(firstFault(parsed.error))
+  const fields = parsed.data
+  checkPublishTo(fields.publish_to, rules)
+  for (const field of ['dependencies', 'dev_dependencies', 'dependency_overrides'] as const)
+    checkDependencies(field, fields[field], fields.name, rules)
+  return { document, screenshots: fields.screenshots ?? [] }
+}
+
+function firstFault(error: z.ZodError): string {
+  const [issue] = error.issues
+  return `pubspec.yaml: ${issue?.path.join('.').slice(0, 200)} ${issue?.message}.`
+}
+
+function checkPublishTo(publishTo: string | null | undefined, rules: HostedRules) {
+  const { serverUrl } = rules
+  if (publishTo === null || publishTo === undefined) return
+  if (publishTo === 'none') refuse(`pubspec.yaml: publish_to is none, which forbids publishing. Remove it or set it to ${serverUrl}.`)
+  if (!isOwnUrl(publishTo, rules)) refuse(`pubspec.yaml: publish_to is ${quoted(publishTo)}, not this server. Set it to ${serverUrl}.`)
+}
