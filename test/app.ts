@@ -9,7 +9,6 @@ import { openLog } from '../server/http/log.ts'
 import type { Timings } from '../server/http/timings.ts'
 import { openServices } from '../server/open-services.ts'
 import type { Services } from '../server/services.ts'
-import { forgetSetup } from '../server/access/setup-gate.ts'
 import type { Scope } from '../server/roles/roles.ts'
 import type { Role } from '../server/roles/roles.ts'
 import { Actor } from './actor.ts'
@@ -88,7 +87,7 @@ export class TestApp implements AsyncDisposable {
   }
 
   /** Makes the server look again whether it has an owner. */
-  forgetSetup = (): void => forgetSetup(this.services.database)
+  forgetSetup = (): void => void (this.services.database = { ...this.services.database })
 
   /** How many statements run while this happens. */
   async countQueries(work: () => Promise<unknown>): Promise<number> {

@@ -36,7 +36,6 @@ const verdict = (archive: Readable | Buffer) =>
 
 describe('a package archive', () => {
   it('gives its pubspec, its documents and its files', async () => {
-    const archive = packageTar(foo)
     expect(await inspect()).toEqual({
       pubspec: expect.objectContaining({ ...foo, environment: [{ sdk: 'sdk', constraint: '>=3.0.0 <4.0.0' }] }),
       document: expect.objectContaining({ ...foo, environment: { sdk: '>=3.0.0 <4.0.0' } }),
@@ -45,7 +44,6 @@ describe('a package archive', () => {
       license: { path: 'LICENSE', text: expect.stringContaining('MIT') },
       example: null,
       files: ['README.md', 'CHANGELOG.md', 'LICENSE', 'lib/foo.dart', 'pubspec.yaml'].map((path) => ({ path, size: expect.any(Number) })),
-      unpackedBytes: archive.length,
     })
   })
 
@@ -91,7 +89,7 @@ describe('a package archive', () => {
     const tar = packageTar({ ...foo, files: { 'big.bin': Buffer.alloc(5000) } })
     const limits = { unpackedBytes: tar.length, entries: 7 }
     const read = (change: Partial<typeof limits>) => readArchive(source(gzipSync(tar)), { ...limits, ...change })
-    expect(await read({})).toMatchObject({ unpackedBytes: tar.length })
+    expect(await read({})).toMatchObject({ files: expect.any(Array) })
     await expect(read({ unpackedBytes: tar.length - 1 })).rejects.toThrow('unpacks to more than')
     await expect(read({ entries: 6 })).rejects.toThrow('more than 6 entries')
   })

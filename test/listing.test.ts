@@ -1,8 +1,8 @@
 import { gunzipSync } from 'node:zlib'
 import { describe, expect, it } from 'vitest'
-import { compareVersions } from '../server/pub/version.ts'
 import { type TestApp, testApp } from './app.ts'
 import { publish } from './support/publish.ts'
+import { compareVersions } from './support/versions.ts'
 
 const plain = { headers: { 'accept-encoding': 'identity' } }
 const zipped = { headers: { 'accept-encoding': 'gzip' } }

@@ -2,8 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { latestOf, latestPrereleaseOf } from '../server/packages/versions/latest.ts'
 import { versionKey } from '../server/pub/sort-key.ts'
-import { compareVersions, fitsClient, isPrerelease, parseVersion } from '../server/pub/version.ts'
+import { fitsClient, isPrerelease, parseVersion } from '../server/pub/version.ts'
 import { published, version } from './support/arbitraries.ts'
+import { compareVersions } from './support/versions.ts'
 
 /** In ascending order; the neighbours are the cases of pub_semver's own rules. */
 const ascending = [

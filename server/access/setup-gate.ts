@@ -21,7 +21,4 @@ async function refuseUnlessSetUp(services: Pick<Services, 'database' | 'config'>
   )
 }
 
-/** Forgets that there is an owner: for tests that begin again on one database. */
-export const forgetSetup = (database: Services['database']): void => void done.delete(database)
-
 const done = new WeakSet<Services['database']>()

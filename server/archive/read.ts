@@ -28,7 +28,6 @@ export type ArchiveContents = Record<DocumentKind, Document | null> & {
   pubspecText: string
   examples: Document[]
   files: ArchiveFile[]
-  unpackedBytes: number
 }
 
 /** An archive that is all there and unpacks to no more than this is unpacked in one piece. */
@@ -50,7 +49,7 @@ export async function readArchive(source: Readable | Buffer, limits: Partial<Arc
   } catch (error) {
     throw isBrokenDeflate(error) ? packageRejected('The archive is damaged or cut short. Upload it again.') : error
   }
-  return finish(reading, framing.total)
+  return finish(reading)
 }
 
 async function unpackStream(source: Readable, unpack: (chunks: AsyncIterable<Buffer>) => Promise<void>): Promise<void> {
@@ -129,7 +128,7 @@ function keep(kept: Kept, limit: number) {
   }
 }
 
-function finish({ limits, files, manifest, documents, examples }: Reading, unpackedBytes: number): ArchiveContents {
+function finish({ limits, files, manifest, documents, examples }: Reading): ArchiveContents {
   const pubspecText = manifestIn(files, Buffer.concat(manifest))
   const document = (kept: Kept): Document => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
   const found = (kind: DocumentKind) => {
@@ -143,6 +142,5 @@ function finish({ limits, files, manifest, documents, examples }: Reading, unpac
     license: found('license'),
     examples: examples.map(document),
     files,
-    unpackedBytes,
   }
 }

@@ -13,6 +13,7 @@ const checks = {
   types: ['tsc'],
   'console types': ['vue-tsc', '--project', 'web'],
   'unused code': ['knip'],
+  'code that only tests use': ['knip', '--production', '--include', 'files,exports,types,enumMembers'],
 }
 
 /** All tests, or those that vitest's arguments choose. */

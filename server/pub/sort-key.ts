@@ -1,7 +1,7 @@
 import { known, type Identifier } from './version.ts'
 
 /**
- * An ASCII text whose byte order (memcmp: SQLite BINARY, PostgreSQL COLLATE "C") is the order of `compareVersions`.
+ * An ASCII text whose byte order (memcmp: SQLite BINARY, PostgreSQL COLLATE "C") is the order of `compareParsed`.
  * Every part says itself where it ends, so no key is cut short by another. Throws a RangeError for what is no canonical version.
  */
 export function versionKey(text: string): string {

@@ -30,12 +30,7 @@ export function readVersion(text: string): Version | null {
   return { text, release: [BigInt(major), BigInt(minor), BigInt(patch)], preRelease: identifiers(preRelease), build: identifiers(build) }
 }
 
-/** Negative, zero or positive, in pub_semver's order: `1.0.0-dev < 1.0.0 < 1.0.0+1`. Throws a RangeError for what is no canonical version. */
-export function compareVersions(a: string, b: string): number {
-  return compareParsed(known(a), known(b))
-}
-
-/** The same order for versions that are already parsed. Source: pub_semver, `Version.compareTo`. */
+/** Negative, zero or positive, in pub_semver's order: `1.0.0-dev < 1.0.0 < 1.0.0+1`. Source: pub_semver, `Version.compareTo`. */
 export function compareParsed(a: Version, b: Version): number {
   return (
     compareLists(a.release, b.release) ||
