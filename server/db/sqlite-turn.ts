@@ -4,6 +4,7 @@ import type { CompiledQuery, DatabaseConnection, QueryResult } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { unmetered } from './meter.ts'
 import type { Turns } from './turns.ts'
+import { isUnforced } from './unforced.ts'
 import { DatabaseAway } from './unavailable.ts'
 
 /** What all turns share: the connection, how to open it anew, and whose turn it is. */
@@ -17,6 +18,7 @@ const retryMs = 20
 export class Turn implements DatabaseConnection {
   readonly #shared: Shared
   #isMine = false
+  #isForced = true
   #inTransaction = false
 
   constructor(shared: Shared) {
@@ -29,11 +31,16 @@ export class Turn implements DatabaseConnection {
   }
 
   give(): void {
-    if (this.#isMine) this.#shared.turns.give()
-    this.#isMine = false
+    try {
+      if (!this.#isForced) this.#force(true)
+    } finally {
+      if (this.#isMine) this.#shared.turns.give()
+      this.#isMine = false
+    }
   }
 
   async begin(): Promise<void> {
+    if (isUnforced()) this.#force(false)
     // Locks at once: a transaction that reads first could not be upgraded after another process wrote.
     await this.#whenFree(() => this.#shared.native().exec('begin immediate'))
     this.#inTransaction = true
@@ -55,6 +62,12 @@ export class Turn implements DatabaseConnection {
       if (native().inTransaction) renew()
       throw error
     }
+  }
+
+  /** Whether commits wait for the disk, as they do for everybody else. */
+  #force(isForced: boolean): void {
+    this.#shared.native().pragma(`synchronous = ${isForced ? 'full' : 'normal'}`)
+    this.#isForced = isForced
   }
 
   /** Runs a statement that belongs into the transaction. */

@@ -1,7 +1,9 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
 import type { StoredBytes } from '../blobs/store.ts'
 import { newId } from '../db/base.ts'
 import { changeRows } from '../db/statements.ts'
+import { unforced } from '../db/unforced.ts'
 import { keepFresh } from './fresh.ts'
 import { isReceiving, lockOwnUploads, type OwnUpload, ownUpload } from './service.ts'
 import { reserveSpace } from './staging-space.ts'
@@ -33,14 +35,15 @@ export async function receiveWhole(context: SignedInContext, uploadId: string, b
 /** Writes down where the bytes are; gives the staged bytes that nobody needs now, or null when the upload is not as it was. */
 function keepWhole(context: SignedInContext, upload: OwnUpload, as: string, stored: StoredBytes): Promise<string[] | null> {
   const { sha256, bytes, crc32c } = stored
-  return context.em.fork().transactional(async (em) => {
+  const keepIn = async (em: EntityManager): Promise<string[] | null> => {
     await lockOwnUploads(em, context)
     const expired = await reserveSpace(em, context, upload.id, bytes)
     const now = context.now()
     const kept = await changeRows(em, keep, [as, sha256, bytes, crc32c, upload.id, now, now, upload.stagedAs ?? null])
     if (kept === 0) return null
     return upload.stagedAs ? [...expired, upload.stagedAs] : expired
-  })
+  }
+  return unforced(() => context.em.fork().transactional(keepIn))
 }
 
 const keep = `update uploads set staged_as = ?, sha256 = ?, bytes = ?, crc32c = ?, receiving_as = null, receiving_until = null, reserved_bytes = null

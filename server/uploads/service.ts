@@ -3,6 +3,7 @@ import type { SignedInContext } from '../access/context.ts'
 import { idOf, newId } from '../db/base.ts'
 import { toDate } from '../db/reads.ts'
 import { insertRows, readRow, readRows } from '../db/statements.ts'
+import { unforced } from '../db/unforced.ts'
 import { type ApiError, notFound, rateLimited } from '../errors.ts'
 import { Upload } from './entity.ts'
 
@@ -26,7 +27,7 @@ export type Announcement = Pick<Upload, 'id' | 'expiresAt'>
 export async function createUpload(context: SignedInContext): Promise<Announcement> {
   const { viewer, now, blobs } = context
   let abandoned: string | null = null
-  const announcement = await context.em.fork().transactional(async (em) => {
+  const announce = async (em: EntityManager): Promise<Announcement> => {
     await lockOwnUploads(em, context)
     const createdAt = now()
     if ((await countPending(em, viewer.id, createdAt)) >= maxPending) {
@@ -35,7 +36,8 @@ export async function createUpload(context: SignedInContext): Promise<Announceme
     const [id, expiresAt] = [newId(), new Date(createdAt.getTime() + lifetimeMs)]
     await insertRows(em, 'uploads', [{ id, created_at: createdAt, user_id: viewer.id, expires_at: expiresAt }])
     return { id, expiresAt }
-  })
+  }
+  const announcement = await unforced(() => context.em.fork().transactional(announce))
   if (abandoned) await blobs.discard(abandoned)
   return announcement
 }
