@@ -12,6 +12,7 @@ import { secureHeaders } from './http/headers.ts'
 import { parseJsonBody } from './http/json-body.ts'
 import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/pace.ts'
+import { boundPipelining } from './http/pipelining.ts'
 import { warnOfOtherScheme } from './http/public-url.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
 import { type Sockets, watchSockets } from './http/sockets.ts'
@@ -91,6 +92,7 @@ function guardConnections(app: FastifyInstance, { config, log }: Services, { pac
   const { isProxy } = proxyTrust(config.TRUST_PROXY)
   capConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
   const sockets = watchSockets(app.server)
+  boundPipelining(app)
   app.decorate('drain', sockets.drain)
   return keepPace(sockets.open, pace)
 }

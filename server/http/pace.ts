@@ -24,8 +24,8 @@ export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesP
       const { request, response } = latest
       if (late.has(request)) continue
       if (!request.complete) {
-        // A full buffer: it is the handler that does not read on.
-        if (request.readableLength >= request.readableHighWaterMark) latest.startedAt += sweepMs
+        // Nothing is read: the handler does not read on, or earlier requests are answered first.
+        if (socket.isPaused()) latest.startedAt += sweepMs
         else if (!inTime(now - latest.startedAt, socket.bytesRead - latest.readBefore)) {
           late.add(request)
           if (response.headersSent) socket.destroy()
