@@ -6,6 +6,7 @@ import { json } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { collectGarbage } from '../server/uploads/collect.ts'
+import { Upload } from '../server/uploads/entity.ts'
 import { type TestApp, testApp } from './app.ts'
 import { packageArchive } from './support/archive.ts'
 import { announce, finish, publish, sendBytes, upload } from './support/publish.ts'
@@ -30,6 +31,19 @@ describe('an upload', () => {
     expect(await files(app)).toEqual([])
     expect(await sendBytes(alice, uploadId, await acme())).toMatchObject({ status: 302 })
     expect(await finish(alice, uploadId)).toMatchObject({ status: 200 })
+  })
+
+  it('beyond the hundredth is refused until the first claim of a silent connection lapses', async () => {
+    const start = new Date('2026-05-01T12:00:00Z')
+    await using app = await testApp({ now: start })
+    const alice = await app.member()
+    await Promise.all(Array.from({ length: 100 }, () => announce(alice)))
+    const until = new Date(start.getTime() + 18_000)
+    await app.services.database.fork().nativeUpdate(Upload, {}, { receivingAs: unknownId, receivingUntil: until })
+    const announcement = () => alice.get('/api/packages/versions/new')
+    expect(await announcement()).toMatchObject({ status: 429, headers: { 'retry-after': '18' } })
+    app.clock.now = until
+    expect(await announcement()).toMatchObject({ status: 200 })
   })
 
   it('expires after ten minutes', async () => {

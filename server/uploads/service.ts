@@ -111,10 +111,17 @@ async function giveWay(em: EntityManager, pending: FilterQuery<Upload>, now: Dat
   return stagedAs
 }
 
-/** The refusal while every upload is under way, with the seconds until the first of them may give way. */
+/**
+ * The refusal while every upload is under way, with the seconds until the first of them may give way if nothing more comes of it: an archive that
+ * arrives when its claim lapses, one that was sent when it had its time to be finished.
+ */
 async function tooMany(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<ApiError> {
-  const sent = await em.findOne(Upload, { $and: [pending, { stagedAs: { $ne: null } }] }, { orderBy: { id: 'asc' } })
-  const first = sent ?? (await em.findOneOrFail(Upload, pending, { orderBy: { expiresAt: 'asc' } }))
-  const free = sent ? sent.createdAt.getTime() + finishWithinMs : first.expiresAt.getTime()
+  const sent = await em.findOne(Upload, { $and: [pending, { stagedAs: { $ne: null } }] }, { orderBy: { createdAt: 'asc' } })
+  const arriving = await em.findOne(Upload, { $and: [pending, { stagedAs: null }] }, { orderBy: { receivingUntil: 'asc' } })
+  const free = Math.min(
+    sent ? sent.createdAt.getTime() + finishWithinMs : Number.POSITIVE_INFINITY,
+    arriving ? (arriving.receivingUntil ?? now).getTime() : Number.POSITIVE_INFINITY,
+    now.getTime() + lifetimeMs,
+  )
   return rateLimited(Math.max(1, Math.ceil((free - now.getTime()) / 1000)), `${maxPending} of your uploads are under way.`)
 }
