@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { Budget } from '../server/access/budget.ts'
 import { withMeter } from '../server/db/meter.ts'
+import { User } from '../server/users/entity.ts'
 import { testApp } from './app.ts'
 
 it('counts the time that statements are executed, not the time that they wait for a connection', async () => {
@@ -35,5 +36,22 @@ it('counts the time that statements are executed, not the time that they wait fo
     await slow
     expect(budget.spent).not.toBeNull()
   }
+  budget.close()
+})
+
+it('refuses every statement once it is spent, by an error that is not taken for one of the database', async () => {
+  await using app = await testApp()
+  const budget = new Budget({ databaseMs: 0, textBytes: 10, objects: 10, totalMs: 60_000 })
+  const em = app.services.database.fork()
+  await withMeter(budget, () => em.find(User, {}))
+  expect(budget.spent).not.toBeNull()
+  const { reads } = app.services.database
+  const works: (() => Promise<unknown>)[] = [
+    () => em.find(User, {}),
+    () => em.count(User),
+    () => em.execute('select 1'),
+    () => reads.all('select 1'),
+  ]
+  for (const work of works) await expect(withMeter(budget, work)).rejects.toBe(budget.spent)
   budget.close()
 })

@@ -1,5 +1,6 @@
 import type { MikroORM } from '@mikro-orm/sql'
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { ApiError } from '../errors.ts'
 
 /** What measures the statements of some work, and may hold them back or refuse them. */
 export type Meter = { measure<Value>(work: () => Promise<Value>, options: Measured): Promise<Value> }
@@ -36,8 +37,11 @@ export async function unmetered<Value>(wait: () => Promise<Value>): Promise<Valu
   }
 }
 
-/** Lets the ORM's statements be measured. */
+/** Lets the ORM's statements be measured; a refusal by the meter reaches the caller as it is, not as an error of the database. */
 export function meterStatements(orm: MikroORM): void {
+  const driver = orm.em.getDriver()
+  const convert = driver.convertException.bind(driver)
+  Object.assign(driver, { convertException: (error: Error) => (error instanceof ApiError ? error : convert(error)) })
   const connection = orm.em.getConnection()
   const { execute } = connection
   connection.execute = ((...given: Parameters<typeof execute>) =>
