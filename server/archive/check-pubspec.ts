@@ -10,7 +10,7 @@ export type CheckedPubspec = { document: JsonObject; screenshots: { path: string
 
 /**
  * Reads and checks the text of a pubspec. `rules` say which registries dependencies may come from and what `publish_to` must be.
- * Throws `PackageRejected` with one line that names the field. Source: pub's protocol, "What an archive must be".
+ * Throws `PackageRejected` with one line that names the field. Source: what the pub client packs and accepts.
  */
 export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   const document = readYaml(text, 'pubspec.yaml')

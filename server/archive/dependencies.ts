@@ -35,7 +35,7 @@ function originOf(stated: JsonObject): Pick<Dependency, 'source' | 'hostedUrl' |
 
 /**
  * Checks a list of dependencies. In `dependencies` neither git nor path is taken, and hosted only from an allowed registry; elsewhere from anywhere.
- * Throws `PackageRejected` naming the dependency. Sources: pub's protocol ("What an archive must be"), pub's `_parseDependencies`.
+ * Throws `PackageRejected` naming the dependency. Source: `_parseDependencies` of the pub client.
  */
 export function checkDependencies(
   field: DependencyField,

@@ -18,7 +18,7 @@ export function mayBeExample(path: string): boolean {
   return possibleExample.test(path)
 }
 
-/** The example of a package out of its candidates, else null. The order is pub's protocol, "What an archive must be". */
+/** The example of a package out of its candidates, else null. The order is that of pub.dev. */
 export function pickExample(candidates: readonly Document[], packageName: string): Document | null {
   const byPath = new Map(candidates.map((candidate) => [candidate.path.toLowerCase(), candidate]))
   const found = exampleOrder(packageName).find((path) => byPath.has(path))

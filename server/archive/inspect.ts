@@ -16,7 +16,17 @@ export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'>
 }
 
 /**
- * Reads an archive and its pubspec, and checks the one against the other. A stream is destroyed in every case.
+ * Reads an archive and its pubspec, and checks the one against the other. A stream is destroyed in every case. What is checked, in this order:
+ * - gzip.ts: one gzip member, whole, with the right checksum, and nothing behind it.
+ * - tar-framing.ts, tar-extension.ts: headers that every reader understands alike, at most so many entries and bytes unpacked, an end.
+ * - read.ts: files and directories only.
+ * - path.ts: paths that stay inside the package, and that every system can store and show.
+ * - tree.ts: each path once, whatever its case, as a file or as a directory.
+ * - manifest.ts: pubspec.yaml at the root, in UTF-8.
+ * - yaml.ts, pubspec-shape.ts: the pubspec's YAML and its fields: name, version, description, addresses, environment, topics, …
+ * - check-pubspec.ts, dependencies.ts: `publish_to`, and dependencies from this server or another one that is allowed.
+ * - here: screenshots, which must be in the archive.
+ *
  * Throws `PackageRejected` with the first and most useful reason; an error of the source itself comes out as it is.
  */
 export async function inspectPackage(

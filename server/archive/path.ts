@@ -2,7 +2,7 @@ import { escaped, refuse } from './refuse.ts'
 
 /**
  * The path of an archive entry in its plain form: no `./`, no double or trailing slash; '' for the root itself.
- * Throws `PackageRejected` for a path that leaves the archive or that not every system can store (pub's protocol, "What an archive must be").
+ * Throws `PackageRejected` for a path that leaves the archive or that not every system can store.
  */
 export function plainPath(raw: string): string {
   if (raw === '') refuse('The archive has an entry without a name. Pack it with `dart pub publish`.')

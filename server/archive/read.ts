@@ -13,7 +13,7 @@ import { tarFraming, watch, watchEnd, type TarFraming } from './tar-framing.ts'
 /** Limits of an archive; sizes in bytes. `exampleBytes` is what all candidates for the example may take together until the package's name is known. */
 export type ArchiveLimits = typeof archiveLimits
 
-/** Source: pub's protocol, "What an archive must be". */
+/** Source: what the pub client packs and accepts. */
 const archiveLimits = {
   unpackedBytes: 256 * 1024 ** 2,
   entries: 65_536,

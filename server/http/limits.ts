@@ -9,20 +9,27 @@ const tableName = 'rate_limits'
 
 const minutes = (count: number) => count * 60
 
-/** Every limit: how many `points` in how many seconds. SIGN_IN_LIMIT replaces the first four's points. */
+/**
+ * Every rate limit: how many `points` in how many seconds, and of whom. SIGN_IN_LIMIT replaces the first four's points. What one may have at once is
+ * bounded elsewhere: connections (address-cap.ts), uploads (uploads/), the work of a request (access/budget.ts).
+ */
 const limits = {
+  // of an address
   login: { points: 10, duration: minutes(15) },
   signup: { points: 10, duration: minutes(15) },
   inviteInspect: { points: 10, duration: minutes(15) },
   inviteAccept: { points: 10, duration: minutes(15) },
   setupVerify: { points: 5, duration: minutes(15) },
   setupComplete: { points: 5, duration: minutes(15) },
-  loginFailures: { points: 50, duration: minutes(60) },
-  wrongPassword: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
-  domainVerification: { points: 30, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
+  // of an account that somebody signs in to: strangers together, each known device and address range
+  loginFailures: { points: 50, duration: minutes(60) },
+  // of an account
+  wrongPassword: { points: 5, duration: minutes(15) },
+  domainVerification: { points: 30, duration: minutes(15) },
   emailLookup: { points: 20, duration: minutes(60) },
+  // of an account, or of an address without one
   graphql: { points: 600, duration: minutes(1) },
 } as const
 export type LimitName = keyof typeof limits

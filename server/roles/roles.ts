@@ -2,7 +2,10 @@
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 
-/** What a token may do, weakest first; each includes the ones before it. */
+/**
+ * What a token may do, weakest first; each includes the ones before it. `read`: see and download what its owner may. `write`: publish, and change
+ * what its owner looks after, their own account included. `admin`: administer the server, and what others look after.
+ */
 export const scopes = ['read', 'write', 'admin'] as const
 export type Scope = (typeof scopes)[number]
 
