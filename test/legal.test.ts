@@ -176,10 +176,10 @@ it('says in the built-in privacy policy what is stored for each person, and who 
   await using app = await testApp()
   const said: Record<string, string> = {
     AccessToken: 'Access tokens',
+    AuthorizationRequest: 'Requests for a token',
     Avatar: 'a picture if you upload one',
     ConfusableName: 'who asked for a name',
     Invite: 'Invitations',
-    AuthorizationRequest: 'Wishes for a token',
     PackageLike: 'Likes',
     PackageUploader: 'who is an uploader',
     PackageVersion: 'who published it',
