@@ -10,6 +10,7 @@ import {
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { counted } from '../shared/format.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 export const severities = {
@@ -29,9 +30,12 @@ export function usePackageAdvisories() {
 /** All security advisories as the address asks for them: `package`, `after`. */
 export function useAdvisories() {
   const pkg = useQueryParam<string>('package', '', { resets: ['after'] })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(AdvisoriesDocument, () => ({ package: pkg.value || null, after: after.value || null }))
-  return { ...state, pkg, after, connection: computed(() => data.value?.advisories) }
+  const { list } = useCursorList({
+    document: AdvisoriesDocument,
+    variables: (after) => ({ package: pkg.value || null, after }),
+    connection: (data) => data.advisories,
+  })
+  return { list, pkg }
 }
 
 export const useImportAdvisories = () => useMutation(ImportAdvisoriesDocument)

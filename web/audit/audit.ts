@@ -1,6 +1,7 @@
 import { computed, ref, shallowRef } from 'vue'
 import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment } from '../generated/graphql.ts'
 import { type Failure, useQuery } from '../graphql.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 const kinds: Record<string, string[]> = {
@@ -52,7 +53,6 @@ export function useAuditLog() {
   const publisher = text('publisher')
   const from = text('from')
   const to = text('to')
-  const after = useQueryParam<string>('after', '')
   const filters = computed(() => ({
     kind: kind.value === 'any' ? null : kind.value,
     actor: actor.value.trim() || null,
@@ -62,22 +62,13 @@ export function useAuditLog() {
     from: startOf(from.value),
     to: startOf(to.value, { next: true }),
   }))
-  const { data, ...query } = useQuery(AuditLogDocument, () => ({ ...filters.value, after: after.value || null }))
+  const { list } = useCursorList({
+    document: AuditLogDocument,
+    variables: (after) => ({ ...filters.value, after }),
+    connection: (data) => data.auditEntries,
+  })
   const isFiltered = computed(() => Object.values(filters.value).some((value) => value !== null))
-  return {
-    ...query,
-    kind,
-    actor,
-    user,
-    pkg,
-    publisher,
-    from,
-    to,
-    after,
-    filters,
-    isFiltered,
-    connection: computed(() => data.value?.auditEntries),
-  }
+  return { list, kind, actor, user, pkg, publisher, from, to, filters, isFiltered }
 }
 
 /** One entry with all that is known of it. */

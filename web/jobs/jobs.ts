@@ -1,7 +1,8 @@
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
 import { computed } from 'vue'
 import { type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
-import { useMutation, useQuery } from '../graphql.ts'
+import { useMutation } from '../graphql.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** Calls `look` every few seconds while the page can be seen. */
@@ -31,22 +32,18 @@ export function useJobs() {
   const resets = ['after']
   const state = useQueryParam<JobState | 'any'>('state', 'any', { allowed: ['any', 'QUEUED', 'RUNNING', 'DONE', 'FAILED'], resets })
   const kind = useQueryParam<string>('kind', 'any', { resets })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(JobsDocument, () => ({
-    state: state.value === 'any' ? null : state.value,
-    kind: kind.value === 'any' ? null : kind.value,
-    after: after.value || null,
-  }))
-  useGlances(query.retry)
-  return {
-    ...query,
-    state,
-    kind,
-    after,
-    isFiltered: computed(() => state.value !== 'any' || kind.value !== 'any'),
-    connection: computed(() => data.value?.jobs),
-    counts: computed(() => data.value?.jobCounts),
-  }
+  const { list, data } = useCursorList({
+    document: JobsDocument,
+    variables: (after) => ({
+      state: state.value === 'any' ? null : state.value,
+      kind: kind.value === 'any' ? null : kind.value,
+      after,
+    }),
+    connection: (answer) => answer.jobs,
+  })
+  useGlances(list.retry)
+  const isFiltered = computed(() => state.value !== 'any' || kind.value !== 'any')
+  return { list, state, kind, isFiltered, counts: computed(() => data.value?.jobCounts) }
 }
 
 export const useRetryJob = () => useMutation(RetryJobDocument)

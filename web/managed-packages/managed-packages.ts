@@ -1,6 +1,7 @@
 import { computed, type MaybeRefOrGetter, toValue } from 'vue'
 import { DeletePackageDocument, DeleteVersionDocument, DeletionImpactDocument, ManagedPackagesDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
+import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 const orders = { name: 'NAME', size: 'SIZE', versions: 'VERSIONS', updated: 'UPDATED' } as const
@@ -10,15 +11,13 @@ export function useManagedPackages() {
   const resets = ['after']
   const q = useQueryParam<string>('q', '', { resets })
   const order = useQueryParam<keyof typeof orders>('order', 'name', { allowed: ['name', 'size', 'versions', 'updated'], resets })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(ManagedPackagesDocument, () => ({
-    q: q.value || null,
-    orderBy: orders[order.value],
-    after: after.value || null,
-  }))
-  const connection = computed(() => data.value?.managedPackages)
-  const rows = computed(() => connection.value?.nodes.flatMap(({ package: pkg, ...sums }) => (pkg ? [{ ...pkg, ...sums }] : [])) ?? [])
-  return { ...query, q, order, after, connection, rows }
+  const { list } = useCursorList({
+    document: ManagedPackagesDocument,
+    variables: (after) => ({ q: q.value || null, orderBy: orders[order.value], after }),
+    connection: (data) =>
+      withRows(data.managedPackages, (nodes) => nodes.flatMap(({ package: pkg, ...sums }) => (pkg ? [{ ...pkg, ...sums }] : []))),
+  })
+  return { list, q, order }
 }
 
 /** What would break without a package, or without one version of it. */

@@ -1,14 +1,11 @@
 import { computed } from 'vue'
 import { MyActivityDocument, MyPackagesDocument, MyPublishersDocument } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
-import { useQueryParam } from '../shared/query-param.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 
 /** The packages that the viewer may publish to, a page of them; the page is in the address. */
-export function useMyPackages() {
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(MyPackagesDocument, () => ({ after: after.value || null }))
-  return { ...state, after, connection: computed(() => data.value?.viewer?.packages) }
-}
+export const useMyPackages = () =>
+  useCursorList({ document: MyPackagesDocument, variables: (after) => ({ after }), connection: (data) => data.viewer?.packages })
 
 /** What the viewer is in publishers. */
 export function useMyPublishers() {
@@ -17,8 +14,5 @@ export function useMyPublishers() {
 }
 
 /** What the viewer did, a page of it; the page is in the address. */
-export function useMyActivity() {
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(MyActivityDocument, () => ({ after: after.value || null }))
-  return { ...state, after, connection: computed(() => data.value?.viewer?.activity) }
-}
+export const useMyActivity = () =>
+  useCursorList({ document: MyActivityDocument, variables: (after) => ({ after }), connection: (data) => data.viewer?.activity })

@@ -1,4 +1,3 @@
-import { computed } from 'vue'
 import {
   ApproveNameDocument,
   ConfusableNamesDocument,
@@ -6,27 +5,35 @@ import {
   RejectNameDocument,
   ReservedNamesDocument,
 } from '../generated/graphql.ts'
-import { useMutation, useQuery } from '../graphql.ts'
+import { useMutation } from '../graphql.ts'
+import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
+
+const useWords = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
+const byName = <Node extends { name: string }>(nodes: readonly Node[]) => nodes.map((node) => ({ ...node, id: node.name }))
 
 /** The names of deleted packages, as the address asks for them: `q`, `reserved` (after which name). */
 export function useReservedNames() {
-  const q = useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
-  const after = useQueryParam<string>('reserved', '')
-  const { data, ...query } = useQuery(ReservedNamesDocument, () => ({ q: q.value || null, after: after.value || null }))
-  const connection = computed(() => data.value?.reservedNames)
-  const rows = computed(() => connection.value?.nodes.map((node) => ({ ...node, id: node.name })) ?? [])
-  return { ...query, q, after, connection, rows }
+  const q = useWords()
+  const { list } = useCursorList({
+    document: ReservedNamesDocument,
+    variables: (after) => ({ q: q.value || null, after }),
+    connection: (data) => withRows(data.reservedNames, byName),
+    param: 'reserved',
+  })
+  return { list, q }
 }
 
 /** The names that could be confused with others and are not approved: `q`, `confusable` (after which name). */
 export function useConfusableNames() {
-  const q = useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
-  const after = useQueryParam<string>('confusable', '')
-  const { data, ...query } = useQuery(ConfusableNamesDocument, () => ({ q: q.value || null, after: after.value || null }))
-  const connection = computed(() => data.value?.confusableNames)
-  const rows = computed(() => connection.value?.nodes.map((node) => ({ ...node, id: node.name })) ?? [])
-  return { ...query, q, after, connection, rows }
+  const q = useWords()
+  const { list } = useCursorList({
+    document: ConfusableNamesDocument,
+    variables: (after) => ({ q: q.value || null, after }),
+    connection: (data) => withRows(data.confusableNames, byName),
+    param: 'confusable',
+  })
+  return { list, q }
 }
 
 export const useFreeName = () => useMutation(FreeNameDocument)

@@ -3,7 +3,7 @@ import { useRoute } from 'vue-router'
 import { DependenciesDocument, DependentsDocument, type ResolvedDependencyFragment } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
 import { useAddressed } from './package.ts'
-import { useQueryParam } from '../shared/query-param.ts'
+import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
 /** What the version on show depends on: for its users, and for its own development. */
 export function useDependencies() {
@@ -26,13 +26,10 @@ export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: ResolvedDepen
 /** The packages that depend on the one that the address names, as it asks for them: `after`. */
 export function useDependents() {
   const route = useRoute()
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(DependentsDocument, () => ({ name: String(route.params.name), after: after.value || null }))
-  const connection = computed(() => data.value?.package?.dependents)
-  return {
-    ...state,
-    after,
-    connection,
-    rows: computed(() => connection.value?.nodes.flatMap(({ package: pkg, ...rest }) => (pkg ? [{ ...rest, ...pkg }] : [])) ?? []),
-  }
+  return useCursorList({
+    document: DependentsDocument,
+    variables: (after) => ({ name: String(route.params.name), after }),
+    connection: (data) =>
+      withRows(data.package?.dependents, (nodes) => nodes.flatMap(({ package: pkg, ...rest }) => (pkg ? [{ ...rest, ...pkg }] : []))),
+  })
 }

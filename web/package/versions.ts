@@ -1,8 +1,9 @@
 import { computed } from 'vue'
 import { useRoute } from 'vue-router'
 import { UpdateVersionOptionsDocument, VersionsDocument, type VersionRowFragment } from '../generated/graphql.ts'
-import { useMutation, useQuery } from '../graphql.ts'
+import { useMutation } from '../graphql.ts'
 import { counted, dayOf } from '../shared/format.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** The versions of the package that the address names, as it asks for them: `filter`, `order`, `after`. */
@@ -11,21 +12,17 @@ export function useVersions() {
   const resets = ['after']
   const filter = useQueryParam<string>('filter', '', { resets, replace: true })
   const order = useQueryParam('order', 'descending', { allowed: ['descending', 'ascending'], resets, replace: true })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(VersionsDocument, () => ({
-    name: String(route.params.name),
-    filter: filter.value.trim() || null,
-    ascending: order.value === 'ascending',
-    after: after.value || null,
-  }))
-  return {
-    ...state,
-    filter,
-    order,
-    after,
-    connection: computed(() => data.value?.package?.versions),
-    isAdministered: computed(() => data.value?.package?.viewerCanAdminister ?? false),
-  }
+  const { list, data } = useCursorList({
+    document: VersionsDocument,
+    variables: (after) => ({
+      name: String(route.params.name),
+      filter: filter.value.trim() || null,
+      ascending: order.value === 'ascending',
+      after,
+    }),
+    connection: (answer) => answer.package?.versions,
+  })
+  return { list, filter, order, isAdministered: computed(() => data.value?.package?.viewerCanAdminister ?? false) }
 }
 
 export const useUpdateVersionOptions = () => useMutation(UpdateVersionOptionsDocument)

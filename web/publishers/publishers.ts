@@ -22,6 +22,7 @@ import {
   UpdatePublisherDocument,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 export const memberRoles = {
@@ -34,13 +35,12 @@ export const memberRoleChoices = (['MEMBER', 'ADMIN'] as const).map((value) => (
 export function usePublishers() {
   const words = useQueryParam<string>('q', '', { resets: ['after'] })
   const mine = useQueryParam('mine', '', { allowed: ['', '1'], resets: ['after'] })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(PublishersDocument, () => ({
-    query: words.value || null,
-    viewerIsMember: mine.value === '1' || null,
-    after: after.value || null,
-  }))
-  return { ...query, words, mine, after, connection: computed(() => data.value?.publishers) }
+  const { list } = useCursorList({
+    document: PublishersDocument,
+    variables: (after) => ({ query: words.value || null, viewerIsMember: mine.value === '1' || null, after }),
+    connection: (data) => data.publishers,
+  })
+  return { list, words, mine }
 }
 
 type ShownPublisher = Readonly<Ref<PublisherDetailsFragment | undefined>>
@@ -69,9 +69,11 @@ export function usePublisher() {
 /** Its packages, by name; `after` in the address. */
 export function usePublisherPackages() {
   const slug = useSlug()
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(PublisherPackagesDocument, () => ({ slug: slug.value, after: after.value || null }))
-  return { ...query, after, connection: computed(() => data.value?.publisher?.packages) }
+  return useCursorList({
+    document: PublisherPackagesDocument,
+    variables: (after) => ({ slug: slug.value, after }),
+    connection: (data) => data.publisher?.packages,
+  })
 }
 
 /** Its members, by name; null for who may not see them. */
@@ -84,17 +86,22 @@ export function usePublisherMembers() {
 /** What happened to it, newest first; `after` in the address. */
 export function usePublisherActivity() {
   const slug = useSlug()
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(PublisherActivityDocument, () => ({ slug: slug.value, after: after.value || null }))
-  return { ...query, after, connection: computed(() => data.value?.publisher?.activity) }
+  return useCursorList({
+    document: PublisherActivityDocument,
+    variables: (after) => ({ slug: slug.value, after }),
+    connection: (data) => data.publisher?.activity,
+  })
 }
 
 /** All publishers with their counts, for administrators: `q`, `after`. */
 export function useAdminPublishers() {
   const words = useQueryParam<string>('q', '', { resets: ['after'] })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(AdminPublishersDocument, () => ({ query: words.value || null, after: after.value || null }))
-  return { ...query, words, after, connection: computed(() => data.value?.publishers) }
+  const { list } = useCursorList({
+    document: AdminPublishersDocument,
+    variables: (after) => ({ query: words.value || null, after }),
+    connection: (data) => data.publishers,
+  })
+  return { list, words }
 }
 
 /** People whose e-mail address contains these letters, for administrators. */

@@ -21,3 +21,9 @@ export function useQueryParam<Value extends string>(
     },
   })
 }
+
+/** Whether a parameter of the address is there, such as one that opens a dialog. */
+export function useQueryFlag(name: string) {
+  const param = useQueryParam<string>(name, '', { replace: true })
+  return computed({ get: () => param.value !== '', set: (isSet) => (param.value = isSet ? '1' : '') })
+}

@@ -1,9 +1,10 @@
 import { useEventListener } from '@vueuse/core'
 import { type Ref, ref } from 'vue'
 import { onBeforeRouteLeave } from 'vue-router'
+import type { Confirmation } from './confirmation.ts'
 
-/** Keeps somebody from losing what they wrote: leaving the page asks first. `isAsking` opens the question; `answer` settles it. */
-export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>) {
+/** Keeps somebody from losing what they wrote: leaving the page asks first, by what it returns. */
+export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>): Confirmation {
   const isAsking = ref(false)
   let settle: ((leave: boolean) => void) | undefined
 
@@ -21,5 +22,15 @@ export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>) {
   useEventListener(window, 'beforeunload', (event) => {
     if (isDirty.value) event.preventDefault()
   })
-  return { isAsking, answer }
+  return {
+    get isOpen() {
+      return isAsking.value
+    },
+    question: { title: 'Leave without saving?', description: 'What you changed here is not saved.', action: 'Leave' },
+    running: false,
+    failure: undefined,
+    dismiss: () => answer(false),
+    confirm: () => answer(true),
+    closed: () => undefined,
+  }
 }

@@ -1,4 +1,3 @@
-import { computed } from 'vue'
 import {
   CreateTokenDocument,
   type Role,
@@ -7,23 +6,19 @@ import {
   type TokenRowFragment,
   type TokenScope,
 } from '../generated/graphql.ts'
-import { useMutation, useQuery } from '../graphql.ts'
-import { useQueryParam } from '../shared/query-param.ts'
+import { useMutation } from '../graphql.ts'
+import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
 const dayMs = 86_400_000
 
 /** The viewer's tokens, a page of them; the page is in the address. Expired ones come last. */
-export function useTokens() {
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(TokensDocument, () => ({ after: after.value || null }))
-  const connection = computed(() => data.value?.viewer?.tokens)
-  return {
-    ...state,
-    after,
-    connection,
-    tokens: computed(() => connection.value?.nodes.toSorted((one, other) => Number(isExpired(one)) - Number(isExpired(other)))),
-  }
-}
+export const useTokens = () =>
+  useCursorList({
+    document: TokensDocument,
+    variables: (after) => ({ after }),
+    connection: (data) =>
+      withRows(data.viewer?.tokens, (nodes) => nodes.toSorted((one, other) => Number(isExpired(one)) - Number(isExpired(other)))),
+  })
 
 export const useCreateToken = () => useMutation(CreateTokenDocument)
 export const useRevokeToken = () => useMutation(RevokeTokenDocument)

@@ -17,6 +17,7 @@ import {
   type UserStatus,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 import { useSession } from '../sign-in/session.ts'
 
@@ -71,16 +72,19 @@ export function useUsers() {
   const role = useQueryParam<Role | 'any'>('role', 'any', { allowed: ['any', 'VIEWER', 'MEMBER', 'ADMIN', 'OWNER'], resets })
   const state = useQueryParam<UserStatus | 'any'>('state', 'any', { allowed: ['any', 'ACTIVE', 'INVITED', 'INACTIVE'], resets })
   const order = useQueryParam('order', 'newest', { allowed: ['newest', 'email'], resets })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...query } = useQuery(UsersDocument, () => ({
-    after: after.value || null,
-    email: email.value || null,
-    role: role.value === 'any' ? null : role.value,
-    status: state.value === 'any' ? null : state.value,
-    orderBy: order.value === 'email' ? ('EMAIL' as const) : ('CREATED' as const),
-  }))
+  const { list } = useCursorList({
+    document: UsersDocument,
+    variables: (after) => ({
+      after,
+      email: email.value || null,
+      role: role.value === 'any' ? null : role.value,
+      status: state.value === 'any' ? null : state.value,
+      orderBy: order.value === 'email' ? ('EMAIL' as const) : ('CREATED' as const),
+    }),
+    connection: (data) => data.users,
+  })
   const isFiltered = computed(() => email.value !== '' || role.value !== 'any' || state.value !== 'any')
-  return { ...query, email, role, state, order, after, isFiltered, connection: computed(() => data.value?.users) }
+  return { list, email, role, state, order, isFiltered }
 }
 
 /** Those who could own the server. */

@@ -1,0 +1,18 @@
+import { reactive, type Ref, watch } from 'vue'
+import type { Failure } from '../graphql.ts'
+import { useFormFailure } from './form-failure.ts'
+
+/** What is written into a dialog's form: blank whenever the dialog opens. `labels` names the fields as the form does. */
+export function useDialogForm<Draft extends object>(
+  open: Ref<boolean>,
+  failure: Ref<Failure | undefined>,
+  labels: Record<string, string>,
+  blank: () => Draft,
+) {
+  const draft = reactive(blank())
+  watch(open, () => {
+    Object.assign(draft, blank())
+    failure.value = undefined
+  })
+  return { draft, ...useFormFailure(failure, labels) }
+}
