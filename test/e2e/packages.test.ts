@@ -7,6 +7,7 @@ const readme =
   `## Usage\n\n| Option | Default |\n| --- | --- |\n| \`retries\` | 3 |\n\n- [x] Retries\n\n\`\`\`dart\nvoid main() {}\n\`\`\`\n\n<script>alert(1)</script>\n${'\nWords.\n'.repeat(60)}`
 const more = 'repository: https://github.com/acme/http\ntopics: [network]\nplatforms:\n  linux:\nexecutables:\n  acme:'
 const files = { 'README.md': readme, 'CHANGELOG.md': '## 1.2.0\n\n- Faster.\n', 'example/example.md': '# How to\n' }
+const versions = ['1.0.0', '1.2.0', '2.0.0-dev.1'].map((version) => ({ name: 'acme_http', version, pubspec: more, files }))
 
 it('goes from a new token to a published package and its page', async () => {
   await using app = await consoleApp()
@@ -25,13 +26,7 @@ it('goes from a new token to a published package and its page', async () => {
   await page.getByRole('row', { name: /laptop.*Read and publish.*Never.*in 3 months/ }).waitFor()
   expect(await page.content()).not.toContain(secret)
 
-  await publishTo(
-    app.url,
-    secret,
-    { name: 'acme_http', version: '1.0.0', pubspec: more, files },
-    { name: 'acme_http', version: '1.2.0', pubspec: more, files },
-    { name: 'acme_http', version: '2.0.0-dev.1', pubspec: more, files },
-  )
+  await publishTo(app.url, secret, ...versions)
   await page.getByRole('link', { name: 'Snug, home' }).click()
   await page.getByRole('heading', { name: 'acme_http' }).getByRole('link').click()
   await page.getByRole('heading', { name: 'acme_http 1.2.0' }).waitFor()
@@ -46,13 +41,7 @@ it('goes from a new token to a published package and its page', async () => {
 it('shows every side of a package, each at an address of its own', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
-  await publishTo(
-    app.url,
-    secret,
-    { name: 'acme_http', version: '1.0.0', pubspec: more, files },
-    { name: 'acme_http', version: '1.2.0', pubspec: more, files },
-    { name: 'acme_http', version: '2.0.0-dev.1', pubspec: more, files },
-  )
+  await publishTo(app.url, secret, ...versions)
   const page = await openPage(app.url)
   await signIn(page, app.url, email)
   await page.goto('/packages/acme_http')

@@ -1,3 +1,4 @@
+import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, signIn } from '../support/console.ts'
@@ -9,11 +10,7 @@ it('asks for the password once it was long ago, and goes on by itself', async ()
   const page = await openPage(app.url, { tolerate: [/status of 40[03]/] })
   await signIn(page, app.url, admin.email)
   app.clock.now = new Date(Date.now() + 11 * 60_000)
-  await page.goto('/settings/tokens?new=1')
-  await page.getByLabel('Name', { exact: true }).fill('deploy')
-  await page.getByRole('radio', { name: 'Administer' }).click()
-  await page.getByRole('button', { name: 'Create token' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Confirm your password' })
+  const dialog = await askForToken(page)
   await dialog.waitFor()
   await expectSound(page, 'password-proof')
   await dialog.getByRole('textbox', { name: 'Your password' }).fill('a wrong one')
@@ -32,11 +29,7 @@ it('leaves everything as it is when the password is not given', async () => {
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
   await signIn(page, app.url, admin.email)
   app.clock.now = new Date(Date.now() + 11 * 60_000)
-  await page.goto('/settings/tokens?new=1')
-  await page.getByLabel('Name', { exact: true }).fill('deploy')
-  await page.getByRole('radio', { name: 'Administer' }).click()
-  await page.getByRole('button', { name: 'Create token' }).click()
-  const dialog = page.getByRole('dialog', { name: 'Confirm your password' })
+  const dialog = await askForToken(page)
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('alert').getByText('Nothing was changed', { exact: false }).waitFor()
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(1)
@@ -63,3 +56,12 @@ it('gives the focus back to what asked, in a dialog below it, too', async () => 
   await expect.poll(focused).toBe('Switch off…')
   expect((await admin.get('/api/admin/public-packages')).body.enabled).toBe(true)
 }, 120_000)
+
+/** Asks for a token that wants the password first, and gives the dialog that asks for it. */
+async function askForToken(page: Page) {
+  await page.goto('/settings/tokens?new=1')
+  await page.getByLabel('Name', { exact: true }).fill('deploy')
+  await page.getByRole('radio', { name: 'Administer' }).click()
+  await page.getByRole('button', { name: 'Create token' }).click()
+  return page.getByRole('dialog', { name: 'Confirm your password' })
+}
