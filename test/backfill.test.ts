@@ -7,6 +7,7 @@ import { migrate } from '../server/db/migrate.ts'
 import { commonOptions, type DatabaseConfig } from '../server/db/options.ts'
 import { entities } from '../server/entities.ts'
 import { type TestApp, testApp } from './app.ts'
+import { createDatabase } from './support/postgres.ts'
 import { publish } from './support/publish.ts'
 
 const columns = 'v.version, d.kind, d.name, d."constraint", d.hosted_url, d.sdk'
@@ -44,8 +45,8 @@ dev_dependencies:
     version: any
 `
 
-/** A database that stands where this program stood before it kept dependencies as rows, with the same packages in it. */
-async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig }> {
+/** A database of its own that stands where this program stood before it kept dependencies as rows, with the same packages in it. */
+async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
   const connection = app.services.database.orm.em.getConnection()
   const packages: Record<string, unknown>[] = await connection.execute(
     'select id, created_at, name, updated_at, description, latest_version from packages',
@@ -53,14 +54,14 @@ async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: Dat
   const versions: Record<string, unknown>[] = await connection.execute(
     'select id, created_at, package_id, version, sort_key, is_prerelease, archive_sha256, archive_bytes, archive_crc32c, pubspec from package_versions',
   )
-  const { DB_BACKEND, POSTGRES_URL = '' } = app.config
-  const config = { ...app.config, SQLITE_PATH: `${app.config.SQLITE_PATH}-older` }
-  if (DB_BACKEND === 'postgres') await connection.execute('drop schema public cascade; create schema public')
+  const { DB_BACKEND } = app.config
+  const database = DB_BACKEND === 'postgres' ? await createDatabase() : null
+  const config = { ...app.config, SQLITE_PATH: `${app.config.SQLITE_PATH}-older`, ...(database && { POSTGRES_URL: database.url }) }
   const options = { ...commonOptions(DB_BACKEND), entities }
   const orm =
     DB_BACKEND === 'sqlite'
       ? new SqliteOrm({ ...options, dbName: config.SQLITE_PATH })
-      : new PostgresOrm({ ...options, clientUrl: POSTGRES_URL })
+      : new PostgresOrm({ ...options, clientUrl: config.POSTGRES_URL ?? '' })
   await new Migrator(orm.em).up({ to: 'Migration20261121000003_audit_order' })
   for (const [table, rows] of Object.entries({ packages, package_versions: versions })) {
     for (const row of rows) {
@@ -69,7 +70,11 @@ async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: Dat
       await orm.em.getConnection().execute(`insert into ${table} (${names}) values (${marks.join(', ')})`, Object.values(row))
     }
   }
-  return { orm, config }
+  async function close() {
+    await orm.close(true)
+    await database?.drop()
+  }
+  return { orm, config, [Symbol.asyncDispose]: close }
 }
 
 it('gives versions that were published before the same rows of dependencies as publishing does now', async () => {
@@ -80,11 +85,7 @@ it('gives versions that were published before the same rows of dependencies as p
   await publish(alice, { name: 'acme', version: '1.2.0', pubspec: 'dependencies:\ndev_dependencies: {}\n' })
   const now = await app.services.database.reads.all(stored)
   expect(now).toHaveLength(10)
-  const { orm, config } = await olderDatabase(app)
-  try {
-    await migrate(orm, config)
-    expect(await orm.em.getConnection().execute(stored)).toEqual(now)
-  } finally {
-    await orm.close(true)
-  }
+  await using older = await olderDatabase(app)
+  await migrate(older.orm, older.config)
+  expect(await older.orm.em.getConnection().execute(stored)).toEqual(now)
 })
