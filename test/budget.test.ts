@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { Budget } from '../server/access/budget.ts'
 import { withMeter } from '../server/db/meter.ts'
+import { nextSlice } from '../server/threads/slices.ts'
 import { User } from '../server/users/entity.ts'
 import { testApp } from './app.ts'
 
@@ -53,5 +54,21 @@ it('refuses every statement once it is spent, by an error that is not taken for 
     () => reads.all('select 1'),
   ]
   for (const work of works) await expect(withMeter(budget, work)).rejects.toBe(budget.spent)
+  budget.close()
+})
+
+it('does not count the time in which others have their turn', async () => {
+  const budget = new Budget({ databaseMs: 1000, textBytes: 10, objects: 10, totalMs: 100 })
+  const others = Array.from({ length: 20 }, async () => {
+    await nextSlice()
+    for (const began = performance.now(); performance.now() - began < 15;);
+  })
+  await sleep(20)
+  let pause: Promise<void> | null = null
+  for (let fields = 0; fields < 256; fields++) pause ??= budget.passField()
+  expect(pause).not.toBeNull()
+  await pause
+  await Promise.all(others)
+  expect(budget.spent).toBeNull()
   budget.close()
 })

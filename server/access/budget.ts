@@ -140,7 +140,9 @@ export class Budget implements Meter {
   }
 
   #pause(): Promise<void> | null {
-    if (isSliceOver()) this.#paused ??= nextSlice().finally(() => (this.#paused = null))
+    // One that was spent meanwhile goes on to the next check.
+    const resume = () => void (this.#paused = null)
+    if (isSliceOver()) this.#paused ??= this.uncounted(nextSlice()).then(resume, resume)
     return this.#paused
   }
 

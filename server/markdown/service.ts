@@ -1,8 +1,9 @@
 import escapeHtml from 'escape-html'
+import { createHash } from 'node:crypto'
 import type { Context } from '../access/context.ts'
 import { byteCache } from '../http/byte-cache.ts'
-import { sha256 } from '../http/keys.ts'
 import { addressKey } from '../http/limits.ts'
+import { nextSlice } from '../threads/slices.ts'
 import { findRendered, keepRendered } from './kept.ts'
 import { renderInThread } from './threads.ts'
 import type { Task } from './worker.ts'
@@ -20,7 +21,7 @@ type Caller = Pick<Context, 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budg
  * @throws ApiError ServiceUnavailable when so many texts wait to be rendered that its turn does not come in time.
  */
 export async function renderText(caller: Caller, task: Task, { isKept = true } = {}): Promise<string> {
-  const hash = sha256(JSON.stringify([rendererVersion, task.links, task.source]))
+  const hash = keyOf(task)
   let html = remembered.get(hash)
   if (html !== undefined) {
     caller.budget?.spendText(Buffer.byteLength(html))
@@ -31,11 +32,27 @@ export async function renderText(caller: Caller, task: Task, { isKept = true } =
     current = renderOnce(caller, hash, task, isKept).finally(() => underWay.delete(hash))
     underWay.set(hash, current)
   }
-  html = await (caller.budget?.uncounted(current) ?? current)
+  const mine = letOthersIn(current)
+  html = await (caller.budget?.uncounted(mine) ?? mine)
   caller.budget?.spendText(Buffer.byteLength(html))
   remembered.set(hash, html)
   return html
 }
+
+/** What the text is kept under. It may be long: nothing is made of it but the hash. */
+const keyOf = ({ source, links }: Task): string =>
+  createHash('sha256')
+    .update(JSON.stringify([rendererVersion, links]))
+    .update(source)
+    .digest('hex')
+
+/** Many may wait for the same text, and to send a long one takes milliseconds: they go on one after the other. */
+async function letOthersIn(rendering: Promise<string>): Promise<string> {
+  const html = await rendering
+  if (html.length > longFrom) await nextSlice()
+  return html
+}
+const longFrom = 64 * 1024
 
 const remembered = byteCache<string>(16 * 1024 ** 2, (html) => 2 * html.length)
 const underWay = new Map<string, Promise<string>>()
