@@ -37,7 +37,8 @@ interface Reading<Result, Variables, Row> {
 export function useCursorList<Result, Variables extends AnyVariables, Row>(reading: Reading<Result, Variables, Row>) {
   const after = useQueryParam<string>(reading.param ?? 'after', '')
   const { data, loading, failure, retry } = useQuery(reading.document, () => reading.variables(after.value || null))
-  const connection = computed(() => (data.value === undefined ? undefined : reading.connection(data.value)))
+  // A refused query answers with null.
+  const connection = computed(() => (data.value == null ? undefined : reading.connection(data.value)))
   const list: CursorList<Row> = {
     get rows() {
       return connection.value?.nodes
