@@ -2,7 +2,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { preset } from '@graphql-codegen/client-preset'
 import { codegen } from '@graphql-codegen/core'
-import { parse } from 'graphql'
+import { parse, stripIgnoredCharacters } from 'graphql'
 import type { Plugin } from 'vite'
 
 const web = import.meta.dirname
@@ -44,5 +44,12 @@ async function generate() {
   const section = sections.find(({ filename }) => basename(filename) === 'graphql.ts')
   if (!section) throw new Error('The preset makes no graphql.ts any more.')
   mkdirSync(output, { recursive: true })
-  writeFileSync(section.filename, await codegen(section))
+  writeFileSync(section.filename, withoutLayout(await codegen(section)))
 }
+
+/** The documents are part of what every page loads: their line ends and indents would only cost. */
+const withoutLayout = (source: string) =>
+  source.replace(
+    /(new TypedDocumentString\(`)([^`]*)`/g,
+    (_, start: string, document: string) => `${start}${stripIgnoredCharacters(document)}\``,
+  )
