@@ -60,10 +60,6 @@ async function serve(config: Config): Promise<void> {
   ]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   const worker = await startWork(services)
-  await announceSetupCode(services)
-  log.announce(`Snug is ready: ${config.SERVER_URL}`)
-  log.flush()
-  tidyMemory()
 
   const stop = async (signal: string) => {
     if (services.stopping.signal.aborted) return
@@ -73,6 +69,12 @@ async function serve(config: Config): Promise<void> {
     endProcess()
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
+
+  // Whoever waits for this line may send a signal at once.
+  await announceSetupCode(services)
+  log.announce(`Snug is ready: ${config.SERVER_URL}`)
+  log.flush()
+  tidyMemory()
 }
 
 async function startWork(services: Services): Promise<Worker> {

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Socket } from 'node:net'
 
 /** So many requests of one connection are worked on, or have an answer that is not sent yet. */
-const most = 10
+const maxUnanswered = 10
 
 /** The requests of a connection: how many are unanswered, and what begins those that wait for it. */
 type Line = { unanswered: number; waiting: (() => void)[] }
@@ -21,7 +21,7 @@ export function boundPipelining(app: FastifyInstance): void {
       response.once('close', () => (line.unanswered--, beginNext(socket, line)))
       done()
     }
-    if (line.unanswered < most) return begin()
+    if (line.unanswered < maxUnanswered) return begin()
     line.waiting.push(begin)
     socket.pause()
   })
