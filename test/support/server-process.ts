@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 
-/** The program in a process of its own. */
+/** The program in a process of its own. `exit`: its code, once all of its output was heard too. */
 export type Server = { process: ChildProcess; url: string; log: () => string; exit: Promise<number | null> }
 
 export const secretForTests = 'a secret for tests that is long enough'
@@ -34,7 +34,7 @@ export async function start(folder: string, env: Record<string, string> = {}): P
   }
   const child = spawn(process.execPath, ['server/launch.mjs', 'start'], { env: { PATH: process.env.PATH, ...settings } })
   let text = ''
-  const exit = once(child, 'exit').then(([code]) => code as number | null)
+  const exit = once(child, 'close').then(([code]) => code as number | null)
   const ready = new Promise<void>((resolve) => {
     const hear = (chunk: Buffer) => {
       text += chunk.toString()
