@@ -144,6 +144,17 @@ describe('rights', () => {
   })
 })
 
+it('takes as many dependencies as fit into a pubspec', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const names = Array.from({ length: 12_000 }, (_, index) => `d${index.toString(36)}`)
+  await publish(alice, { name: 'acme', version: '1.0.0', pubspec: `dev_dependencies: {${names.join(',')}}` })
+  const { dependencies } = (await alice.get('/api/packages/acme/versions/1.0.0/dependencies')).body
+  expect(dependencies.map(({ name }: { name: string }) => name)).toEqual(names)
+  const rows = await app.services.database.reads.get<{ count: number | string }>('select count(*) as count from package_dependencies')
+  expect(Number(rows?.count)).toBe(names.length)
+})
+
 describe('two at the same moment', () => {
   it.each([
     ['the same version of one package', true],

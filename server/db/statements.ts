@@ -23,18 +23,22 @@ export async function changeRows(em: EntityManager, sql: string, values: readonl
   return Number((await run(em, sql, values)).numAffectedRows ?? 0)
 }
 
-/** Inserts rows by one statement; nothing happens without any. All have the columns of the first. */
+/**
+ * Inserts rows, fifty by one statement: databases limit how many parameters a statement takes, and connections keep each form of it prepared.
+ * Nothing happens without any. All have the columns of the first.
+ */
 export async function insertRows(em: EntityManager, table: string, rows: readonly Readonly<Record<string, Value>>[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {})
-  if (columns.length === 0) return
+  const into = `insert into ${table} (${columns.map((column) => `"${column}"`).join(', ')}) values`
   const marks = `(${columns.map(() => '?').join(', ')})`
-  const sql = `insert into ${table} (${columns.map((column) => `"${column}"`).join(', ')}) values ${rows.map(() => marks).join(', ')}`
-  await run(
-    em,
-    sql,
-    rows.flatMap((row) => columns.map((column) => row[column] ?? null)),
-  )
+  for (let at = 0; at < rows.length; at += rowsAtOnce) {
+    const some = rows.slice(at, at + rowsAtOnce)
+    const values = some.flatMap((row) => columns.map((column) => row[column] ?? null))
+    await run(em, `${into} ${some.map(() => marks).join(', ')}`, values)
+  }
 }
+
+const rowsAtOnce = 50
 
 /** Tells `onQuery` of every statement that runs here, as the ORM does of its own. */
 export function reportStatements(em: EntityManager, onQuery: (sql: string) => void): void {
