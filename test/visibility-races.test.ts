@@ -41,6 +41,17 @@ it('takes two packages along that need each other, whoever asks first', async ()
   }
 }, 240_000)
 
+it('forgets nothing that one administrator sets while another turns the switch', async () => {
+  await using app = await publicApp()
+  const admin = await app.admin()
+  const set = (wanted: object) => admin.put('/api/admin/public-packages', wanted)
+  for (let round = 0; round < rounds; round++) {
+    await set({ enabled: true, requiresServerAdmin: false })
+    await Promise.all([set({ enabled: true, requiresServerAdmin: true }), set({ enabled: false }), set({ enabled: true })])
+    expect((await admin.get('/api/admin/public-packages')).body).toMatchObject({ requiresServerAdmin: true })
+  }
+}, 240_000)
+
 it('shows at once what a change leaves readable, on every instance', async () => {
   await using app = await publicApp()
   // Several instances share one PostgreSQL; SQLite serves one process.

@@ -12,6 +12,19 @@ export async function readSetting<Value>(reads: Reads, { key, schema, initial }:
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
 
+/**
+ * What the setting is now, for a change that depends on it: until the end of the transaction of `em`, whoever else locks or changes it waits.
+ * A setting without a row gets one, so that there is something to lock.
+ */
+export async function lockSetting<Value>(em: EntityManager, { key, schema, initial }: Setting<Value>): Promise<Value> {
+  const [row] = await em.execute<{ value: string }[]>(
+    `insert into server_settings (key, value) values (?, ?)
+     on conflict (key) do update set value = server_settings.value returning value`,
+    [key, JSON.stringify(initial)],
+  )
+  return row ? schema.parse(JSON.parse(row.value)) : initial
+}
+
 /** Changes the setting in the transaction of `em`. */
 export async function writeSetting<Value>(em: EntityManager, { key }: Setting<Value>, value: Value): Promise<void> {
   await em.upsert(ServerSetting, { key, value: JSON.stringify(value) })

@@ -3,7 +3,7 @@ import type { Context, SignedInContext } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { Package } from '../packages/entity.ts'
 import { requireRecentProof } from '../access/proof.ts'
-import { readSetting, writeSetting } from '../settings/service.ts'
+import { lockSetting, readSetting, writeSetting } from '../settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from '../access/browsing.ts'
 
 /** Where the feature stands. */
@@ -34,7 +34,7 @@ export async function setPublicPackages(
     )
   }
   await em.fork().transactional(async (inner) => {
-    const before = await readSetting(context.database.reads, publicPackagesSwitch)
+    const before = await lockSetting(inner, publicPackagesSwitch)
     const after = { enabled: wanted.enabled, requiresServerAdmin: wanted.requiresServerAdmin ?? before.requiresServerAdmin }
     const entry = { actor: viewer, ip }
     if (after.enabled !== before.enabled) {
