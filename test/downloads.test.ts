@@ -138,6 +138,21 @@ it('keeps what it could not write for the next time', async () => {
   expect((await downloads(app, alice, 'often')).downloads30d).toBe(2)
 })
 
+it('adds up what several instances write at once, in whatever order they counted it', async () => {
+  await using app = await testApp()
+  // Several instances share one PostgreSQL; SQLite serves one process.
+  await using other = app.config.DB_BACKEND === 'postgres' ? await testApp({ beside: app }) : null
+  const alice = await stocked(app)
+  const there = alice.at(other ?? app)
+  const rounds = 20
+  for (let round = 0; round < rounds; round++) {
+    for (const version of ['1.0.0', '1.1.0']) await fetchArchive(alice, `often-${version}`)
+    for (const version of ['1.1.0', '1.0.0']) await fetchArchive(there, `often-${version}`)
+    await Promise.all([app, other ?? app].map(({ services }) => keepDownloads(services)))
+  }
+  expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 4 * rounds })
+})
+
 it('tells robots from people', () => {
   for (const agent of [
     'Googlebot/2.1',

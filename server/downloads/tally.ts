@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyRequest } from 'fastify'
+import { changeRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { dayOf } from './days.ts'
 
@@ -21,8 +22,8 @@ export function countDownload({ database, now }: Counter, request: FastifyReques
  */
 export async function keepDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
   const tally = tallyOf(database)
-  // In one order, so that instances never wait for each other in a circle.
-  const counted = [...tally.values()].toSorted((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
+  // All instances write in the order of names and versions, so that they never wait for each other in a circle.
+  const counted = [...tally].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
   if (counted.length === 0) return
   tally.clear()
   try {
@@ -57,9 +58,9 @@ function add(tally: Map<string, Counted>, { name, version, day, downloads }: Cou
 /** Of versions and packages that are gone by now, nothing is kept. */
 async function write(em: EntityManager, counted: Counted[]): Promise<void> {
   for (const { name, version, day, downloads } of counted) {
-    await em.execute(addToVersion, [day, downloads, name, version])
-    await em.execute(addToPackage, [day, downloads, name])
-    await em.execute('update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
+    await changeRows(em, addToVersion, [day, downloads, name, version])
+    await changeRows(em, addToPackage, [day, downloads, name])
+    await changeRows(em, 'update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
   }
 }
 
