@@ -92,12 +92,22 @@ describe('an upload', () => {
     expect(await sendBytes(alice, uploadId, await acme())).toMatchObject({ status: 302 })
   })
 
+  it('without a byte in it is refused as an empty file', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    expect(await finish(alice, await upload(alice, Buffer.alloc(0)))).toMatchObject({
+      status: 400,
+      body: { error: { code: 'PackageRejected', message: 'The uploaded file is empty. Upload a .tar.gz archive.' } },
+    })
+  })
+
   it('leaves no file and no row behind when it is refused', async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
     const refusals = [
       { actor: alice, archive: Buffer.from('rubbish'), status: 400 },
+      { actor: alice, archive: Buffer.alloc(0), status: 400 },
       { actor: alice, archive: await packageArchive({ name: 'acme', version: '1.0.0', files: { 'README.md': 'other' } }), status: 409 },
       { actor: bob, archive: await acme('2.0.0'), status: 403 },
     ]

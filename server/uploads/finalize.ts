@@ -19,9 +19,9 @@ export type FinishedUpload = { message: string; sha256: string }
  */
 export async function finalizeUpload(context: SignedInContext, uploadId: string): Promise<FinishedUpload> {
   const { id, message, stagedAs, sha256, bytes, crc32c } = await ownUpload(context, uploadId)
-  if (!sha256 || !stagedAs || !bytes || !crc32c)
+  if (sha256 == null || stagedAs == null || bytes == null || crc32c == null)
     throw invalidInput('The archive was not uploaded. Send it to the URL that the upload was given, then finish.', 'upload_id')
-  if (message) return { message, sha256 }
+  if (message != null) return { message, sha256 }
   try {
     return { message: await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c }), sha256 }
   } catch (error) {
