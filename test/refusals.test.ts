@@ -44,6 +44,7 @@ describe('an id', () => {
     expect(await ask('revokeToken', '{ token { id } }', user)).toMatchObject(wrong('AccessToken'))
     expect(await ask('revokeUserToken', '{ token { id } }', user)).toMatchObject(wrong('AccessToken'))
     expect(await ask('deletePublisher', '', user)).toMatchObject(wrong('Publisher'))
+    expect(await ask('checkPublisherDomain', '{ publisher { slug } }', user)).toMatchObject(wrong('Publisher'))
     expect(await ask('deleteUser', '', encodeGlobalID('Session', alice.id))).toMatchObject({ status: 400 })
     expect(await ask('revokeSession', '{ session { id } }', encodeGlobalID('Session', nobody))).toMatchObject({ status: 404 })
     expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })

@@ -13,7 +13,8 @@ export function globalIdCheck(
   schema: GraphQLSchema,
   field: GraphQLField<unknown, never>,
 ): ((args: Record<string, unknown>) => void) | null {
-  const checks = field.args.flatMap((argument) => named(argument, checkOf(schema, argument)))
+  const takesAny = field.name === 'node' || field.name === 'nodes'
+  const checks = field.args.flatMap((argument) => named(argument, checkOf(schema, argument, takesAny)))
   if (checks.length === 0) return null
   return (args) => checks.forEach(([name, check]) => check(args[name], [name]))
 }
@@ -23,14 +24,13 @@ type Marks = { isRelayGlobalID?: boolean; relayGlobalIDFor?: { typename: string 
 
 const named = (input: Input, check: Check | null): [string, Check][] => (check ? [[input.name, check]] : [])
 
-function checkOf(schema: GraphQLSchema, input: Input): Check | null {
+function checkOf(schema: GraphQLSchema, input: Input, takesAny = false): Check | null {
   const { isRelayGlobalID, relayGlobalIDFor } = input.extensions as Marks
   const type = getNamedType(input.type)
   if (isRelayGlobalID) {
     const known = nodeTypes(schema)
     const types = relayGlobalIDFor?.map(({ typename }) => typename) ?? known
-    if (!relayGlobalIDFor && input.name !== 'id' && input.name !== 'ids')
-      throw new Error(`${input.name} does not say which type its ids are of`)
+    if (!relayGlobalIDFor && !takesAny) throw new Error(`${input.name} does not say which type its ids are of`)
     return each((value, path) => checkGlobalId(value, { types, known }, path))
   }
   if (!isInputObjectType(type)) return null

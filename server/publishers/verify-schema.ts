@@ -94,7 +94,7 @@ builder.mutationField('checkPublisherDomain', (t) =>
     description: 'Looks for the TXT record of a publisher at once, for its admins: whether it is verified follows from what is found.',
     typeOptions: { description: 'Whose record to look up.' },
     argOptions: { description: 'Which publisher.' },
-    input: { id: t.input.globalID({ required: true, description: 'Which publisher.' }) },
+    input: { id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }) },
     resolve: async (_root, { input }, context) => ({ publisher: await checkDomainNow(context, input.id.id) }),
   }),
 )
