@@ -137,6 +137,15 @@ it('prints a new code after twenty wrong ones', async () => {
   expect(codeOf(app)).not.toBe(first)
 })
 
+it('counts wrong codes that come at once, and prints one new code for them', async () => {
+  await using app = await freshServer()
+  const answers = await Promise.all(
+    Array.from({ length: 24 }, () => app.anonymous.post('/api/setup/verify', { code: 'wrong' }, { ip: app.address() })),
+  )
+  expect(statuses(answers)).toEqual(Array.from(answers, () => 400))
+  expect(app.lines.filter((line) => line.startsWith('Setup code: '))).toHaveLength(2)
+})
+
 it('allows five tries in a quarter of an hour', async () => {
   await using app = await freshServer()
   for (let round = 0; round < 5; round++)

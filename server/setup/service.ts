@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import type { EntityManager } from '@mikro-orm/sql'
-import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { raw, UniqueConstraintViolationException } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../access/context.ts'
 import { insufficientPermissions, invalidInput, notFound } from '../errors.ts'
@@ -24,12 +24,7 @@ const maxFailures = 20
 /** Makes a fresh setup code and announces it in the log, when there is no owner yet. Older codes are dead from then on. */
 export async function announceSetupCode(services: Services): Promise<void> {
   if (await isSetUp(services)) return
-  const code = newCode()
-  const em = services.database.fork()
-  em.create(SetupCode, { hash: sha256(normalize(code)), createdAt: services.now() })
-  await em.flush()
-  services.log.announce(`Setup code: ${code}`)
-  services.log.announce(`Open ${services.config.SERVER_URL}/setup and enter it.`)
+  announce(services, await services.database.fork().transactional(async (em) => makeCode(em, services.now())))
 }
 
 /**
@@ -118,10 +113,14 @@ async function refuseAfterSetup(context: Context): Promise<void> {
   if (await isSetUp(context)) throw alreadySetUp()
 }
 
-async function refuseWrongCode(context: Context, current: SetupCode): Promise<never> {
-  current.failures += 1
-  await context.em.flush()
-  if (current.failures >= maxFailures) await announceSetupCode(context)
+async function refuseWrongCode(context: Context, { id }: SetupCode): Promise<never> {
+  const replacement = await context.em.transactional(async (inner) => {
+    // Counted by the statement, so that wrong codes sent at once all count, and one of them is the last.
+    await inner.nativeUpdate(SetupCode, { id }, { failures: raw('failures + 1') })
+    const counted = await inner.findOne(SetupCode, { id }, { refresh: true })
+    return counted?.failures === maxFailures ? makeCode(inner, context.now()) : null
+  })
+  if (replacement) announce(context, replacement)
   throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
 }
 
@@ -138,6 +137,18 @@ function requireVerified(current: SetupCode | undefined, { ip, token, now }: Cla
 
 /** Upper case, without the dashes and spaces that people add. */
 const normalize = (code: string): string => code.toUpperCase().replace(/[^0-9A-Z]/g, '')
+
+/** Adds a fresh code, which replaces all before it. Only its hash is stored. */
+function makeCode(em: EntityManager, createdAt: Date): string {
+  const code = newCode()
+  em.create(SetupCode, { hash: sha256(normalize(code)), createdAt })
+  return code
+}
+
+function announce({ log, config }: Pick<Services, 'log' | 'config'>, code: string): void {
+  log.announce(`Setup code: ${code}`)
+  log.announce(`Open ${config.SERVER_URL}/setup and enter it.`)
+}
 
 function newCode(): string {
   const letters = Array.from({ length: 12 }, () => alphabet[randomInt(alphabet.length)]).join('')
