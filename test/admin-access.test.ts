@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { newId } from '../server/db/base.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 
@@ -67,9 +68,16 @@ it("lists everybody's sessions with filters, in both orders, page by page", asyn
     after = pageInfo.endCursor
   }
   expect(new Set(seen).size).toBe(3)
-  expect(codeOf(await admin.graphql('{ sessions(first: 1, orderBy: LAST_USED, after: "a2V5OnRvZGF5IHg") { totalCount } }'))).toBe(
-    'InvalidInput',
-  )
+})
+
+it.each(['today x', 'never', `999999999999999 ${newId()}`, `-1 ${newId()}`])('refuses a cursor made up of %j', async (key) => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const after = Buffer.from(`key:${key}`).toString('base64url')
+  for (const list of ['sessions(first: 1, orderBy: LAST_USED', 'accessTokens(first: 1, orderBy: EXPIRES'])
+    expect(codeOf(await admin.graphql(`query ($after: String) { ${list}, after: $after) { nodes { id } } }`, { after }))).toBe(
+      'InvalidInput',
+    )
 })
 
 it('sorts tokens by when they end, those without an end last', async () => {

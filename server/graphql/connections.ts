@@ -58,8 +58,11 @@ export const momentKey = (moment: Date | null | undefined, id: string): string =
 /** Whether this could be such a key. */
 export function isMomentKey(key: string): boolean {
   const [moment = '', id = '', ...rest] = key.split(' ')
-  return rest.length === 0 && isId(id) && /^(?:never|\d{1,15})$/.test(moment)
+  return rest.length === 0 && isId(id) && (moment === 'never' || (/^\d{1,15}$/.test(moment) && Number(moment) <= lastMoment))
 }
+
+/** The end of the year 9999, beyond which PostgreSQL reads no text as a moment. */
+const lastMoment = Date.UTC(10_000, 0) - 1
 
 /** What such a key stands for. */
 export function readMomentKey(key: string): { moment: Date | null; id: string } {
