@@ -13,7 +13,7 @@ import { parseJsonBody } from './http/json-body.ts'
 import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/pace.ts'
 import { boundPipelining } from './http/pipelining.ts'
-import { warnOfOtherScheme } from './http/public-url.ts'
+import { basePath, warnOfOtherScheme } from './http/public-url.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
 import { type Sockets, watchSockets } from './http/sockets.ts'
 import { type Timings, timingsFor } from './http/timings.ts'
@@ -68,7 +68,7 @@ export async function createApp(
       await mountReference(scope, services, schema, routes)
       await mountConsole(scope, services)
     },
-    { prefix: new URL(config.SERVER_URL).pathname.replace(/\/$/, '') },
+    { prefix: basePath(config.SERVER_URL) },
   )
   refuseUnknownPaths(app)
   return app

@@ -7,6 +7,7 @@ import { notFound } from '../errors.ts'
 import { compressText } from '../http/compression.ts'
 import { prefers } from '../http/conditional.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
+import { basePath } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { isBrowsingOn } from '../access/browsing.ts'
 
@@ -16,7 +17,7 @@ const policy =
 /** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
 export async function mountConsole(app: FastifyInstance, services: Services): Promise<void> {
   const { config } = services
-  const base = basePath(config)
+  const base = `${basePath(config.SERVER_URL)}/`
   if (existsSync(root)) {
     await app.register(fastifyStatic, {
       root: join(root, 'assets'),
@@ -54,7 +55,7 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
 
 /** What answers with the console's one page, which shows what belongs to the address. */
 export function consoleSender(services: Services): RouteHandlerMethod {
-  const base = basePath(services.config)
+  const base = `${basePath(services.config.SERVER_URL)}/`
   const page = existsSync(join(root, 'index.html'))
     ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
     : notBuilt
@@ -75,7 +76,6 @@ export function consoleSender(services: Services): RouteHandlerMethod {
 }
 
 const root = join(import.meta.dirname, '../../web/dist')
-const basePath = ({ SERVER_URL }: Services['config']): string => `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/`
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
 
 /** What belongs to the other doors; where they have nothing, there is nothing. */

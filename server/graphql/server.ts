@@ -16,6 +16,7 @@ import { compressText } from '../http/compression.ts'
 import { prefers } from '../http/conditional.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { addressKey } from '../http/limits.ts'
+import { basePath } from '../http/public-url.ts'
 import { needsCsrfToken } from './own-origin.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { refuseUselessCredential } from '../access/refusal.ts'
@@ -80,7 +81,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
   })
   return createYoga<Door>({
     schema,
-    graphqlEndpoint: `${new URL(services.config.SERVER_URL).pathname.replace(/\/$/, '')}/graphql`,
+    graphqlEndpoint: `${basePath(services.config.SERVER_URL)}/graphql`,
     batching: false,
     cors: false,
     landingPage: false,

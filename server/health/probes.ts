@@ -1,5 +1,6 @@
 import type { FastifyInstance, RouteHandlerMethod } from 'fastify'
 import { refuseOtherMethods } from '../http/methods.ts'
+import { basePath } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { openReadiness } from './readiness.ts'
 
@@ -13,9 +14,8 @@ export function mountProbes(app: FastifyInstance, services: Services): void {
     if (!isReady) reply.code(503).header('retry-after', '5')
     return reply.type(json).send(JSON.stringify({ status: isReady ? 'ok' : 'unavailable', checks: states }))
   }
-  // Orchestrators ask the process itself, who does not know of a path that SERVER_URL ends in; people ask at SERVER_URL.
-  const prefix = new URL(services.config.SERVER_URL).pathname.replace(/\/$/, '')
-  for (const place of new Set(['', prefix])) {
+  // Orchestrators query the process itself, at its root; people query SERVER_URL, which may end in a path.
+  for (const place of new Set(['', basePath(services.config.SERVER_URL)])) {
     for (const [path, handler] of [
       ['/livez', sayAlive],
       ['/readyz', sayReady],

@@ -6,6 +6,9 @@ import type { Log } from './log.ts'
 export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
   isSecure(request, serverUrl) ? serverUrl.replace(/^http:/, 'https:') : serverUrl
 
+/** The path that SERVER_URL ends in, such as `/pub`; empty where there is none. Everything but the probes is below it. */
+export const basePath = (serverUrl: string): string => new URL(serverUrl).pathname.replace(/\/$/, '')
+
 /** Warns, once, when a trusted proxy says https where SERVER_URL says http: what is not built for one client still says http. */
 export function warnOfOtherScheme(app: FastifyInstance, serverUrl: string, log: Log): void {
   if (serverUrl.startsWith('https:')) return

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compressText } from '../http/compression.ts'
-import { publicUrl } from '../http/public-url.ts'
+import { basePath, publicUrl } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
@@ -36,7 +36,10 @@ export async function mountReference(
     return reply.type('application/json; charset=utf-8').send(text)
   })
   app.get('/api/docs', { onSend: compressText }, async (_request, reply) =>
-    reply.type('text/html; charset=utf-8').header('content-security-policy', policy).send(page(config.SERVER_URL)),
+    reply
+      .type('text/html; charset=utf-8')
+      .header('content-security-policy', policy)
+      .send(page(basePath(config.SERVER_URL))),
   )
   app.get('/api/docs/schema.graphql', { onSend: compressText }, async (_request, reply) =>
     reply.type('text/plain; charset=utf-8').send((printed ??= `${printSchema(lexicographicSortSchema(schema))}\n`)),
@@ -60,12 +63,12 @@ const page = (base: string) => `<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>REST reference · Snug</title>
-<link rel="stylesheet" href="${new URL(base).pathname.replace(/\/$/, '')}/api/docs/assets/swagger-ui.css">
+<link rel="stylesheet" href="${base}/api/docs/assets/swagger-ui.css">
 </head>
 <body>
 <main id="reference"></main>
-<script src="${new URL(base).pathname.replace(/\/$/, '')}/api/docs/assets/swagger-ui-bundle.js"></script>
-<script src="${new URL(base).pathname.replace(/\/$/, '')}/api/docs/start.js"></script>
+<script src="${base}/api/docs/assets/swagger-ui-bundle.js"></script>
+<script src="${base}/api/docs/start.js"></script>
 </body>
 </html>
 `

@@ -1,5 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import type { Config } from '../config/config.ts'
+import { basePath } from '../http/public-url.ts'
 import type { Role } from '../roles/roles.ts'
 import type { Viewer } from '../roles/viewer.ts'
 
@@ -44,7 +45,7 @@ export function statusOf(user: PublicUser): 'invited' | 'active' | 'inactive' {
 
 /** Path of somebody's picture below SERVER_URL's, changing with the picture; null for none. */
 export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config): string | null {
-  return avatarTag ? `${new URL(SERVER_URL).pathname.replace(/\/$/, '')}/api/users/${id}/avatar?v=${avatarTag}` : null
+  return avatarTag ? `${basePath(SERVER_URL)}/api/users/${id}/avatar?v=${avatarTag}` : null
 }
 
 export const RoleEnum = builder.enumType('Role', {
