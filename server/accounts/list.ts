@@ -1,6 +1,6 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { anyText, pageByKey } from '../graphql/connections.ts'
+import { anyText, type PageArguments, pageByKey } from '../graphql/connections.ts'
 import { type Role } from '../roles/roles.ts'
 import { User } from '../users/entity.ts'
 
@@ -12,13 +12,7 @@ export type UserFilter = {
   idleSince?: Date | null | undefined
 }
 export type UserOrder = 'created' | 'email'
-type Page = {
-  first?: number | null | undefined
-  after?: string | null | undefined
-  last?: number | null | undefined
-  before?: string | null | undefined
-  offset?: number | null | undefined
-}
+type Page = PageArguments & { offset?: number | null | undefined }
 
 /**
  * People as a connection, in an order that no two share: by when they came (UUIDv7 ids grow with time), newest first, or by e-mail.

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../graphql/connections.ts'
+import { type PageArguments, pageByKey } from '../graphql/connections.ts'
 import type { Context } from '../access/context.ts'
 import { batched } from '../db/batched.ts'
 import { Package } from '../packages/entity.ts'
@@ -35,7 +35,7 @@ export async function affectedOf(reader: Reader, { pkg, entries }: PackageAdviso
 }
 
 /** All advisories, the ones that came last first; of one package only, if asked for. */
-export function listAdvisories(em: EntityManager, packageName: string | null | undefined, page: Parameters<typeof pageByKey>[0]) {
+export function listAdvisories(em: EntityManager, packageName: string | null | undefined, page: PageArguments) {
   return pageByKey(page, {
     keyOf: ({ row }: KnownAdvisory) => row.id,
     load: async (limit, after) => {

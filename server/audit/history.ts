@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../graphql/connections.ts'
+import { newestFirst, type PageArguments } from '../graphql/connections.ts'
 import { AuditEntry } from './entity.ts'
 import type { AuditKind } from './service.ts'
 
@@ -26,11 +26,5 @@ const securityKinds = [
 export const securityOf = (userId: string) => ({ userId, kind: { $in: securityKinds } })
 
 /** What happened around who gets into an account, newest first, as a connection. */
-export function listSecurityHistory(em: EntityManager, userId: string, page: Parameters<typeof pageByKey>[0]) {
-  const where = securityOf(userId)
-  return pageByKey(page, {
-    keyOf: (entry: AuditEntry) => entry.id,
-    load: (limit, id) => em.find(AuditEntry, { ...where, ...(id && { id: { $lt: id } }) }, { orderBy: { id: 'desc' }, limit }),
-    count: () => em.count(AuditEntry, where),
-  })
-}
+export const listSecurityHistory = (em: EntityManager, userId: string, page: PageArguments) =>
+  newestFirst(em, AuditEntry, securityOf(userId), page)

@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { pageByKey } from '../graphql/connections.ts'
+import { type PageArguments, pageByKey } from '../graphql/connections.ts'
 import { idOf } from '../db/base.ts'
 import { invalidInput } from '../errors.ts'
 import { personId } from '../users/person-id.ts'
@@ -32,12 +32,7 @@ export type AuditOrder = 'newest' | 'oldest'
  * The audit log as a connection.
  * @throws ApiError InvalidInput for what cannot be a kind or an id.
  */
-export async function listAuditEntries(
-  em: EntityManager,
-  filter: AuditFilter,
-  page: Parameters<typeof pageByKey>[0],
-  order: AuditOrder = 'newest',
-) {
+export async function listAuditEntries(em: EntityManager, filter: AuditFilter, page: PageArguments, order: AuditOrder = 'newest') {
   const where = await conditionOf(em, filter)
   return pageByKey(page, {
     keyOf: (entry: AuditEntry) => entry.id,

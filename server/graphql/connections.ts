@@ -1,8 +1,11 @@
+import type { EntityName, FilterQuery, OrderDefinition } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { idOf } from '../db/base.ts'
 import { invalidInput } from '../errors.ts'
 
-type PageArguments = {
+/** What a client says of the page that it wants. */
+export type PageArguments = {
   first?: number | null | undefined
   last?: number | null | undefined
   after?: string | null | undefined
@@ -45,6 +48,22 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId
     },
   }
 }
+
+/** Rows as a connection, the newest first: ids grow with time. */
+export const newestFirst = <Row extends { id: string }>(
+  em: EntityManager,
+  entity: EntityName<Row>,
+  where: FilterQuery<Row>,
+  page: PageArguments,
+) =>
+  pageByKey(page, {
+    keyOf: ({ id }: Row) => id,
+    load: (limit, id) => {
+      const older = id === undefined ? {} : { id: { $lt: id } }
+      return em.find(entity, { $and: [where, older] } as FilterQuery<Row>, { orderBy: { id: 'desc' } as OrderDefinition<Row>, limit })
+    },
+    count: () => em.count(entity, where),
+  })
 
 /** Whether a text is an id as it stands in the database. */
 const isId = (text: string): boolean => idOf(text) === text

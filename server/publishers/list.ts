@@ -1,6 +1,6 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { anyText, pageByKey } from '../graphql/connections.ts'
+import { anyText, type PageArguments, pageByKey } from '../graphql/connections.ts'
 import { batched } from '../db/batched.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import type { Membership } from './members.ts'
@@ -12,7 +12,7 @@ export type PublisherFilter = {
   /** Only those that this person is a member of. */
   member?: string | null | undefined
 }
-type Page = Parameters<typeof pageByKey>[0] & { offset?: number | null | undefined }
+type Page = PageArguments & { offset?: number | null | undefined }
 
 /** The publisher with this id, or null. */
 export const findPublisher = (em: EntityManager, id: string): Promise<Publisher | null> => em.findOne(Publisher, { id })

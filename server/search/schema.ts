@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
-import { notNegative, pageSizeOf } from '../graphql/connections.ts'
+import { notNegative, type PageArguments, pageSizeOf } from '../graphql/connections.ts'
 import type { Context } from '../access/context.ts'
 import { Package } from '../packages/entity.ts'
 import { PackageRef } from '../packages/refs.ts'
@@ -153,7 +153,7 @@ builder.queryField('completeSearch', (t) =>
 
 const searcherOf = ({ viewer, scopes }: Context): Searcher => viewer && { id: viewer.id, scopes }
 
-type SearchArguments = Parameters<typeof pageSizeOf>[0] & Omit<SearchRequest, 'limit' | 'searcher'>
+type SearchArguments = PageArguments & Omit<SearchRequest, 'limit' | 'searcher'>
 
 async function findPage(context: Context, { first, last, before, ...request }: SearchArguments) {
   const { matches, hasNextPage, ...counts } = await searchPackages(context.database, {

@@ -1,7 +1,7 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
-import { isMomentKey, momentKey, pageByKey, readMomentKey } from '../graphql/connections.ts'
+import { isMomentKey, momentKey, newestFirst, type PageArguments, pageByKey, readMomentKey } from '../graphql/connections.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { editable } from '../users/editable.ts'
@@ -19,27 +19,15 @@ export type SessionFilter = {
 export type SessionOrder = 'created' | 'lastUsed'
 
 /** Everybody's sessions that still work at `now`, as a connection; for administrators. */
-export async function listAllSessions(
-  em: EntityManager,
-  filter: SessionFilter,
-  order: SessionOrder,
-  page: Parameters<typeof pageByKey>[0] & { now: Date },
-) {
+export async function listAllSessions(em: EntityManager, filter: SessionFilter, order: SessionOrder, page: PageArguments & { now: Date }) {
   const where = await conditions(em, filter, page.now)
-  const count = () => em.count(Session, where)
-  if (order === 'lastUsed') {
-    const orderBy = { lastUsedAt: 'desc', id: 'desc' } as const
-    return pageByKey(page, {
-      keyOf: ({ lastUsedAt, id }: Session) => momentKey(lastUsedAt, id),
-      isKey: isMomentKey,
-      count,
-      load: (limit, key) => em.find(Session, { $and: [where, key === undefined ? {} : usedBefore(key)] }, { orderBy, limit }),
-    })
-  }
+  if (order === 'created') return newestFirst(em, Session, where, page)
+  const orderBy = { lastUsedAt: 'desc', id: 'desc' } as const
   return pageByKey(page, {
-    keyOf: (session: Session) => session.id,
-    count,
-    load: (limit, id) => em.find(Session, { $and: [where, id ? { id: { $lt: id } } : {}] }, { orderBy: { id: 'desc' }, limit }),
+    keyOf: ({ lastUsedAt, id }: Session) => momentKey(lastUsedAt, id),
+    isKey: isMomentKey,
+    count: () => em.count(Session, where),
+    load: (limit, key) => em.find(Session, { $and: [where, key === undefined ? {} : usedBefore(key)] }, { orderBy, limit }),
   })
 }
 

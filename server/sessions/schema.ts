@@ -1,13 +1,12 @@
 import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
-import { pageByKey } from '../graphql/connections.ts'
 import { UserRef } from '../users/refs.ts'
 import { password } from '../users/input.ts'
 import { belongingsScope, belongingsSeen, canSeeBelongings } from '../users/policy.ts'
 import { Session } from './entity.ts'
 import { confirmPassword } from './proof.ts'
-import { countSessions, listSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
+import { listSessions, revokeOtherSessions, revokeSession, sessionIsLive, signOut } from './service.ts'
 import { signIn } from './sign-in.ts'
 
 export const SessionRef = builder.objectRef<Session>('Session')
@@ -40,16 +39,8 @@ builder.objectField(UserRef, 'sessions', (t) =>
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
         'The sessions that still work, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
-      resolve: (user, args, context) => {
-        if (!canSeeBelongings(context, user)) return null
-        const { em, now } = context
-        const moment = now()
-        return pageByKey(args, {
-          keyOf: (session: Session) => session.id,
-          load: (limit, before) => listSessions(em, user.id, { now: moment, limit, before }),
-          count: () => countSessions(em, user.id, moment),
-        })
-      },
+      resolve: (user, args, context) =>
+        canSeeBelongings(context, user) ? listSessions(context.em, user.id, { ...args, now: context.now() }) : null,
     },
     { description: 'A page of sessions.' },
     { description: 'A session in a page.' },

@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
+import { newestFirst, type PageArguments } from '../graphql/connections.ts'
 import { clearSessionCookies, isSecure } from '../http/cookies.ts'
 import { sessionIdleMs } from '../access/authenticate.ts'
 import { Session } from './entity.ts'
@@ -19,24 +20,12 @@ export async function signOut(context: Context): Promise<void> {
   clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
 }
 
-/** Somebody's sessions that still work at `now`, newest first; `before` is the id of the last one of the page before. */
-export function listSessions(
-  em: EntityManager,
-  userId: string,
-  page: { now: Date; limit: number; before?: string | undefined },
-): Promise<Session[]> {
-  return em.find(
-    Session,
-    { ...liveSessions(userId, page.now), ...(page.before && { id: { $lt: page.before } }) },
-    { orderBy: { id: 'desc' }, limit: page.limit },
-  )
-}
-
-/** How many sessions of somebody still work at `now`. */
-export const countSessions = (em: EntityManager, userId: string, now: Date): Promise<number> => em.count(Session, liveSessions(userId, now))
+/** Somebody's sessions that still work at `now`, as a connection, the newest first. */
+export const listSessions = (em: EntityManager, userId: string, { now, ...page }: PageArguments & { now: Date }) =>
+  newestFirst(em, Session, liveSessions(userId, now), page)
 
 /** What tells somebody's live sessions from those that 30 days, or 7 days without use, have ended. */
-export const liveSessions = (userId: string, now: Date) => ({ user: userId, ...sessionIsLive(now) })
+const liveSessions = (userId: string, now: Date) => ({ user: userId, ...sessionIsLive(now) })
 
 /** The same, whosever it is. */
 export const sessionIsLive = (now: Date) => ({

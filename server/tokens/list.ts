@@ -1,6 +1,6 @@
 import type { FilterQuery } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { isMomentKey, momentKey, pageByKey, readMomentKey } from '../graphql/connections.ts'
+import { isMomentKey, momentKey, newestFirst, type PageArguments, pageByKey, readMomentKey } from '../graphql/connections.ts'
 import { personId } from '../users/person-id.ts'
 import { type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
@@ -21,28 +21,15 @@ export type TokenFilter = {
 export type TokenOrder = 'created' | 'expires'
 
 /** Tokens that are not revoked, as a connection; the same for their owner and, of everybody, for administrators. */
-export async function listTokens(
-  em: EntityManager,
-  filter: TokenFilter,
-  page: Parameters<typeof pageByKey>[0],
-  order: TokenOrder = 'created',
-) {
+export async function listTokens(em: EntityManager, filter: TokenFilter, page: PageArguments, order: TokenOrder = 'created') {
   const where = await conditions(em, filter)
-  const count = () => em.count(AccessToken, where)
-  if (order === 'expires') {
-    const orderBy = { expiresAt: 'asc nulls last', id: 'desc' } as const
-    return pageByKey(page, {
-      keyOf: ({ expiresAt, id }: AccessToken) => momentKey(expiresAt, id),
-      isKey: isMomentKey,
-      count,
-      load: (limit, key) => em.find(AccessToken, { $and: [where, key === undefined ? {} : endingAfter(key)] }, { orderBy, limit }),
-    })
-  }
+  if (order === 'created') return newestFirst(em, AccessToken, where, page)
+  const orderBy = { expiresAt: 'asc nulls last', id: 'desc' } as const
   return pageByKey(page, {
-    keyOf: (token: AccessToken) => token.id,
-    count,
-    load: (limit, id) =>
-      em.find(AccessToken, { $and: [where, id === undefined ? {} : { id: { $lt: id } }] }, { orderBy: { id: 'desc' }, limit }),
+    keyOf: ({ expiresAt, id }: AccessToken) => momentKey(expiresAt, id),
+    isKey: isMomentKey,
+    count: () => em.count(AccessToken, where),
+    load: (limit, key) => em.find(AccessToken, { $and: [where, key === undefined ? {} : endingAfter(key)] }, { orderBy, limit }),
   })
 }
 
