@@ -1,6 +1,7 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, type PageArguments, pageByKey } from '../graphql/connections.ts'
+import { containing } from '../db/contains.ts'
 import { type Role } from '../roles/roles.ts'
 import { User } from '../users/entity.ts'
 
@@ -41,8 +42,7 @@ function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User
 
 function conditions({ email, role, status, idleSince }: UserFilter): FilterQuery<User> {
   const all: FilterQuery<User>[] = []
-  if (email)
-    all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [`%${email.toLowerCase().replace(/[!%_]/g, '!$&')}%`])]: [] })
+  if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [containing(email)])]: [] })
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
   if (status === 'invited') all.push({ isActive: true, passwordHash: null })

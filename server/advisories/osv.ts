@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalidInput } from '../errors.ts'
+import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
 
 /** The ecosystem of Dart packages in OSV. */
@@ -24,7 +25,7 @@ const range = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('GIT') }),
 ])
 const affectedHere = z.looseObject({
-  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().regex(/^[a-z][a-z0-9_]{0,63}$/, 'is not the name of a package') }),
+  package: z.looseObject({ ecosystem: z.literal(pub), name: z.string().refine(isPackageName, 'is not the name of a package') }),
   ranges: z.array(range).optional(),
   versions: z.array(version).max(10_000).optional(),
 })

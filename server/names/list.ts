@@ -1,6 +1,7 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, pageByKey } from '../graphql/connections.ts'
+import { containing } from '../db/contains.ts'
 import { batched } from '../db/batched.ts'
 import { ConfusableName, ReservedName } from './entity.ts'
 
@@ -44,4 +45,4 @@ const inOrder = { orderBy: { name: 'asc' } } as const
 
 const afterName = (name: string | undefined) => (name === undefined ? {} : { name: { $gt: name } })
 
-const contains = (text: string) => raw((alias) => `${alias}.name like ? escape '!'`, [`%${text.toLowerCase().replace(/[!%_]/g, '!$&')}%`])
+const contains = (text: string) => raw((alias) => `${alias}.name like ? escape '!'`, [containing(text)])

@@ -1,13 +1,13 @@
 import type { FastifyRequest } from 'fastify'
 import { z } from 'zod'
 import { invalidInput, notFound } from '../errors.ts'
+import { isPackageName, nameRule } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
 
-const nameForm = /^[a-z][a-z0-9_]{0,63}$/
-const nameRule = 'has 1 to 64 lowercase letters, digits and underscores and starts with a letter.'
+const noName = `A package name ${nameRule}.`
 
 /** The name of a package that may be there. */
-export const packageName = z.string().regex(nameForm, `A package name ${nameRule}`)
+export const packageName = z.string().refine(isPackageName, noName)
 
 /**
  * The package that a path names. Percent-decoding is done; what could not be a name never reaches a query.
@@ -15,8 +15,8 @@ export const packageName = z.string().regex(nameForm, `A package name ${nameRule
  */
 export function packageParameter(request: FastifyRequest): string {
   const { pkg = '' } = request.params as Record<string, string>
-  if (nameForm.test(pkg)) return pkg
-  throw invalidInput(`A package name ${nameRule}`, 'pkg')
+  if (isPackageName(pkg)) return pkg
+  throw invalidInput(noName, 'pkg')
 }
 
 /**

@@ -1,6 +1,12 @@
+/** Whether this could be the name of a package. A few old packages are called by what is a reserved word now. */
+export const isPackageName = (text: string): boolean => /^[a-z][a-z0-9_]{0,63}$/.test(text)
+
+/** The rule in words. */
+export const nameRule = 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
+
 /** What is wrong with a package name, as a sentence about `name`; null when it may be published. Source: at most 64 lower-case letters, digits and underscores, and pub's list of reserved words. */
 export function nameFault(name: string): string | null {
-  if (!/^[a-z][a-z0-9_]{0,63}$/.test(name)) return 'must be 1 to 64 lowercase letters, digits and underscores, starting with a letter'
+  if (!isPackageName(name)) return nameRule
   return reservedWords.has(name) ? `must not be ${name}, a reserved word of Dart` : null
 }
 

@@ -2,6 +2,7 @@ import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, type PageArguments, pageByKey } from '../graphql/connections.ts'
 import { batched } from '../db/batched.ts'
+import { containing } from '../db/contains.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import type { Membership } from './members.ts'
 
@@ -36,7 +37,7 @@ export function listPublishers(em: EntityManager, filter: PublisherFilter, page:
 function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery<Publisher> {
   const all: FilterQuery<Publisher>[] = []
   if (query?.trim()) {
-    const part = `%${query.trim().toLowerCase().replace(/[!%_]/g, '!$&')}%`
+    const part = containing(query.trim())
     all.push({
       [raw((alias) => `(${alias}.id like ? escape '!' or lower(${alias}.display_name) like ? escape '!')`, [part, part])]: [],
     })

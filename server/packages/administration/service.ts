@@ -1,4 +1,6 @@
+import { containing } from '../../db/contains.ts'
 import { pageByKey } from '../../graphql/connections.ts'
+import { isPackageName } from '../../pub/package-name.ts'
 import type { Services } from '../../services.ts'
 import type { Visibility } from '../entity.ts'
 
@@ -29,16 +31,16 @@ export function listManaged({ database: { reads, backend } }: Pick<Services, 'da
   const position = positions[filter.orderBy ?? 'name'](backend)
   return pageByKey(page, {
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
-    isKey: (key) => /^\d{1,16} [a-z][a-z0-9_]{0,63}$/.test(key),
+    isKey: (key) => readPosition(key) !== null,
     load: async (limit, after) => {
-      const [at, name] = readPosition(after)
+      const from = after === undefined ? null : readPosition(after)
       const rows = await reads.all<Row>(
         `select p.id as "packageId", p.name, p.publisher_id as "publisherId", count(v.id) as "versionCount", coalesce(sum(v.archive_bytes), 0) as "archiveBytes", ${position} as "position"
          from packages p left join package_versions v on v.package_id = p.id ${where} group by p.id
-         ${after === undefined ? '' : `having ${position} < ? or (${position} = ? and p.name > ?)`}
+         ${from === null ? '' : `having ${position} < ? or (${position} = ? and p.name > ?)`}
          order by "position" desc, p.name limit ? offset ?`,
         ...matching,
-        ...(after === undefined ? [] : [at, at, name]),
+        ...(from === null ? [] : [from.position, from.position, from.name]),
         limit,
         page.offset ?? 0,
       )
@@ -51,7 +53,7 @@ export function listManaged({ database: { reads, backend } }: Pick<Services, 'da
 
 function conditionsOf({ query, visibility }: Filter): { where: string; matching: string[] } {
   const conditions: [string, string][] = []
-  if (query) conditions.push([`p.name like ? escape '!'`, `%${query.toLowerCase().replace(/[!%_]/g, '!$&')}%`])
+  if (query) conditions.push([`p.name like ? escape '!'`, containing(query)])
   if (visibility) conditions.push(['p.visibility = ?', visibility])
   const where = conditions.length > 0 ? `where ${conditions.map(([condition]) => condition).join(' and ')}` : ''
   return { where, matching: conditions.map(([, value]) => value) }
@@ -65,9 +67,10 @@ const positions: Record<ManagedOrder, (backend: Services['database']['backend'])
   updated: (backend) => (backend === 'sqlite' ? 'max(p.updated_at)' : 'max(floor(extract(epoch from p.updated_at) * 1000)::bigint)'),
 }
 
-function readPosition(after: string | undefined): [number, string] {
-  const [at = '', name = ''] = after?.split(' ') ?? []
-  return [Number(at), name]
+/** What the key of a row stands for; null when it is no such key. */
+function readPosition(key: string): { position: number; name: string } | null {
+  const [position = '', name = '', ...rest] = key.split(' ')
+  return /^\d{1,16}$/.test(position) && isPackageName(name) && rest.length === 0 ? { position: Number(position), name } : null
 }
 
 // PostgreSQL hands out sums as texts.
