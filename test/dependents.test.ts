@@ -4,8 +4,8 @@ import { countDependents, listDependents } from '../server/packages/dependents/s
 import { type TestApp, testApp } from './app.ts'
 import { publish } from './support/publish.ts'
 
-const here = 'http://localhost:8080'
-const hosted = (name: string, version = '^1.0.0', url = here) => `  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
+const here = { SERVER_URL: 'http://localhost:8080' }
+const hosted = (name: string, version = '^1.0.0', url = here.SERVER_URL) => `  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
 const needing = (...names: string[]) => `dependencies:\n${names.map((name) => hosted(name)).join('')}`
 
 /** Makes packages public as their administrators would. */

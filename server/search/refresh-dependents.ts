@@ -1,10 +1,10 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seenByAnybody } from '../packages/policy.ts'
-import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
 import { lockEntries } from './index-package.ts'
-import { type Here, refreshIndex, shownTo } from './refresh-index.ts'
+import { refreshIndex, shownTo } from './refresh-index.ts'
 
 /**
  * Makes the index say what the database says of packages that became public or private, and of those that depend on them: what needs a private

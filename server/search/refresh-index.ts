@@ -1,21 +1,17 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Config } from '../config/config.ts'
 import type { Pubspec } from '../archive/pubspec.ts'
 import { toDate } from '../db/reads.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../packages/versions/license.ts'
 import { storedPubspec } from '../packages/versions/pubspec.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
+import { type Here, hostedHere } from '../packages/hosted-here.ts'
 import { isListed, isVersionSeenByAnybody } from '../packages/policy.ts'
 import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
 import { tagsOf } from './tags.ts'
 
 /** SQL: who may find the package `p`, whose latest version is `v`, as the index has it. Takes `hostedHere`. */
 export const shownTo = `case when not (${isListed('p')}) then 0 when ${isVersionSeenByAnybody} then 2 else 1 end`
-
-/** Where this server is: by its address dependencies on it are told from others. */
-export type Here = Pick<Config, 'SERVER_URL'>
 
 /** What the index says of a package's latest version. */
 type LatestVersion = { pubspec: Pubspec; readme: string | null; license: string }

@@ -45,7 +45,7 @@ export async function changeVisibility(context: SignedInContext, change: Visibil
 async function makePrivate(context: SignedInContext, { package: name, acceptBreakage }: VisibilityChange): Promise<string[]> {
   return changePackage(context, name, canChangeVisibility, async (em, pkg) => {
     if (pkg.visibility === 'private') return unchanged([])
-    const broken = await publicDependents(em, context.config.SERVER_URL, [name])
+    const broken = await publicDependents(em, context.config, [name])
     if (broken.length > 0 && !acceptBreakage) {
       throw conflict(`Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break.`)
     }
@@ -69,7 +69,7 @@ async function makePublic(context: SignedInContext, change: VisibilityChange): P
 async function makePublicWithin(em: EntityManager, context: SignedInContext, change: VisibilityChange): Promise<string[] | null> {
   const { config } = context
   const name = change.package
-  const expected = new Set([name, ...(await closureOf(em, config.SERVER_URL, name)).reached])
+  const expected = new Set([name, ...(await closureOf(em, config, name)).reached])
   const locked = await em.find(
     Package,
     { name: { $in: [...expected] } },
@@ -78,7 +78,7 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   const pkg = locked.find((one) => one.name === name)
   if (!pkg) throw unknownPackage(name)
   if (!(await canChangeVisibility(em, context, pkg))) throw notYours(context, [name])
-  const { reached, companions } = await closureOf(em, config.SERVER_URL, name)
+  const { reached, companions } = await closureOf(em, config, name)
   if (!reached.every((one) => expected.has(one))) return null
   requireExactly(companions, change)
   const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))

@@ -1,8 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../packages/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import type { Chain } from '../packages/dependents/breakage.ts'
 import type { Visibility } from '../packages/entity.ts'
-import { normalHostedUrl } from '../pub/hosted-url.ts'
 
 /** What a package needs of this server. */
 export type Closure = {
@@ -16,15 +15,14 @@ export type Closure = {
  * The dependencies of a package that are hosted here, in all versions, of `dependencies` only and only those declared as `hosted:` on this
  * server. One statement, however deep; circles end.
  */
-export async function closureOf(em: EntityManager, serverUrl: string, name: string): Promise<Closure> {
-  const here = normalHostedUrl(serverUrl)
+export async function closureOf(em: EntityManager, here: Here, name: string): Promise<Closure> {
   const edges = await em.execute<Edge[]>(
     `with recursive needed(name) as (
        select name from packages where name = ?
        union select q.name from needed n ${dependenciesOfNeeded}
      )
      select distinct n.name as dependent, q.name as dependency, q.visibility from needed n ${dependenciesOfNeeded} order by n.name, q.name`,
-    [name, here, here],
+    [name, hostedHere(here), hostedHere(here)],
   )
   const chains = chainsFrom(name, edges)
   const visibilities = new Map(edges.map(({ dependency, visibility }) => [dependency, visibility]))

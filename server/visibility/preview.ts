@@ -36,14 +36,14 @@ export async function previewVisibility(context: SignedInContext, pkg: Package, 
   await requireAdministration(context, pkg)
   const { em, config } = context
   if (visibility === 'private') {
-    return { visibility, closure: [], breaks: pkg.visibility === 'public' ? await publicDependents(em, config.SERVER_URL, [pkg.name]) : [] }
+    return { visibility, closure: [], breaks: pkg.visibility === 'public' ? await publicDependents(em, config, [pkg.name]) : [] }
   }
   return { visibility, closure: await companionsOf(context, pkg), breaks: [] }
 }
 
 async function companionsOf(context: SignedInContext, pkg: Package): Promise<Companion[]> {
   const { em, config } = context
-  const { companions } = await closureOf(em, config.SERVER_URL, pkg.name)
+  const { companions } = await closureOf(em, config, pkg.name)
   const chains = new Map(companions.map(({ name, chain }) => [name, chain]))
   const packages = await em.find(Package, { name: { $in: [...chains.keys()] } }, { orderBy: { name: 'asc' } })
   return Promise.all(

@@ -1,6 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../hosted-here.ts'
-import { normalHostedUrl } from '../../pub/hosted-url.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
 import { effectOfDeletion } from '../dependents/served.ts'
 import type { Dependent } from '../dependents/service.ts'
 import type { Visibility } from '../entity.ts'
@@ -16,11 +15,11 @@ export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: 
  */
 export async function affectedByDeletion(
   em: EntityManager,
-  serverUrl: string,
+  here: Here,
   name: string,
   version?: string | null,
 ): Promise<AffectedDependent[]> {
-  const rows = await em.execute<Row[]>(statement, [name, normalHostedUrl(serverUrl), name])
+  const rows = await em.execute<Row[]>(statement, [name, hostedHere(here), name])
   const dependents = rows.map(({ isBare, ...row }) => ({ ...row, isBare: Boolean(isBare) }))
   if (version == null) {
     const first = dependents.filter(({ name: one }, at) => dependents[at - 1]?.name !== one)

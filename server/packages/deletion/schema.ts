@@ -59,7 +59,7 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
       },
       resolve: async (pkg, { version, ...page }, { em, config }) => {
         await requireVersion(em, pkg, version)
-        const all = await affectedByDeletion(em, config.SERVER_URL, pkg.name, version)
+        const all = await affectedByDeletion(em, config, pkg.name, version)
         return pageByKey(page, {
           keyOf: (dependent: AffectedDependent) => dependent.name,
           isKey: anyText,

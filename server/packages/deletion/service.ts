@@ -63,8 +63,8 @@ export async function brokenBy(
   pkg: Package,
   version?: string | null,
 ): Promise<Chain[]> {
-  if (version == null || (await isOnly(em, pkg))) return publicDependents(em, config.SERVER_URL, [pkg.name])
-  return dependentsOfVersion(em, config.SERVER_URL, pkg.name, version)
+  if (version == null || (await isOnly(em, pkg))) return publicDependents(em, config, [pkg.name])
+  return dependentsOfVersion(em, config, pkg.name, version)
 }
 
 /**

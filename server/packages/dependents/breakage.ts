@@ -1,7 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { isHostedHere } from '../hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
 import { seenByAnybody } from '../policy.ts'
-import { normalHostedUrl } from '../../pub/hosted-url.ts'
 import { effectOfDeletion } from './served.ts'
 
 /** Names from the package that breaks down to the one it breaks with: `['app', 'ui', 'icons']`. */
@@ -12,20 +11,20 @@ export type Chain = string[]
  * when a version that is there, whichever, states it in `dependencies` and as `hosted:` on this server. A private package in
  * between ends a chain: what needs one is out of the public's reach already. One statement, however deep; circles end.
  */
-export async function publicDependents(em: EntityManager, serverUrl: string, names: readonly string[]): Promise<Chain[]> {
-  return chainsTo(await publicEdges(em, serverUrl, names), names)
+export async function publicDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<Chain[]> {
+  return chainsTo(await publicEdges(em, here, names), names)
 }
 
 /**
  * The same for one version: only what no other version could serve breaks. A constraint that admits another version, not retracted, is served by that.
  */
-export async function dependentsOfVersion(em: EntityManager, serverUrl: string, name: string, version: string): Promise<Chain[]> {
-  const edges = await publicEdges(em, serverUrl, [name])
+export async function dependentsOfVersion(em: EntityManager, here: Here, name: string, version: string): Promise<Chain[]> {
+  const edges = await publicEdges(em, here, [name])
   if (edges.length === 0) return []
   const effectOn = await effectOfDeletion(em, name, version)
   const stated: { dependent: string; constraint: string }[] = await em.execute(
-    `select distinct p.name as dependent, d."constraint" from package_dependencies d ${ofPublic} where d.name = ? and ${hostedHere}`,
-    [name, normalHostedUrl(serverUrl)],
+    `select distinct p.name as dependent, d."constraint" from package_dependencies d ${ofPublic} where d.name = ? and ${statedHere}`,
+    [name, hostedHere(here)],
   )
   const broken = new Set(stated.filter((one) => effectOn(one.constraint) === 'broken').map(({ dependent }) => dependent))
   return chainsTo(
@@ -44,20 +43,19 @@ type Edge = { dependent: string; dependency: string }
 
 const maxShown = 20
 const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${seenByAnybody('p')}`
-const hostedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
+const statedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 
 /** Who depends on whom, from these packages upwards. */
-async function publicEdges(em: EntityManager, serverUrl: string, names: readonly string[]): Promise<Edge[]> {
+async function publicEdges(em: EntityManager, here: Here, names: readonly string[]): Promise<Edge[]> {
   if (names.length === 0) return []
-  const here = normalHostedUrl(serverUrl)
   return em.execute<Edge[]>(
     `with recursive broken(name) as (
        select name from packages where name in (${names.map(() => '?').join(', ')})
-       union select p.name from broken b join package_dependencies d on d.name = b.name and ${hostedHere} ${ofPublic}
+       union select p.name from broken b join package_dependencies d on d.name = b.name and ${statedHere} ${ofPublic}
      )
      select distinct p.name as dependent, b.name as dependency
-     from broken b join package_dependencies d on d.name = b.name and ${hostedHere} ${ofPublic} order by p.name, b.name`,
-    [...names, here, here],
+     from broken b join package_dependencies d on d.name = b.name and ${statedHere} ${ofPublic} order by p.name, b.name`,
+    [...names, hostedHere(here), hostedHere(here)],
   )
 }
 

@@ -46,12 +46,12 @@ builder.objectField(PackageRef, 'dependents', (t) =>
           validate: notNegative,
         }),
       },
-      resolve: ({ name }, { offset, ...args }, { database: { reads }, config: { SERVER_URL } }) =>
+      resolve: ({ name }, { offset, ...args }, { database: { reads }, config }) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(reads, SERVER_URL, { name, limit, after, offset }),
-          count: () => countDependents(reads, SERVER_URL, name),
+          load: (limit, after) => listDependents(reads, config, { name, limit, after, offset }),
+          count: () => countDependents(reads, config, name),
         }),
     },
     { description: 'A page of dependents.' },

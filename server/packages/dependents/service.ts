@@ -1,6 +1,5 @@
-import { isHostedHere } from '../hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
 import type { Reads } from '../../db/reads.ts'
-import { normalHostedUrl } from '../../pub/hosted-url.ts'
 
 /**
  * A package whose latest version depends on another one of this server. `isBare`: it names no registry, so that the client asks its default
@@ -15,11 +14,11 @@ type Wanted = { name: string; limit: number; after?: string | undefined; offset?
  * development. `after` is the name of the last one of the page before. What is declared as `hosted:` on this server counts, and what names no
  * registry at all, which is marked as bare.
  */
-export async function listDependents(reads: Reads, serverUrl: string, { name, limit, after = '', offset }: Wanted): Promise<Dependent[]> {
+export async function listDependents(reads: Reads, here: Here, { name, limit, after = '', offset }: Wanted): Promise<Dependent[]> {
   const rows = await reads.all<Omit<Dependent, 'isBare'> & { isBare: boolean | number }>(
     `select p.id as "packageId", p.name, v.version, d."constraint", d.kind, d.hosted_url is null as "isBare" ${fromDependents} and p.name > ? order by p.name limit ? offset ?`,
     name,
-    normalHostedUrl(serverUrl),
+    hostedHere(here),
     after,
     limit,
     offset ?? 0,
@@ -28,8 +27,8 @@ export async function listDependents(reads: Reads, serverUrl: string, { name, li
 }
 
 /** How many there are. */
-export async function countDependents(reads: Reads, serverUrl: string, name: string): Promise<number> {
-  const row = await reads.get<{ total: string | number }>(`select count(*) as total ${fromDependents}`, name, normalHostedUrl(serverUrl))
+export async function countDependents(reads: Reads, here: Here, name: string): Promise<number> {
+  const row = await reads.get<{ total: string | number }>(`select count(*) as total ${fromDependents}`, name, hostedHere(here))
   return Number(row?.total ?? 0)
 }
 
