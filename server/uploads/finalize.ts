@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
 import { formerAddresses } from '../addresses/service.ts'
 import type { SignedInContext } from '../access/context.ts'
+import type { StoredBytes } from '../blobs/store.ts'
 import { changeRows } from '../db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
 import { confusionWarning } from '../names/confusable.ts'
@@ -32,7 +33,7 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   }
 }
 
-type ReceivedUpload = { id: string; stagedAs: string; sha256: string; bytes: number; crc32c: string }
+type ReceivedUpload = StoredBytes & { id: string; stagedAs: string }
 
 async function publishUpload(context: SignedInContext, { id, stagedAs, ...archive }: ReceivedUpload): Promise<string> {
   const { blobs, config, database } = context

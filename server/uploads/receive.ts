@@ -1,6 +1,7 @@
 import { LockMode } from '@mikro-orm/core'
 import { Readable } from 'node:stream'
 import type { SignedInContext } from '../access/context.ts'
+import type { StoredBytes } from '../blobs/store.ts'
 import { archiveTooLarge } from '../errors.ts'
 import { readBeginning } from './beginning.ts'
 import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
@@ -85,10 +86,8 @@ async function drain(chunks: AsyncIterator<Buffer, undefined>, limit: number): P
   }
 }
 
-type Stored = { sha256: string; bytes: number; crc32c: string }
-
 /** Writes down where the bytes are; gives the staged bytes that nobody needs now: the ones before, or these when the upload is finished. */
-function keepBytes({ em, now }: SignedInContext, { uploadId, as }: Claim, stored: Stored): Promise<string | null> {
+function keepBytes({ em, now }: SignedInContext, { uploadId, as }: Claim, stored: StoredBytes): Promise<string | null> {
   return em.fork().transactional(async (em) => {
     const upload = await em.findOne(Upload, { id: uploadId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!upload || (upload.message === null && upload.expiresAt <= now())) throw unknownUpload()

@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import type { StoredBytes } from '../../blobs/store.ts'
 import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
@@ -6,16 +7,13 @@ import { hostedHere } from '../hosted-here.ts'
 import { isVersionSeenByAnybody } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 
-/** What is known of an archive without touching its bytes. */
-export type ArchiveFacts = { sha256: string; bytes: number; crc32c: string }
-
-/** The archive of a version, or null when it is not there for this audience. */
+/** What is known of the archive of a version, or null when it is not there for this audience. */
 export async function findArchive(
   { database: { reads }, config }: Pick<Services, 'database' | 'config'>,
   name: string,
   version: string,
   audience: Audience,
-): Promise<ArchiveFacts | null> {
+): Promise<StoredBytes | null> {
   const row = await (audience === 'members'
     ? reads.recall<FactsRow>(factsSql, name, version)
     : reads.recall<FactsRow>(`${factsSql} and ${isVersionSeenByAnybody}`, name, version, hostedHere(config)))
@@ -23,7 +21,7 @@ export async function findArchive(
   return row ? { ...row, bytes: Number(row.bytes) } : null
 }
 
-type FactsRow = { sha256: string; bytes: number | string; crc32c: string }
+type FactsRow = Omit<StoredBytes, 'bytes'> & { bytes: number | string }
 
 const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v.archive_crc32c as crc32c
   from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
@@ -35,7 +33,7 @@ const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v
  */
 export async function openArchive(
   services: Pick<Services, 'blobs' | 'database' | 'log' | 'now'>,
-  archive: ArchiveFacts & { name: string; version: string },
+  archive: StoredBytes & { name: string; version: string },
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
@@ -57,7 +55,7 @@ type Range = { start: number; end: number }
 
 async function openBytes(
   blobs: Services['blobs'],
-  { sha256, bytes }: ArchiveFacts,
+  { sha256, bytes }: StoredBytes,
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
