@@ -1,13 +1,13 @@
 /** A text file that the registry keeps: its path in the archive and its text, cut to the limit. */
-export type Document = { path: string; text: string }
+export type TextFile = { path: string; text: string }
 
 /** The documents found at the root of an archive, in the best form that it has of each. */
-export type DocumentKind = 'readme' | 'changelog' | 'license'
+export type RootDocument = 'readme' | 'changelog' | 'license'
 
-export const documentKinds: readonly DocumentKind[] = ['readme', 'changelog', 'license']
+export const rootDocuments: readonly RootDocument[] = ['readme', 'changelog', 'license']
 
 /** How well a root file serves as a document: 0 is best, null is not at all. `README.md` before `README`, `README.txt` and the rest; case does not count. */
-export function documentRank(kind: DocumentKind, path: string): number | null {
+export function documentRank(kind: RootDocument, path: string): number | null {
   const lower = path.toLowerCase()
   const rank = lower.startsWith(kind) ? extensions.indexOf(lower.slice(kind.length)) : -1
   return rank < 0 ? null : rank
@@ -19,7 +19,7 @@ export function mayBeExample(path: string): boolean {
 }
 
 /** The example of a package out of its candidates, else null. The order is that of pub.dev. */
-export function pickExample(candidates: readonly Document[], packageName: string): Document | null {
+export function pickExample(candidates: readonly TextFile[], packageName: string): TextFile | null {
   const byPath = new Map(candidates.map((candidate) => [candidate.path.toLowerCase(), candidate]))
   const found = exampleOrder(packageName).find((path) => byPath.has(path))
   return (found !== undefined && byPath.get(found)) || null

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { HostedRules } from '../pub/hosted-url.ts'
 import { checkPubspec, type CheckedPubspec } from './check-pubspec.ts'
-import { pickExample, type Document } from './documents.ts'
+import { pickExample, type TextFile } from './documents.ts'
 import { describePubspec, type Pubspec } from './pubspec.ts'
 import { readArchive, type ArchiveContents, type ArchiveLimits } from './read.ts'
 import { quoted, refuse } from './refuse.ts'
@@ -12,7 +12,7 @@ export type InspectedPackage = Omit<ArchiveContents, 'pubspecText' | 'examples'>
   pubspec: Pubspec
   /** The whole pubspec, as the listing serves it. */
   document: JsonObject
-  example: Document | null
+  example: TextFile | null
 }
 
 /**

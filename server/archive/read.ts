@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { packageRejected } from '../errors.ts'
 import { plainPath } from './path.ts'
 import { addPath, archiveTree, type ArchiveFile } from './tree.ts'
-import { documentKinds, documentRank, mayBeExample, textOf, type Document, type DocumentKind } from './documents.ts'
+import { documentRank, mayBeExample, type RootDocument, rootDocuments, textOf, type TextFile } from './documents.ts'
 import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
 import { manifestIn, manifestName } from './manifest.ts'
 import { quoted, refuse } from './refuse.ts'
@@ -24,9 +24,9 @@ const archiveLimits = {
 }
 
 /** What is kept of an archive. `examples` are candidates: `pickExample` chooses when the package's name is known. */
-export type ArchiveContents = Record<DocumentKind, Document | null> & {
+export type ArchiveContents = Record<RootDocument, TextFile | null> & {
   pubspecText: string
-  examples: Document[]
+  examples: TextFile[]
   files: ArchiveFile[]
 }
 
@@ -65,7 +65,7 @@ type Kept = { path: string; rank: number; chunks: Buffer[] }
 type Reading = ReturnType<typeof start>
 
 function start(limits: ArchiveLimits) {
-  const documents = new Map<DocumentKind, Kept>()
+  const documents = new Map<RootDocument, Kept>()
   return {
     limits,
     tree: archiveTree(limits),
@@ -104,7 +104,7 @@ function taker(reading: Reading, path: string, size: number) {
     if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, the limit. Shorten it.`)
     return (chunk: Uint8Array) => void reading.manifest.push(Buffer.from(chunk))
   }
-  for (const kind of documentKinds) {
+  for (const kind of rootDocuments) {
     const rank = documentRank(kind, path)
     if (rank === null || rank >= (reading.documents.get(kind)?.rank ?? Infinity)) continue
     const kept: Kept = { path, rank, chunks: [] }
@@ -130,8 +130,8 @@ function keep(kept: Kept, limit: number) {
 
 function finish({ limits, files, manifest, documents, examples }: Reading): ArchiveContents {
   const pubspecText = manifestIn(files, Buffer.concat(manifest))
-  const document = (kept: Kept): Document => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
-  const found = (kind: DocumentKind) => {
+  const document = (kept: Kept): TextFile => ({ path: kept.path, text: textOf(Buffer.concat(kept.chunks), limits.documentBytes) })
+  const found = (kind: RootDocument) => {
     const kept = documents.get(kind)
     return kept ? document(kept) : null
   }
