@@ -23,7 +23,8 @@ export async function makeDirectoryBelow(base: string, path: string): Promise<vo
   await syncDirectory(parent)
 }
 
-function unlessThere(error: NodeJS.ErrnoException): void {
+/** Throws an error unless it says that what was to be made is there already. */
+export function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { syncDirectory } from './directories.ts'
+import { syncDirectory, unlessThere } from './directories.ts'
 
 const pathBelow = (root: string) => join(root, 'store-id')
 
@@ -37,8 +37,4 @@ async function writeDurably(path: string, text: string): Promise<void> {
   await using file = await open(path, 'wx')
   await file.writeFile(text)
   await file.sync()
-}
-
-function unlessThere(error: NodeJS.ErrnoException): void {
-  if (error.code !== 'EEXIST') throw error
 }

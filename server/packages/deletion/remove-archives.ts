@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { handler } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
+import { graceDays } from '../../store/collect.ts'
 import { PackageVersion } from '../entity.ts'
 
 /** The kind of the jobs that remove the archives of deleted versions. */
@@ -17,7 +18,8 @@ export const archiveRemoval = ({ database, blobs, now, log }: Pick<Services, 'da
       progress({ done: index, total: hashes.length })
       if (await em.count(PackageVersion, { archiveSha256: sha256 })) continue
       const bytes = await blobs.remove(sha256, { at: now() })
-      if (bytes !== null) log.info(`removed archive ${sha256} (${bytes} bytes): its version was deleted. It is kept aside for 7 days.`)
+      if (bytes !== null)
+        log.info(`removed archive ${sha256} (${bytes} bytes): its version was deleted. It is kept aside for ${graceDays} days.`)
     }
     progress({ done: hashes.length, total: hashes.length })
   })
