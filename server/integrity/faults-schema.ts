@@ -39,7 +39,7 @@ builder.queryField('heldBackCollection', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: HeldBackRef,
     nullable: true,
-    description: 'The collection of unused archives that waits for an administrator’s word; null when none does. For administrators.',
+    description: 'The collection of unused archives that an administrator has to confirm; null when there is none. For administrators.',
     resolve: (_root, _args, { database }) => heldBackCollection(database.reads),
   }),
 )

@@ -4,7 +4,7 @@ import { enqueue } from '../jobs/queue.ts'
 import { handler } from '../jobs/handler.ts'
 import type { Progress } from '../jobs/lease.ts'
 import type { Services } from '../services.ts'
-import { unnamed } from '../store/collect.ts'
+import { unnamedArchives } from '../store/collect.ts'
 import { IntegrityReport } from './entity.ts'
 import { ArchiveFault } from './fault-entity.ts'
 import { clearFault, recordFault } from './faults.ts'
@@ -125,18 +125,10 @@ async function hashOf(blobs: Services['blobs'], sha256: string): Promise<string 
 }
 
 /** Stored bytes that no version names. What came within the last hour may be about to be published. */
-async function* orphans({ em, blobs, now }: Checked, report: Report) {
-  const before = now().getTime() - 3_600_000
+function orphans(services: Checked, report: Report) {
   let done = 0
-  let batch: { sha256: string; bytes: number }[] = []
-  for await (const { storedAt, ...blob } of blobs.list()) {
-    report({ phase: 'orphans', done: done++, total: null })
-    if (storedAt.getTime() < before) batch.push(blob)
-    if (batch.length < batchSize) continue
-    yield* await unnamed(em, batch)
-    batch = []
-  }
-  yield* await unnamed(em, batch)
+  const hourAgo = new Date(services.now().getTime() - 3_600_000)
+  return unnamedArchives(services, hourAgo, () => report({ phase: 'orphans', done: done++, total: null }))
 }
 
 async function forgetOld(em: EntityManager): Promise<void> {

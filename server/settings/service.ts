@@ -12,6 +12,12 @@ export async function readSetting<Value>(reads: Reads, { key, schema, initial }:
   return row ? schema.parse(JSON.parse(row.value)) : initial
 }
 
+/** What the setting is for a transaction, or before the reads are open. */
+export async function readSettingIn<Value>(em: Pick<EntityManager, 'execute'>, { key, schema, initial }: Setting<Value>): Promise<Value> {
+  const [row]: { value: string }[] = await em.execute('select value from server_settings where key = ?', [key])
+  return row ? schema.parse(JSON.parse(row.value)) : initial
+}
+
 /**
  * What the setting is now, for a change that depends on it: until the end of the transaction of `em`, whoever else locks or changes it waits.
  * A setting without a row gets one, so that there is something to lock.

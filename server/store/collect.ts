@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore, RemovedBytes } from '../blobs/store.ts'
 import type { Reads } from '../db/reads.ts'
-import { type Setting, readSetting, writeSetting } from '../settings/service.ts'
+import { type Setting, readSetting, readSettingIn, writeSetting } from '../settings/service.ts'
 import { isOwnStore } from './identity.ts'
 
 /** Removed archives are kept aside for this long. */
@@ -17,7 +17,7 @@ export type Collection = {
   removed: Candidate[]
   /** Archives that were taken out more than a week ago: deleted for good. */
   purged: Candidate[]
-  /** A collection that needs an administrator's word: nothing was removed. */
+  /** A collection that an administrator has to confirm: nothing was removed. */
   heldBack: HeldBack | null
 }
 
@@ -27,7 +27,7 @@ export type HeldBack = z.infer<typeof heldBackShape>
 
 const heldBackSetting: Setting<HeldBack | null> = { key: 'collection.held_back', schema: heldBackShape.nullable(), initial: null }
 
-/** The collection that waits for an administrator's word; null when none does. */
+/** The collection that an administrator has to confirm; null when there is none. */
 export const heldBackCollection = (reads: Reads): Promise<HeldBack | null> => readSetting(reads, heldBackSetting)
 
 /**
@@ -40,7 +40,7 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
   const { em, blobs, now, say } = circumstances
   const at = now()
   const { candidates, stored } = await findUnnamed(circumstances, at)
-  if (!confirmed && needsWord(candidates.length, stored)) {
+  if (!confirmed && needsConfirmation(candidates.length, stored)) {
     const heldBack = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
     await noteHeldBack(em, heldBack)
     return { removed: [], purged: [], heldBack }
@@ -66,7 +66,24 @@ export async function planCollection(circumstances: Circumstances): Promise<Coll
   const purged: RemovedBytes[] = []
   for await (const one of circumstances.blobs.listRemoved()) if (one.removedAt < daysBefore(at, graceDays)) purged.push(one)
   const facts = { at: at.toISOString(), archives: candidates.length, bytes: sumOf(candidates), stored }
-  return { removed: candidates, purged, heldBack: needsWord(candidates.length, stored) ? facts : null }
+  return { removed: candidates, purged, heldBack: needsConfirmation(candidates.length, stored) ? facts : null }
+}
+
+/** The stored archives older than `before` that no version names. `onStored` is called for every stored archive. */
+export async function* unnamedArchives(
+  { em, blobs }: Pick<Circumstances, 'em' | 'blobs'>,
+  before: Date,
+  onStored: () => void,
+): AsyncGenerator<Candidate> {
+  let batch: Candidate[] = []
+  for await (const { storedAt, ...blob } of blobs.list()) {
+    onStored()
+    if (storedAt < before) batch.push(blob)
+    if (batch.length < batchSize) continue
+    yield* await unnamed(em, batch)
+    batch = []
+  }
+  yield* await unnamed(em, batch)
 }
 
 /** What keeps a collection waiting, and how it goes on. */
@@ -79,29 +96,20 @@ const dayMs = 86_400_000
 
 const daysBefore = (moment: Date, days: number) => new Date(moment.getTime() - days * dayMs)
 const sumOf = (candidates: Candidate[]) => candidates.reduce((sum, { bytes }) => sum + bytes, 0)
-const needsWord = (removals: number, stored: number) => removals > 20 && removals * 100 > stored
+const needsConfirmation = (removals: number, stored: number) => removals > 20 && removals * 100 > stored
 
 async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ candidates: Candidate[]; stored: number }> {
   const [owner] = await em.execute<unknown[]>("select 1 from users where role = 'owner'")
   if (!owner) throw new Error('The setup is not done yet: nothing is collected.')
   if (!(await isOwnStore(em, blobs))) throw new Error('The archive store does not belong to this database: nothing is collected.')
-  const before = daysBefore(at, 1)
-  const candidates: Candidate[] = []
   let stored = 0
-  let batch: Candidate[] = []
-  for await (const { storedAt, ...blob } of blobs.list()) {
-    stored += 1
-    if (storedAt < before) batch.push(blob)
-    if (batch.length < batchSize) continue
-    candidates.push(...(await unnamed(em, batch)))
-    batch = []
-  }
-  candidates.push(...(await unnamed(em, batch)))
+  const candidates: Candidate[] = []
+  for await (const one of unnamedArchives({ em, blobs }, daysBefore(at, 1), () => stored++)) candidates.push(one)
   return { candidates, stored }
 }
 
 /** Those that no version names. */
-export async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
+async function unnamed(em: EntityManager, blobs: Candidate[]): Promise<Candidate[]> {
   if (blobs.length === 0) return []
   const marks = blobs.map(() => '?').join(', ')
   const rows: { sha256: string }[] = await em.execute(
@@ -114,9 +122,7 @@ export async function unnamed<Blob extends { sha256: string }>(em: EntityManager
 
 /** Written only when it changes: this runs every few minutes. */
 async function noteHeldBack(em: EntityManager, heldBack: HeldBack | null): Promise<void> {
-  const [row]: { value: string }[] = await em.execute('select value from server_settings where key = ?', [heldBackSetting.key])
-  if (!row && !heldBack) return
-  const noted = row ? heldBackSetting.schema.parse(JSON.parse(row.value)) : null
+  const noted = await readSettingIn(em, heldBackSetting)
   if (noted?.archives === heldBack?.archives && noted?.stored === heldBack?.stored) return
   await writeSetting(em, heldBackSetting, heldBack)
 }

@@ -4,6 +4,7 @@ import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
+import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 import { type Problem, refusal } from './problems.ts'
 
 /** What is known of a database: its id, if it has one, and the archives of some of its versions. */
@@ -36,12 +37,10 @@ export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore, place:
  * @throws ConfigError when the store was given to another database meanwhile.
  */
 export async function joinStore(em: EntityManager, blobs: BlobStore, place: Place): Promise<void> {
-  const [known, marked] = [await readStoreId(em), await blobs.identity()]
+  const [known, marked] = [await readSettingIn(em, storeId), await blobs.identity()]
   if (known !== null && known === marked) return
-  const insertion = 'insert into server_settings (key, value) values (?, ?) on conflict (key) do nothing'
-  if (known === null) await em.execute(insertion, [key, JSON.stringify(randomUUID())])
-  // Another instance may have been faster.
-  const id = known ?? (await readStoreId(em)) ?? ''
+  // Another instance may be faster: then the id is that one's.
+  const id = known ?? (await lockSetting(em, { key: storeId.key, schema: z.string(), initial: randomUUID() }))
   // An empty store may be taken over from a database that has no archives either; that one is refused from then on.
   if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw refusal('other', place)
 }
@@ -49,26 +48,18 @@ export async function joinStore(em: EntityManager, blobs: BlobStore, place: Plac
 /** Ties a database and a store by a new id, whatever they were tied to. */
 export async function adoptStore(em: EntityManager, blobs: BlobStore): Promise<void> {
   const id = randomUUID()
-  await em.execute('insert into server_settings (key, value) values (?, ?) on conflict (key) do update set value = excluded.value', [
-    key,
-    JSON.stringify(id),
-  ])
+  await writeSetting(em, storeId, id)
   await blobs.identify(id, { replace: true })
 }
 
 /** Whether the store is still the one that belongs to this database. */
 export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
-  const id = await readStoreId(em)
+  const id = await readSettingIn(em, storeId)
   return id !== null && (await blobs.identity()) === id
 }
 
-const key = 'store.id'
+const storeId: Setting<string | null> = { key: 'store.id', schema: z.string().nullable(), initial: null }
 const sampleSize = 20
-
-async function readStoreId(em: Pick<EntityManager, 'execute'>): Promise<string | null> {
-  const [row]: { value: string }[] = await em.execute('select value from server_settings where key = ?', [key])
-  return row ? z.string().parse(JSON.parse(row.value)) : null
-}
 
 async function requireFit(database: DatabaseSide, blobs: BlobStore, place: Place): Promise<void> {
   const store = { id: await blobs.identity(), hasArchives: await hasArchives(blobs) }
@@ -103,7 +94,7 @@ async function holdsMostOf(blobs: BlobStore, archives: string[]): Promise<boolea
 async function readDatabase(orm: MikroORM): Promise<DatabaseSide> {
   const connection = orm.em.getConnection()
   const exists = (table: string) => orm.driver.getPlatform().getSchemaHelper()?.tableExists(connection, table, undefined)
-  const id = (await exists('server_settings')) ? await readStoreId(orm.em.fork()) : null
+  const id = (await exists('server_settings')) ? await readSettingIn(orm.em.fork(), storeId) : null
   if (!(await exists('package_versions'))) return { id, archives: [] }
   const some = (order: 'asc' | 'desc'): Promise<{ sha256: string }[]> =>
     connection.execute(`select archive_sha256 as sha256 from package_versions order by id ${order} limit ${sampleSize}`)

@@ -55,7 +55,7 @@ export async function auditRemains(registry: FaultRegistry): Promise<Pick<FaultR
   )
   const { reads } = services.database
   const count = async (sql: string) => Number((await reads.get<{ n: number | string }>(sql))?.n)
-  // However much it is: kills may leave more bytes than are removed without an administrator's word.
+  // However much it is: kills may leave more bytes than are removed without an administrator's confirmation.
   const collect = async () => {
     const circumstances = { em: services.database.fork(), blobs: services.blobs, now: services.now, say: () => {} }
     await collectArchives(circumstances, { confirmed: true })
