@@ -47,21 +47,20 @@ async function faultOf({ blobs }: Circumstances, error: unknown): Promise<'missi
 
 /** The answer is the same when it cannot be kept. */
 async function keep({ blobs, database, log, now }: Circumstances, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
-  const faults = faultsOf(blobs)
-  if (faults.has(sha256)) return
+  faultsOf(blobs).add(sha256)
   try {
-    await recordFault(database.fork(), sha256, kind, now())
-    faults.add(sha256)
+    const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
+    if (known?.kind !== kind) await recordFault(database.fork(), sha256, kind, now())
   } catch (error) {
     log.error(`keeping that an archive is ${kind}: ${String(error)}`)
   }
 }
 
-const known = new WeakMap<Services['blobs'], Set<string>>()
+const found = new WeakMap<Services['blobs'], Set<string>>()
 
-/** The faults that this process has kept. */
+/** The archives that this process found at fault. */
 function faultsOf(blobs: Services['blobs']): Set<string> {
-  let faults = known.get(blobs)
-  if (!faults) known.set(blobs, (faults = new Set()))
+  let faults = found.get(blobs)
+  if (!faults) found.set(blobs, (faults = new Set()))
   return faults
 }
