@@ -16,7 +16,7 @@ const acme = (version = '1.0.0') => packageArchive({ name: 'acme', version })
 const newUpload = '/api/packages/versions/new'
 
 describe('the places of a person', () => {
-  it('never run out by announcements: the oldest without an archive gives way', async () => {
+  it('never run out by announcements: the oldest without an archive is replaced', async () => {
     await using app = await testApp()
     const [alice, bob] = [await app.member(), await app.member()]
     const [received, first, second] = [await upload(alice, await acme()), await announce(alice), await announce(alice)]
@@ -29,7 +29,7 @@ describe('the places of a person', () => {
     expect(await countUploads(app, alice)).toBe(places)
   })
 
-  it('are kept by archives that were sent a moment ago; one that nobody finishes for ten seconds gives way', async () => {
+  it('are kept by archives that were sent a moment ago; one that nobody finishes for ten seconds is replaced', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
     await using app = await testApp({ now: start })
     const alice = await app.member()
@@ -51,7 +51,7 @@ describe('the places of a person', () => {
     expect(await finish(alice, first)).toMatchObject({ status: 404 })
   })
 
-  it('say to publish again when an upload gave way while its archive was being checked', async () => {
+  it('say to publish again when an upload was replaced while its archive was being checked', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
     await using app = await testApp({ now: start })
     const alice = await app.member()

@@ -10,7 +10,7 @@ export function quoted(text: string): string {
   return `"${printable(text.length > 200 ? `${text.slice(0, 200)}...` : text)}"`
 }
 
-/** The same for a name whose very characters are at fault: what is not printable ASCII stands there by its code point. */
+/** The same for a name whose very characters are at fault: what is not printable ASCII is written as its code point. */
 export function escaped(text: string): string {
   const shown = text.replace(/[^\x20-\x7e]/gu, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`)
   return `"${shown.length > 300 ? `${shown.slice(0, 300)}...` : shown}"`

@@ -4,7 +4,7 @@ import { refuse } from './refuse.ts'
 /** How far a tar may go: bytes of the whole unpacked tar, and entries in it. */
 export type TarLimits = { unpackedBytes: number; entries: number }
 
-/** Where in the tar the watch stands. */
+/** How far a tar has been watched. */
 export type TarFraming = ReturnType<typeof tarFraming>
 
 /** The state of a watch at the start of a tar. */

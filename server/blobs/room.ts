@@ -2,7 +2,7 @@ import { readdir, statfs } from 'node:fs/promises'
 import { diskFull, storageAway } from '../errors.ts'
 
 /** Below this, writing fails or is about to. */
-const leastFreeBytes = 1024 ** 2
+const minFreeBytes = 1024 ** 2
 /** For so long after a write that found no room, the store says so: room that was too small for an archive may look like enough. */
 const fullForMs = 60_000
 
@@ -25,7 +25,7 @@ export function watchRoom(root: string): Room {
         return result
       } catch (error) {
         if (isAway(error)) throw storageAway(error)
-        if (!isForRoom(error)) throw error
+        if (!isOutOfSpace(error)) throw error
         fullAt = performance.now()
         throw diskFull()
       }
@@ -41,10 +41,10 @@ export function watchRoom(root: string): Room {
 const isAway = (error: unknown) => ['ENOENT', 'EIO', 'EROFS', 'ESTALE', 'ENOTCONN'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** The volume has no space, or the account's share of it is used up. */
-const isForRoom = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
+const isOutOfSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 /** Volumes that count no blocks or no files say zero of everything. */
 async function isFull(root: string): Promise<boolean> {
   const { blocks, bavail, bsize, files, ffree } = await statfs(root)
-  return (blocks > 0 && bavail * bsize < leastFreeBytes) || (files > 0 && ffree === 0)
+  return (blocks > 0 && bavail * bsize < minFreeBytes) || (files > 0 && ffree === 0)
 }

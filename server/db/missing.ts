@@ -35,10 +35,10 @@ export function explainMissing(error: unknown, config: DatabaseConfig): unknown 
 }
 
 function tooFewConnections(error: unknown, config: DatabaseConfig): ConfigError {
-  const { POSTGRES_POOL_MAX: most, POSTGRES_READ_POOL_MAX: reads } = config
+  const { POSTGRES_POOL_MAX: writes, POSTGRES_READ_POOL_MAX: reads } = config
   return new ConfigError([
     `POSTGRES_URL: PostgreSQL at ${addressOf(config)} has too few free connections: ${reasonOf(error)}. The server needs at least 3 connections, and ` +
-      `uses up to ${most + reads + 1}: POSTGRES_POOL_MAX (${most}), POSTGRES_READ_POOL_MAX (${reads}) and one that watches. Raise PostgreSQL's ` +
+      `uses up to ${writes + reads + 1}: POSTGRES_POOL_MAX (${writes}), POSTGRES_READ_POOL_MAX (${reads}) and one that watches. Raise PostgreSQL's ` +
       `max_connections, or the CONNECTION LIMIT of the role or the database, or lower what other programs and servers use.`,
   ])
 }

@@ -52,7 +52,7 @@ const answers: Record<Kind, () => ApiError> = {
   full: () => serviceUnavailable('The disk of the database is full, so nothing was saved. An administrator has to free space.', 60),
 }
 
-/** Answers of a PostgreSQL that stands: to one statement, or to one more connection. */
+/** Refusals of a PostgreSQL that works: of one statement, or of one more connection. */
 const refusals = new Set(['25006', '53200', '53300', '53400', '57014'])
 
 function kindOf({ code, syscall, message }: Coded): Kind | null {

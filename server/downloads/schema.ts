@@ -4,39 +4,39 @@ import { ofPublicPackage, ofPublicVersion, PackageRef, PackageVersionRef } from 
 import { loadDownloads30d, loadVersionDownloads, type VersionSeries, versionSeries, type Week, weeklyDownloads } from './service.ts'
 
 const WeekRef = builder.objectRef<Week>('WeekOfDownloads').implement({
-  description: 'How often archives were fetched in a week.',
+  description: 'The downloads of a week.',
   fields: (t) => ({
     start: t.expose('start', { type: 'DateTime', description: 'When the week begins; the last one ends today.' }),
-    downloads: t.exposeInt('downloads', { description: 'How often.' }),
+    downloads: t.exposeInt('downloads', { description: 'How many there were.' }),
   }),
 })
 
 const VersionSeriesRef = builder.objectRef<VersionSeries>('VersionDownloads').implement({
-  description: "How often a version's archive was fetched.",
+  description: "The downloads of a version's archive.",
   fields: (t) => ({
     version: t.expose('version', { type: 'SemVer', description: 'The version.' }),
-    last30Days: t.exposeInt('last30Days', { description: 'Today and on the 29 days before.' }),
-    weeks: t.intList({ description: 'In each of the 52 weeks, the oldest first.', resolve: ({ weeks }) => weeks }),
+    last30Days: t.exposeInt('last30Days', { description: 'Downloads today and on the 29 days before.' }),
+    weeks: t.intList({ description: 'Downloads in each of the last 52 weeks, the oldest first.', resolve: ({ weeks }) => weeks }),
   }),
 })
 
 const DownloadsRef = builder.objectRef<{ pkg: Package }>('PackageDownloads').implement({
-  description: 'How often archives of a package were fetched; search engines and mirrors are left out.',
+  description: 'The downloads of a package, without those of search engines and mirrors.',
   fields: (t) => ({
     last30Days: t.int({
-      description: 'Today and on the 29 days before.',
+      description: 'Downloads today and on the 29 days before.',
       resolve: async ({ pkg }, _args, context) => (await loadDownloads30d(context, pkg.id)) ?? 0,
     }),
     weeks: t.field({
       extensions: { size: 52 },
       type: [WeekRef],
-      description: 'In each of the last 52 weeks, the oldest first.',
+      description: 'Downloads in each of the last 52 weeks, the oldest first.',
       resolve: ({ pkg }, _args, { database, now }) => weeklyDownloads(database.reads, pkg.id, now()),
     }),
     versions: t.field({
       extensions: { size: 10 },
       type: [VersionSeriesRef],
-      description: 'The versions that were fetched in those weeks, the highest first.',
+      description: 'The versions that were downloaded in those weeks, the highest first.',
       resolve: ({ pkg }, _args, { database, now }) => versionSeries(database.reads, pkg.id, now()),
     }),
   }),
@@ -47,7 +47,7 @@ builder.objectField(PackageRef, 'downloads', (t) =>
     ...ofPublicPackage,
     type: DownloadsRef,
     nullable: true,
-    description: 'How often its archives were fetched; null for whoever did not sign in.',
+    description: 'Its downloads; null without signing in.',
     resolve: (pkg, _args, { viewer }) => (viewer ? { pkg } : null),
   }),
 )
@@ -56,7 +56,7 @@ builder.objectField(PackageVersionRef, 'downloads', (t) =>
   t.int({
     ...ofPublicVersion,
     nullable: true,
-    description: 'How often its archive was fetched since it was published; null for whoever did not sign in.',
+    description: 'Downloads since it was published; null without signing in.',
     resolve: async (version, _args, context) => (context.viewer ? ((await loadVersionDownloads(context, version.id)) ?? 0) : null),
   }),
 )

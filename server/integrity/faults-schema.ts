@@ -17,12 +17,12 @@ const FaultRef = builder.objectRef<KnownFault>('ArchiveFault').implement({
 
 const HeldBackRef = builder.objectRef<HeldBack>('HeldBackCollection').implement({
   description:
-    'A collection of archives that no version names, on hold because it would remove more than 20 archives and more than a hundredth of all. ' +
-    'It goes on after `npm run admin -- collect --confirm`.',
+    'A collection of archives that no version refers to, on hold because it would remove more than 20 archives and more than a hundredth of all. ' +
+    'To confirm it: `npm run admin -- collect --confirm`.',
   fields: (t) => ({
     at: t.field({ type: 'DateTime', description: 'When it was held back.', resolve: ({ at }) => new Date(at) }),
     archives: t.exposeInt('archives', { description: 'How many archives it would remove.' }),
-    bytes: t.expose('bytes', { type: 'BigInt', description: 'How many bytes these take.' }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'Their total size in bytes.' }),
     stored: t.exposeInt('stored', { description: 'How many archives are stored.' }),
   }),
 })

@@ -13,7 +13,7 @@ import { listConfusable, listReserved, loadConfusion, loadReserved } from './lis
 import { freeName } from './reserved.ts'
 
 const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implement({
-  description: 'The name of a deleted package: nobody publishes under it until an administrator frees it.',
+  description: 'The name of a deleted package: nobody can publish under it until an administrator frees it.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     name: t.exposeString('name', { description: 'The name.' }),
@@ -21,7 +21,7 @@ const ReservedNameRef = builder.objectRef<ReservedName>('ReservedName').implemen
     reservedBy: t.field({
       type: UserRef,
       nullable: true,
-      description: 'Who deleted it; null when that account is deleted, or nobody wrote it down at the time.',
+      description: 'Who deleted it; null when that account is deleted, or it was not recorded at the time.',
       resolve: ({ reservedBy }, _args, context) => (reservedBy ? loadUser(context, reservedBy.id) : null),
     }),
   }),
@@ -36,7 +36,7 @@ const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').im
       description: 'The names of other packages that it could be confused with; at most five.',
       resolve: ({ similarNames }) => similarNames.split(' '),
     }),
-    noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When somebody last wanted a package of this name.' }),
+    noticedAt: t.expose('noticedAt', { type: 'DateTime', description: 'When somebody last tried to publish a package of this name.' }),
     requestedBy: t.field({
       type: UserRef,
       nullable: true,
@@ -46,7 +46,7 @@ const ConfusableNameRef = builder.objectRef<ConfusableName>('ConfusableName').im
     package: t.field({
       type: PackageRef,
       nullable: true,
-      description: 'The package; null when it waits for your approval.',
+      description: 'The package; null while its name waits for approval.',
       resolve: ({ name }, _args, context) => loadPackageByName(context, name),
     }),
   }),

@@ -10,7 +10,7 @@ import { type Actor, isServerAdmin, mayWrite } from '../roles/viewer.ts'
 import type { Package, PackageVersion } from './entity.ts'
 import { isHostedHere } from './hosted-here.ts'
 
-// Who sees a package. Whatever shows packages asks for one of the forms of this one rule.
+// Who sees a package. Whatever shows packages uses one of the forms of this one rule.
 
 /** People who signed in see every package, anybody else public ones. */
 export const canSee = (audience: Audience, { visibility }: Pick<Package, 'visibility'>): boolean =>
@@ -33,7 +33,7 @@ export const listed = { isUnlisted: false }
 /** SQL: the same of the package with this alias. */
 export const isListed = (alias: string): string => `not ${alias}.is_unlisted`
 
-// Who does what with a package. Both doors ask these rules, and the `viewerCan…` fields show what they say.
+// Who does what with a package. REST and GraphQL both apply these rules, and the `viewerCan…` fields show what they say.
 
 type Owned = { id: string; publisher?: { id: string } | null | undefined }
 /** Whether the caller may do something with a package. */
@@ -116,7 +116,7 @@ const isUploader: PackageRule = async (em, { viewer }, { id }) => (await loadNam
 const roleInPublisher = async (em: EntityManager, { viewer }: Actor, { publisher }: Owned): Promise<PublisherRole | null> =>
   publisher ? roleIn(em, viewer, publisher) : null
 
-/** By package and person, for lists ask it of each of their packages. */
+/** By package and person, so that a list checks all of its packages by one query. */
 const loadNaming = batched(async (em, keys) => {
   const isPair = keys.map(() => '(package_id = ? and user_id = ?)').join(' or ')
   const rows = await readRows<{ package_id: string; user_id: string }>(

@@ -65,7 +65,7 @@ builder.queryField('packages', (t) =>
       type: PackageRef,
       description: 'All packages by name.',
       args: {
-        offset: t.arg.int({ description: 'How many to pass over first, for numbered pages; `after` is cheaper.', validate: notNegative }),
+        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, context) =>
         pageByKey(args, {

@@ -28,7 +28,7 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
   } catch (error) {
     // What is refused is gone; what the server could not do just now can be finished later.
     if (error instanceof ApiError && error.status < 500) await forget(context, { id, stagedAs })
-    else if (await hasGivenWay(context, id)) throw unknownUpload()
+    else if (await wasReplaced(context, id)) throw unknownUpload()
     throw error
   }
 }
@@ -71,8 +71,8 @@ function nullWhenMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** Whether an upload gave way to another one while it was being checked: its archive is gone, so trying again is of no use. */
-const hasGivenWay = ({ em }: SignedInContext, id: string): Promise<boolean> =>
+/** Whether another upload replaced this one while it was being checked: its archive is gone, so trying again is of no use. */
+const wasReplaced = ({ em }: SignedInContext, id: string): Promise<boolean> =>
   em
     .fork()
     .count(Upload, { id })

@@ -4,7 +4,7 @@ import { uploadBinaries } from './binary.ts'
 /** Publishing, as the package client does it (pub's protocol, "Publish"). */
 export const uploadRoutes = [
   route('GET /api/packages/versions/new', 'mutation { createUpload { url fields { name value } } }', {
-    summary: 'Announces an archive to publish: where to send it, and with which form fields.',
+    summary: 'Starts an upload: where to send the archive, and with which form fields.',
     pub: true,
     changesWith: 'write',
     answer: {
@@ -19,7 +19,7 @@ export const uploadRoutes = [
     'GET /api/packages/versions/newUploadFinish',
     'mutation ($upload_id: ID!) { finalizeUpload(input: { uploadId: $upload_id }) { message } }',
     {
-      summary: 'Checks the uploaded archive and publishes it. Doing it again gives the same answer.',
+      summary: 'Checks the uploaded archive and publishes it. Repeating it gives the same answer.',
       pub: true,
       changesWith: 'write',
       answer: { from: ({ finalizeUpload }) => ({ success: { message: (finalizeUpload as Data).message } }) },

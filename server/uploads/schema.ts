@@ -17,7 +17,7 @@ const UploadField = builder.objectRef<{ name: string; value: string }>('UploadFi
 const CreateUploadPayload = builder.objectRef<Announcement>('CreateUploadPayload').implement({
   description: 'Where to send an archive: a multipart form with these fields and then the archive as `file`, within ten minutes.',
   fields: (t) => ({
-    uploadId: t.exposeID('id', { description: 'Names the upload when it is finished.' }),
+    uploadId: t.exposeID('id', { description: 'Identifies the upload to `finalizeUpload`.' }),
     url: t.field({
       type: 'URL',
       description: 'Where to send the form.',
@@ -29,27 +29,26 @@ const CreateUploadPayload = builder.objectRef<Announcement>('CreateUploadPayload
       description: 'The fields that go before the file.',
       resolve: ({ id }) => [{ name: 'upload_id', value: id }],
     }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it is too late.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the upload expires.' }),
   }),
 })
 
 builder.mutationField('createUpload', (t) =>
   t.withAuth({ scope: 'write' }).field({
     type: CreateUploadPayload,
-    description:
-      'Announces an archive to publish. A person may have a hundred under way; the oldest without an archive gives way to a new one.',
+    description: 'Starts an upload. A person can have 100 uploads in progress; a new one then replaces the oldest that has no archive yet.',
     resolve: (_root, _args, context) => createUpload(context),
   }),
 )
 
 const FinalizeUploadPayload = builder.objectRef<FinishedUpload>('FinalizeUploadPayload').implement({
-  description: 'An upload that became a version.',
+  description: 'A finished upload, and the version that it published.',
   fields: (t) => ({
-    message: t.exposeString('message', { description: 'What was done, for people.' }),
+    message: t.exposeString('message', { description: 'What was done, as a message for people.' }),
     version: t.field({
       type: PackageVersionRef,
       nullable: true,
-      description: 'The version; null when it was deleted since.',
+      description: 'The version; null if it has been deleted since.',
       resolve: ({ sha256 }, _args, { em }) => findVersionByArchive(em, sha256),
     }),
   }),
@@ -58,10 +57,10 @@ const FinalizeUploadPayload = builder.objectRef<FinishedUpload>('FinalizeUploadP
 builder.mutationField('finalizeUpload', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
     type: FinalizeUploadPayload,
-    description: 'Checks an uploaded archive and publishes it. Doing it again gives the same answer.',
+    description: 'Checks an uploaded archive and publishes it. Repeating it gives the same answer.',
     typeOptions: { description: 'The upload to finish.' },
     argOptions: { description: 'Which upload.' },
-    input: { uploadId: t.input.id({ required: true, description: 'Which one, as `createUpload` named it.' }) },
+    input: { uploadId: t.input.id({ required: true, description: 'Its id, from `createUpload`.' }) },
     resolve: (_root, { input }, context) => finalizeUpload(context, input.uploadId),
   }),
 )

@@ -10,35 +10,35 @@ import { Upload } from './entity.ts'
 /** How long an upload waits for its bytes and its end. */
 const lifetimeMs = 10 * 60_000
 
-/** How many uploads a person may have under way. */
+/** How many uploads a person may have in progress. */
 const maxPending = 100
 
-/** Whoever sent an archive finishes at once. After so long without, it may give way to another upload. */
+/** Clients finish an upload at once after sending its archive. One that is not finished after so long may be replaced. */
 const finishWithinMs = 10_000
 
 /** An upload that may be sent. */
 export type Announcement = Pick<Upload, 'id' | 'expiresAt'>
 
 /**
- * Announces an upload. When the caller has a hundred under way, the oldest one gives way that has no archive, or whose archive nobody finished for
- * ten seconds: what was only announced, or was interrupted, never keeps anybody from publishing.
+ * Starts an upload. When the caller has a hundred in progress, it replaces the oldest one that has no archive, or whose archive nobody finished
+ * for ten seconds: what was only announced, or was interrupted, never keeps anybody from publishing.
  * @throws ApiError RateLimitExceeded while a hundred archives are arriving or were sent a moment ago.
  */
 export async function createUpload(context: SignedInContext): Promise<Announcement> {
   const { viewer, now, blobs } = context
-  let abandoned: string | null = null
+  let replaced: string | null = null
   const announce = async (em: EntityManager): Promise<Announcement> => {
     await lockOwnUploads(em, context)
     const createdAt = now()
     if ((await countPending(em, viewer.id, createdAt)) >= maxPending) {
-      abandoned = await giveWay(em, { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }, createdAt)
+      replaced = await replaceOldest(em, { user: viewer.id, message: null, expiresAt: { $gt: createdAt } }, createdAt)
     }
     const [id, expiresAt] = [newId(), new Date(createdAt.getTime() + lifetimeMs)]
     await insertRows(em, 'uploads', [{ id, created_at: createdAt, user_id: viewer.id, expires_at: expiresAt }])
     return { id, expiresAt }
   }
   const announcement = await unforced(() => context.em.fork().transactional(announce))
-  if (abandoned) await blobs.discard(abandoned)
+  if (replaced) await blobs.discard(replaced)
   return announcement
 }
 
@@ -92,7 +92,7 @@ export async function lockOwnUploads(em: EntityManager, { database, viewer }: Si
   if (database.backend === 'postgres') await readRows(em, 'select id from users where id = ? for no key update', [viewer.id])
 }
 
-/** 404, the same for an upload that never was, of somebody else, expired, or that gave way to others. */
+/** 404, the same for an upload that never was, of somebody else, expired, or replaced by others. */
 export const unknownUpload = () => notFound('This upload does not exist or has expired: an upload lasts 10 minutes. Publish again.')
 
 async function countPending(em: EntityManager, userId: string, now: Date): Promise<number> {
@@ -100,8 +100,8 @@ async function countPending(em: EntityManager, userId: string, now: Date): Promi
   return Number((await readRow<{ pending: number | string }>(em, sql, [userId, now]))?.pending)
 }
 
-/** Makes room for one upload more. @returns where the archive of the one that gave way is staged; null when it had none. */
-async function giveWay(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<string | null> {
+/** Takes an upload away to make room for another one. @returns where its archive is staged; null when it had none. */
+async function replaceOldest(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<string | null> {
   const isIdle = { stagedAs: null, $or: [{ receivingAs: null }, { receivingUntil: { $lte: now } }] }
   const isAbandoned = { stagedAs: { $ne: null }, createdAt: { $lte: new Date(now.getTime() - finishWithinMs) } }
   const oldest = await em.findOne(Upload, { $and: [pending, { $or: [isIdle, isAbandoned] }] }, { orderBy: { id: 'asc' } })
@@ -112,8 +112,8 @@ async function giveWay(em: EntityManager, pending: FilterQuery<Upload>, now: Dat
 }
 
 /**
- * The refusal while every upload is under way, with the seconds until the first of them may give way if nothing more comes of it: an archive that
- * arrives when its claim lapses, one that was sent when it had its time to be finished.
+ * The refusal while no upload may be replaced, with the seconds until one may be: an archive that is arriving when its claim lapses, one that was
+ * sent when it has had its time to be finished.
  */
 async function tooMany(em: EntityManager, pending: FilterQuery<Upload>, now: Date): Promise<ApiError> {
   const sent = await em.findOne(Upload, { $and: [pending, { stagedAs: { $ne: null } }] }, { orderBy: { createdAt: 'asc' } })
@@ -123,5 +123,5 @@ async function tooMany(em: EntityManager, pending: FilterQuery<Upload>, now: Dat
     arriving ? (arriving.receivingUntil ?? now).getTime() : Number.POSITIVE_INFINITY,
     now.getTime() + lifetimeMs,
   )
-  return rateLimited(Math.max(1, Math.ceil((free - now.getTime()) / 1000)), `${maxPending} of your uploads are under way.`)
+  return rateLimited(Math.max(1, Math.ceil((free - now.getTime()) / 1000)), `You have ${maxPending} uploads in progress.`)
 }

@@ -8,7 +8,7 @@ import { adviceForAdmin } from '../roles/viewer.ts'
 import { closureOf } from './closure.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
 
-/** Who reads a package, and what decides it. */
+/** Who can read a package, and why. */
 export type VisibilityState = PublicPackagesStatus & { visibility: Visibility; viewerCanChange: boolean }
 
 /** A private package that has to come along, the chain that leads to it, and whether the caller administers it. */

@@ -7,7 +7,7 @@ const preview = '{ visibility closure { package { name } chain { names } viewerC
 
 export const visibilityRoutes = [
   route('GET /api/admin/public-packages', `{ publicPackages ${status} }`, {
-    summary: 'Where the feature of public packages stands.',
+    summary: 'The state of public packages on this server.',
     answer: 'publicPackages',
   }),
   route(
@@ -19,7 +19,7 @@ export const visibilityRoutes = [
     },
   ),
   route('GET /api/packages/:pkg/visibility', `query ($pkg: String!) { package(name: $pkg) { visibilityState ${state} } }`, {
-    summary: 'Who reads a package, and what decides it.',
+    summary: 'Who can read a package, and why.',
     answer: { from: (data, context) => stateOf(packageOf(data, context)) },
   }),
   route(

@@ -9,9 +9,9 @@ import { type Companion, previewVisibility, type VisibilityPreview, visibilitySt
 import { VisibilityEnum } from '../packages/visibility/refs.ts'
 
 const State = builder.objectRef<VisibilityState>('VisibilityState').implement({
-  description: 'Who reads a package, and what decides it: all three of the environment, the switch and the package itself.',
+  description: 'Who can read a package, and why: it is public when the environment, the switch and the package itself all say so.',
   fields: (t) => ({
-    visibility: t.expose('visibility', { type: VisibilityEnum, description: "The package's own word." }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: "The package's own setting." }),
     permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
       description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages at all.',
     }),
@@ -32,7 +32,7 @@ const CompanionRef = builder.objectRef<Companion>('VisibilityCompanion').impleme
   description: 'A private package that has to become public along with another one.',
   fields: (t) => ({
     package: t.expose('package', { type: PackageRef, description: 'The package.' }),
-    chain: t.expose('chain', { type: ChainRef, description: 'Why: what leads to it.' }),
+    chain: t.expose('chain', { type: ChainRef, description: 'The dependencies that lead to it.' }),
     viewerCanAdminister: t.exposeBoolean('viewerCanAdminister', {
       description: 'Whether you administer it; without that you cannot take it along.',
     }),
@@ -49,16 +49,16 @@ const Preview = builder.objectRef<VisibilityPreview>('VisibilityPreview').implem
 })
 
 const PreviewVisibilityInput = builder.inputType('PreviewVisibilityInput', {
-  description: 'A change of visibility to look at.',
+  description: 'A change of visibility to preview.',
   fields: (t) => ({ visibility: t.field({ type: VisibilityEnum, required: true, description: 'What it would become.' }) }),
 })
 
 builder.objectFields(PackageRef, (t) => ({
-  visibility: t.expose('visibility', { ...ofPublicPackage, type: VisibilityEnum, description: 'Who reads it.' }),
+  visibility: t.expose('visibility', { ...ofPublicPackage, type: VisibilityEnum, description: 'Who can read it.' }),
   visibilityState: t.withAuth({ scope: 'read' }).field({
     extensions: { cost: 20 },
     type: State,
-    description: 'Who reads it and what decides that, for whoever administers it.',
+    description: 'Who can read it and why, for whoever administers it.',
     resolve: (pkg, _args, context) => visibilityState(context, pkg),
   }),
   visibilityPreview: t.withAuth({ scope: 'read' }).field({
@@ -72,7 +72,7 @@ builder.objectFields(PackageRef, (t) => ({
 
 builder.mutationField('changeVisibility', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
-    type: payload('ChangeVisibilityPayload', 'A package whose visibility is as it was wanted.', {
+    type: payload('ChangeVisibilityPayload', 'The result of a change of visibility.', {
       package: { type: PackageRef, description: 'The package.' },
       changed: { type: ['String'], description: 'Names of all packages that were changed.' },
     }),
@@ -81,10 +81,12 @@ builder.mutationField('changeVisibility', (t) =>
     argOptions: { description: 'The change.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
-      visibility: t.input.field({ type: VisibilityEnum, required: true, description: 'What it becomes.' }),
+      visibility: t.input.field({ type: VisibilityEnum, required: true, description: 'The new visibility.' }),
       confirm: t.input.string({ required: true, description: 'The name of the package again, as confirmation.' }),
-      closure: t.input.stringList({ description: 'Going public: exactly the private packages that come along; none when left out.' }),
-      acceptBreakage: t.input.boolean({ description: 'Going private: also when public packages depend on it.' }),
+      closure: t.input.stringList({
+        description: 'When it becomes public: exactly the private packages that become public with it; none when left out.',
+      }),
+      acceptBreakage: t.input.boolean({ description: 'When it becomes private: whether public packages that depend on it may break.' }),
     },
     resolve: async (_root, { input }, context) => {
       const changed = await changeVisibility(context, input)

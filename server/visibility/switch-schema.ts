@@ -4,7 +4,7 @@ import { countEveryPackage, countPublicPackages, publicPackagesStatus, type Publ
 
 const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages').implement({
   description:
-    'Where the feature of public packages stands. A package can be read without signing in only when the environment permits it, the switch is on, and the package itself is public.',
+    'The state of public packages on this server. A package can be read without signing in only when the environment permits it, the switch is on, and the package itself is public.',
   fields: (t) => ({
     permittedByEnvironment: t.exposeBoolean('permittedByEnvironment', {
       description: 'Whether PUBLIC_PACKAGES_ENABLED permits public packages at all.',
@@ -24,7 +24,7 @@ const PublicPackages = builder.objectRef<PublicPackagesStatus>('PublicPackages')
 builder.queryField('publicPackages', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: PublicPackages,
-    description: 'Where the feature of public packages stands, for administrators.',
+    description: 'The state of public packages on this server, for administrators.',
     resolve: (_root, _args, context) => publicPackagesStatus(context),
   }),
 )
@@ -32,7 +32,7 @@ builder.queryField('publicPackages', (t) =>
 builder.mutationField('updatePublicPackages', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('UpdatePublicPackagesPayload', 'The switch as it is now.', {
-      publicPackages: { type: PublicPackages, description: 'Where the feature stands.' },
+      publicPackages: { type: PublicPackages, description: 'The state of public packages on this server.' },
     }),
     description: 'Turns reading without signing in on or off for the whole server. The next request sees it.',
     typeOptions: { description: "The server's switch for public packages." },

@@ -6,7 +6,7 @@ import { requireRecentProof } from '../access/proof.ts'
 import { lockSetting, readSetting, writeSetting } from '../settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from '../access/browsing.ts'
 
-/** Where the feature stands. */
+/** The state of public packages on this server. */
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }
 
 /** What the environment and the administrators decided. */

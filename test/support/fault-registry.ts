@@ -162,7 +162,7 @@ export class FaultRegistry {
 }
 
 /**
- * What goes away when the server is back: a broken connection, 503, 429. And an announcement that gave way, because the others of a person
+ * What goes away when the server is back: a broken connection, 503, 429. And an upload that was replaced, because the others of a person
  * who tries again and again are a hundred by now. Everything else is an answer, and 500 a fault.
  */
 const isPassing = (error: unknown): boolean =>

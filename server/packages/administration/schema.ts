@@ -6,7 +6,7 @@ import { PackageRef } from '../refs.ts'
 import { loadPackage } from '../service.ts'
 
 const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').implement({
-  description: 'A package with what it takes, for administrators.',
+  description: 'A package and the storage that it uses, for administrators.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     package: t.field({
@@ -20,7 +20,7 @@ const ManagedPackageRef = builder.objectRef<ManagedPackage>('ManagedPackage').im
       description: 'The publisher that owns it; null when its uploaders alone do.',
     }),
     versionCount: t.exposeInt('versionCount', { description: 'How many versions it has, retracted ones included.' }),
-    archiveBytes: t.expose('archiveBytes', { type: 'BigInt', description: 'What their archives take, in bytes.' }),
+    archiveBytes: t.expose('archiveBytes', { type: 'BigInt', description: 'Total size of their archives in bytes.' }),
   }),
 })
 
@@ -30,7 +30,7 @@ const ManagedPackageOrder = builder.enumType('ManagedPackageOrder', {
     NAME: { value: 'name', description: 'By name.' },
     SIZE: { value: 'size', description: 'The largest first.' },
     VERSIONS: { value: 'versions', description: 'Those with the most versions first.' },
-    UPDATED: { value: 'updated', description: 'What changed last first.' },
+    UPDATED: { value: 'updated', description: 'The most recently changed first.' },
   } satisfies Record<Uppercase<ManagedOrder>, { value: ManagedOrder; description: string }>,
 })
 
@@ -38,7 +38,7 @@ builder.queryField('managedPackages', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: ManagedPackageRef,
-      description: 'All packages, unlisted ones included, with what they take; for administrators.',
+      description: 'All packages, including unlisted ones, with the storage that they use; for administrators.',
       args: {
         q: t.arg.string({ description: 'Part of the name.' }),
         visibility: t.arg({ type: VisibilityEnum, description: 'Only those that are public, or private.' }),

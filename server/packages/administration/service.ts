@@ -4,7 +4,7 @@ import { isPackageName } from '../../pub/package-name.ts'
 import type { Services } from '../../services.ts'
 import type { Visibility } from '../entity.ts'
 
-/** A package with what it takes. */
+/** A package and the storage that it uses. */
 export type ManagedPackage = {
   packageId: string
   name: string

@@ -34,17 +34,17 @@ const AffectedDependentRef = builder.objectRef<AffectedDependent>('AffectedDepen
       resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
     }),
     name: t.exposeString('name', { description: 'Its name.' }),
-    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who reads it.' }),
+    visibility: t.expose('visibility', { type: VisibilityEnum, description: 'Who can read it.' }),
     version: t.expose('version', {
       type: 'SemVer',
       description: 'The version that depends on it: the latest, else the highest that does.',
     }),
-    constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
+    constraint: t.exposeString('constraint', { description: 'The versions that it needs, such as ^1.2.0; `any` for all.' }),
     kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
     isBare: t.exposeBoolean('isBare', {
       description: 'Whether it names no registry: only clients whose default registry this server is find it here.',
     }),
-    isBroken: t.exposeBoolean('isBroken', { description: 'Whether nothing that stays would serve it.' }),
+    isBroken: t.exposeBoolean('isBroken', { description: 'Whether no remaining version would satisfy its constraint.' }),
   }),
 })
 
@@ -53,7 +53,7 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
     {
       type: AffectedDependentRef,
       description:
-        'Everybody who depends on this package, or on just one version of it, private packages too, by name. For administrators.',
+        'All packages that depend on this one, or on just one version of it, including private packages, by name. For administrators.',
       args: {
         version: t.arg({ type: 'SemVer', description: 'The version to delete, which must exist; the whole package when left out.' }),
       },
@@ -68,8 +68,8 @@ builder.objectField(PackageRef, 'affectedByDeletion', (t) =>
         })
       },
     },
-    { description: 'A page of those who depend on what is to be deleted.' },
-    { description: 'One of them, in a page.' },
+    { description: 'A page of affected packages.' },
+    { description: 'An affected package in a page.' },
   ),
 )
 

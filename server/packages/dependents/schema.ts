@@ -25,7 +25,7 @@ const DependentRef = builder.objectRef<Dependent>('Dependent').implement({
       resolve: ({ packageId }, _args, context) => loadPackage(context, packageId),
     }),
     version: t.expose('version', { type: 'SemVer', description: 'Its latest version.' }),
-    constraint: t.exposeString('constraint', { description: 'The versions that it wants, such as ^1.2.0; `any` for all.' }),
+    constraint: t.exposeString('constraint', { description: 'The versions that it needs, such as ^1.2.0; `any` for all.' }),
     kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
     isBare: t.exposeBoolean('isBare', {
       description: `Whether it names no registry, so that ${risk}`,

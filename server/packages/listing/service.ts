@@ -12,7 +12,7 @@ import { visibilityMark } from '../visibility/mark.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { latestOf } from '../versions/latest.ts'
 
-/** A package's listing as it goes out. The ETag is weak: it stands for the plain and the compressed form. */
+/** A package's listing as it goes out. The ETag is weak: the plain and the compressed form have the same one. */
 export type Listing = Stamp & { etag: string; gzipped: Buffer }
 
 /** What a listing was made from. What anybody may read depends on other packages, too: `mark` changes with anybody's visibility. */

@@ -10,7 +10,10 @@ import { ofPublicPackage, PackageRef } from '../refs.ts'
 import { loadPackageByName } from '../service.ts'
 
 builder.objectFields(PackageRef, (t) => ({
-  isDiscontinued: t.exposeBoolean('isDiscontinued', { ...ofPublicPackage, description: 'Whether its authors have given it up.' }),
+  isDiscontinued: t.exposeBoolean('isDiscontinued', {
+    ...ofPublicPackage,
+    description: 'Whether it is discontinued: its authors no longer maintain it.',
+  }),
   replacedBy: t.string({
     ...ofPublicPackage,
     nullable: true,
@@ -57,7 +60,7 @@ builder.mutationField('updatePackageOptions', (t) =>
     argOptions: { description: 'Which package, and what to change.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
-      isDiscontinued: t.input.boolean({ description: 'Whether its authors have given it up. False also takes the replacement away.' }),
+      isDiscontinued: t.input.boolean({ description: 'Whether its authors no longer maintain it. False also removes the replacement.' }),
       replacedBy: t.input.string({
         description: 'Name of the package to use instead; null for none. Only for a discontinued package.',
         validate: replacement,

@@ -47,9 +47,9 @@ builder.mutationField('updateVersionOptions', (t) =>
       version: { type: PackageVersionRef, description: 'The version.' },
     }),
     description:
-      'Retracts a version, so that new users are kept from it, or restores it. Both within 7 days, unless this server sets no limit.',
-    typeOptions: { description: 'A version, and what it shall be.' },
-    argOptions: { description: 'Which version, and what it shall be.' },
+      'Retracts a version, so that clients do not choose it for new users, or restores it. Both within 7 days, unless this server sets no limit.',
+    typeOptions: { description: 'A version to retract or restore.' },
+    argOptions: { description: 'Which version, and whether to retract or restore it.' },
     input: {
       package: t.input.string({ required: true, description: 'Name of the package.', validate: packageName }),
       version: t.input.field({ type: 'SemVer', required: true, description: 'Which version.' }),

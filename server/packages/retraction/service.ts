@@ -8,7 +8,7 @@ import { unknownVersion } from '../parameters.ts'
 import { canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
 import { pubspecOf } from '../versions/pubspec.ts'
 
-/** A version, and whether it shall be retracted. */
+/** A version, and whether to retract or restore it. */
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
 
 /**

@@ -29,7 +29,7 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     type: PackageVersionRef,
     nullable: true,
-    description: 'One version, or null when there is no such.',
+    description: 'One version; null if it does not exist.',
     args: { version: t.arg({ type: 'SemVer', required: true, description: 'Which one.' }) },
     resolve: (pkg, { version }, context) => findVersion(context, pkg, version),
   }),

@@ -6,7 +6,7 @@ export const DependencyKind = builder.enumType('DependencyKind', {
   description: 'Who needs a dependency.',
   values: {
     DIRECT: { value: 'direct', description: 'Everybody who uses the package.' },
-    DEV: { value: 'dev', description: 'Only who works on the package itself.' },
+    DEV: { value: 'dev', description: 'Only those who work on the package itself.' },
   } satisfies Record<Uppercase<Dependency['kind']>, { value: Dependency['kind']; description: string }>,
 })
 
@@ -24,7 +24,7 @@ export const DependencyRef = builder.objectRef<Dependency>('Dependency').impleme
   description: 'A package that another one needs, as its pubspec states it.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
-    constraint: t.exposeString('constraint', { description: 'The versions that are wanted, such as ^1.2.0; `any` for all.' }),
+    constraint: t.exposeString('constraint', { description: 'The versions that are needed, such as ^1.2.0; `any` for all.' }),
     kind: t.expose('kind', { type: DependencyKind, description: 'Who needs it.' }),
     source: t.expose('source', { type: DependencySource, description: 'Where it comes from.' }),
     hostedUrl: t.exposeString('hostedUrl', { nullable: true, description: "The registry; null for the client's default one." }),

@@ -23,7 +23,7 @@ builder.node(PackageVersionRef, {
     isPrerelease: t.exposeBoolean('isPrerelease', { ...ofPublicVersion, description: 'Whether it is a pre-release.' }),
     isRetracted: t.boolean({
       ...ofPublicVersion,
-      description: 'Whether new users are kept from it.',
+      description: 'Whether it is retracted: clients do not choose it for new users.',
       resolve: ({ retractedAt }) => retractedAt != null,
     }),
     retractedAt: t.field({
@@ -38,7 +38,7 @@ builder.node(PackageVersionRef, {
       ...ofPublicVersion,
       type: UserRef,
       nullable: true,
-      description: 'Who published it; null when that account is deleted, and for whoever did not sign in.',
+      description: 'Who published it; null when that account is deleted, and without signing in.',
       resolve: ({ publishedBy }, _args, context) => (publishedBy && context.viewer ? loadUser(context, publishedBy.id) : null),
     }),
   }),
