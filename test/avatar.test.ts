@@ -52,6 +52,9 @@ it('can be kept for ever under its own address, and is asked for again elsewhere
     status: 304,
     body: '',
   })
+  const unchanged = await app.anonymous.head(bare, { headers: { 'if-none-match': String(shown.headers.etag) } })
+  // It would say that the picture has no bytes.
+  expect([unchanged.status, unchanged.headers['content-length']]).toEqual([304, undefined])
   expect(await app.anonymous.head(first)).toMatchObject({ status: 200, headers: { 'content-length': String(shown.raw.length) }, body: '' })
   const second = (await upload(alice, await plain(small, 'blue').png().toBuffer())).body.avatarUrl
   expect(second).not.toBe(first)

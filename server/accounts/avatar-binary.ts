@@ -2,7 +2,7 @@ import { type Context, guardChange, type SignedInContext } from '../access/conte
 import { idOf } from '../db/base.ts'
 import { bodyTooLarge, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { acceptFiles, bodyFault } from '../http/bodies.ts'
-import { isFresh } from '../http/conditional.ts'
+import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { binary } from '../rest/route.ts'
 import { findAvatar, setAvatar } from './avatar.ts'
 import { describeUser } from '../users/refs.ts'
@@ -67,6 +67,6 @@ async function send({ request, reply, database }: Context): Promise<unknown> {
   const etag = `"${avatar.sha256}"`
   const isNamed = (request.query as { v?: unknown }).v === avatar.sha256.slice(0, 16)
   reply.header('etag', etag).header('cache-control', isNamed ? 'public, immutable, max-age=31536000' : 'public, no-cache')
-  if (isFresh(request, etag)) return reply.code(304).send()
+  if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   return reply.type('image/png').header('content-length', avatar.png.length).send(avatar.png)
 }
