@@ -9,11 +9,10 @@ import { handler } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import type { Services } from '../services.ts'
 import { changePublisher, lockWhileThere } from './change-publisher.ts'
-import { lookUpTxt, ResolversFailed } from './dns.ts'
 import { DomainCheck } from './domain-check-entity.ts'
 import type { Publisher } from './entity.ts'
 import { canCheckDomain } from './policy.ts'
-import { recordHost, recordValue, recordValueForm } from './record.ts'
+import { lookUpRecords, otherThan, recordHost, recordValue, recordValueForm } from './record.ts'
 
 /** The kind of the jobs that look for the TXT record of a verified publisher again. */
 export const domainCheckKind = 'publisher.domain-check'
@@ -27,7 +26,7 @@ const next = { whenPresent: 7 * dayMs, whenMissed: 10 * minuteMs, whenLost: dayM
 /** When the record of a publisher that has just been verified is looked up again. */
 export const firstCheckAfter = (now: Date): Date => new Date(now.getTime() + next.whenPresent)
 
-/** Asks for the look-ups that are due. Any number of instances may; a publisher waits once. */
+/** Enqueues the look-ups that are due. Any number of instances may: there is one job a publisher. */
 export async function enqueueDomainChecks({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const moment = now()
   return database.fork().transactional(async (em) => {
@@ -43,11 +42,7 @@ export const domainCheck = ({ database, config, log, now }: Services) =>
     const em = database.fork()
     const askedAt = now()
     if (!(await em.count(DomainCheck, { publisher: subject, dueAt: { $lte: askedAt } }))) return
-    const records = await lookUpTxt(recordHost(subject), config.DNS_SERVERS).catch((error: unknown) => {
-      if (!(error instanceof ResolversFailed)) throw error
-      log.warning(`Domain check: ${error.message}`)
-      return null
-    })
+    const records = await lookUpRecords({ config, log }, subject)
     await em.transactional(async (inner) => {
       const publisher = await lockWhileThere(inner, subject)
       const check = publisher && (await inner.findOne(DomainCheck, { publisher: subject }))
@@ -63,16 +58,13 @@ export const domainCheck = ({ database, config, log, now }: Services) =>
  * the resolvers do not answer; RateLimitExceeded.
  */
 export async function checkDomainNow(context: SignedInContext, id: string): Promise<Publisher> {
-  const { viewer, config, limits, log, now, ip } = context
+  const { viewer, limits, now, ip } = context
   const isKept = await changePublisher(context, id, canCheckDomain, (inner) => inner.count(DomainCheck, { publisher: id }))
   if (!isKept) throw invalidInput(`The publisher ${id} is not verified by a domain.`, 'id')
   await limits.use('domainVerification', viewer.id)
   const askedAt = now()
-  const records = await lookUpTxt(recordHost(id), config.DNS_SERVERS).catch((error: unknown) => {
-    if (!(error instanceof ResolversFailed)) throw error
-    log.warning(`Domain check: ${error.message}`)
-    throw verificationUnavailable()
-  })
+  const records = await lookUpRecords(context, id)
+  if (!records) throw verificationUnavailable()
   return changePublisher(context, id, canCheckDomain, async (inner, publisher) => {
     const check = await inner.findOne(DomainCheck, { publisher: id })
     if (check && !isNewer(check, askedAt)) judge(inner, publisher, check, { records, askedAt, isPatient: false, by: { ...viewer, ip } })
@@ -123,7 +115,5 @@ function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { re
   record('publisher.updated', `The TXT record of ${publisher.id} is gone: the publisher is no longer verified`)
 }
 
-function problemOf(domain: string, token: string, records: readonly string[]): string {
-  const found = records.length ? 'There are other TXT records, but not this one' : 'There is no TXT record'
-  return `${found}: ${recordHost(domain)} has to show ${recordValue(token)}.`
-}
+const problemOf = (domain: string, token: string, records: readonly string[]): string =>
+  `${otherThan(records)}: ${recordHost(domain)} has to show ${recordValue(token)}.`

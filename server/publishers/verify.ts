@@ -5,12 +5,11 @@ import type { SignedInContext } from '../access/context.ts'
 import { invalidInput, verificationUnavailable } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { PublisherClaim } from './claim-entity.ts'
-import { lookUpTxt, ResolversFailed } from './dns.ts'
 import { firstCheckAfter } from './domain-check.ts'
 import { DomainCheck } from './domain-check-entity.ts'
 import { parseDomain } from './domain.ts'
 import { Publisher } from './entity.ts'
-import { recordHost, recordValue } from './record.ts'
+import { lookUpRecords, otherThan, recordHost, recordValue } from './record.ts'
 import { createWithin, takenId } from './service.ts'
 
 const claimMs = 24 * 3_600_000
@@ -67,17 +66,14 @@ export async function completeVerification(context: SignedInContext, given: stri
   }
 }
 
-async function requireRecord({ config, log }: SignedInContext, { host, value }: DomainChallenge): Promise<void> {
-  try {
-    const records = await lookUpTxt(host, config.DNS_SERVERS)
-    if (records.includes(value)) return
-    const found = records.length ? 'There are other TXT records, but not this one' : 'There is no TXT record yet'
-    throw invalidInput(`${found}. Add a TXT record at ${host} with the value ${value}, wait until it is known, and try again.`, 'domain')
-  } catch (error) {
-    if (!(error instanceof ResolversFailed)) throw error
-    log.warning(`Domain verification: ${error.message}`)
-    throw verificationUnavailable()
-  }
+async function requireRecord(context: SignedInContext, { domain, host, value }: DomainChallenge): Promise<void> {
+  const records = await lookUpRecords(context, domain)
+  if (!records) throw verificationUnavailable()
+  if (records.includes(value)) return
+  throw invalidInput(
+    `${otherThan(records)}. Add a TXT record at ${host} with the value ${value}, wait until it is known, and try again.`,
+    'domain',
+  )
 }
 
 const challengeOf = ({ domain, token, expiresAt }: PublisherClaim): DomainChallenge => ({

@@ -128,7 +128,7 @@ it('claims a domain by a record in the DNS, and goes on after a reload', async (
   await page.getByRole('button', { name: 'Continue' }).click()
   await page.getByText('_svc-verify.acme.dev').first().waitFor()
   await page.getByRole('button', { name: 'Check the record' }).click()
-  await page.getByText(/There is no TXT record yet/).waitFor()
+  await page.getByText(/There is no TXT record. Add a TXT record at/).waitFor()
   await expectSound(page, 'claim-missing')
   await page.reload()
   const value = await page.getByText(/^svc-verify=[0-9a-f]{40}$/).textContent()
