@@ -2,9 +2,8 @@ import type { FastifyRequest } from 'fastify'
 import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
-import type { Scope } from '../roles/roles.ts'
+import type { Role, Scope } from '../roles/roles.ts'
 import { isSecret } from './token-secret.ts'
-import type { Role } from '../roles/roles.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
@@ -21,12 +20,12 @@ type UserRow = {
   avatar_tag: string | null
 }
 type Moment = number | Date
-type TokenRow = UserRow & { id: string; scopes: string; expires_at: Moment | null; last_used_at: Moment | null; created_at: Moment }
+type TokenRow = UserRow & { id: string; scopes: string; expires_at: Moment | null; last_used_at: Moment | null }
 type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Moment; proved_at: Moment }
 
 const userColumns =
   'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at, u.avatar_tag'
-const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, t.created_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
+const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
 const sessionSql = `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
 
 /** Seven days without use end a session. */
@@ -41,7 +40,7 @@ export async function authenticate(
   reads: Reads,
   keys: Keys,
   serverUrl: string,
-  now = new Date(),
+  now: Date,
 ): Promise<Identity | null> {
   const { authorization } = request.headers
   if (authorization !== undefined) {

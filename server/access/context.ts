@@ -5,10 +5,9 @@ import { requireCsrf } from '../http/csrf.ts'
 import type { Services } from '../services.ts'
 import { authenticate } from './authenticate.ts'
 import { keepLastUse } from './last-use.ts'
-import type { Scope } from '../roles/roles.ts'
 import { usersById, type UsersById } from '../users/loader.ts'
-import { effectiveScopes } from '../roles/roles.ts'
-import { type Credential, type Viewer } from '../roles/viewer.ts'
+import { effectiveScopes, type Scope } from '../roles/roles.ts'
+import type { Credential, Viewer } from '../roles/viewer.ts'
 
 /** What a resolver knows of its request. The door (REST, GraphQL or a binary route) makes one per request. */
 export type Context = Services & {

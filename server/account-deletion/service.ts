@@ -11,8 +11,7 @@ import { User } from '../users/entity.ts'
 import { isOneself } from '../users/policy.ts'
 
 /**
- * Deletes an account with its sessions, tokens, memberships and likes. What the person published stays, and shows "deleted user"
- *.
+ * Deletes an account with its sessions, tokens, memberships and likes. What the person published stays, and shows "deleted user".
  * @throws ApiError NotFound; InsufficientPermissions for the owner and for oneself; Conflict, with the names, while packages or publishers
  * would be left to nobody.
  */

@@ -4,8 +4,7 @@ import { idOf } from '../db/base.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
 import { listUsers } from './list.ts'
-import { UserRef } from '../users/refs.ts'
-import { RoleEnum, UserStatus } from '../users/refs.ts'
+import { RoleEnum, UserRef, UserStatus } from '../users/refs.ts'
 
 const UserOrderEnum = builder.enumType('UserOrder', {
   description: 'How to sort people.',

@@ -1,5 +1,4 @@
 import { builder } from '../graphql/builder.ts'
-import { checkSearch } from '../search/health.ts'
 import { type Check, checkHealth, type Health } from './service.ts'
 
 const HealthStatus = builder.enumType('HealthStatus', {
@@ -46,6 +45,6 @@ builder.queryField('health', (t) =>
     description: 'Whether the server and its components work.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
-    resolve: (_root, _args, context) => checkHealth(context, ({ database }) => checkSearch(database)),
+    resolve: (_root, _args, context) => checkHealth(context),
   }),
 )

@@ -1,4 +1,5 @@
 import { ApiError } from '../errors.ts'
+import { checkSearch } from '../search/health.ts'
 import type { Services } from '../services.ts'
 import { version } from '../version.ts'
 
@@ -10,13 +11,12 @@ export type Health = {
   timestamp: Date
 }
 
-/** Asks each component whether it works. Never throws; what failed is named without its inner details. */
-export async function checkHealth(services: Services, checkSearch: (services: Services) => Promise<Check['status']>): Promise<Health> {
-  const { database, blobs, log, now } = services
+/** Checks whether each component works. Never throws; what failed is named without internal details. */
+export async function checkHealth({ database, blobs, log, now }: Services): Promise<Health> {
   const [metadata, blob, search] = await Promise.all([
     timed('metadata_store', log, () => database.reads.get('select 1 as one')),
     timed('blob_store', log, () => blobs.check()),
-    timed('search_index', log, () => checkSearch(services)),
+    timed('search_index', log, () => checkSearch(database)),
   ])
   const checks = { metadata_store: metadata, blob_store: blob, search_index: search }
   const status = Object.values(checks).some((check) => check.status === 'error') ? 'degraded' : 'ok'

@@ -11,7 +11,6 @@ const legalMarkdown = z
   .string()
   .transform((text) => text.toWellFormed())
   .refine((text) => Buffer.byteLength(text) <= maxLegalBytes, `must be at most ${maxLegalBytes} bytes (256 KiB) of UTF-8`)
-  .refine((text) => !text.includes('\0'), 'must not contain NUL characters')
 
 const LegalDocumentKind = builder.enumType('LegalDocumentKind', {
   description: 'The legal pages.',

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import { type Publisher, type PublisherRole, publisherRoles } from './entity.ts'
+import type { Publisher, PublisherRole } from './entity.ts'
 import type { Membership } from './members.ts'
 
 /** The types of publishers, known before they are described, since other features name them. */
@@ -11,5 +11,5 @@ export const PublisherRoleEnum = builder.enumType('PublisherRole', {
   values: {
     ADMIN: { value: 'admin', description: 'Publish, manage members and packages, and change its details.' },
     MEMBER: { value: 'member', description: 'Publish.' },
-  } satisfies Record<Uppercase<PublisherRole>, { value: (typeof publisherRoles)[number]; description: string }>,
+  } satisfies Record<Uppercase<PublisherRole>, { value: PublisherRole; description: string }>,
 })

@@ -104,7 +104,7 @@ builder.queryField('publisher', (t) =>
     nullable: true,
     description: 'The publisher with this identifier, or null.',
     args: { slug: t.arg.string({ required: true, description: 'Its plain identifier, such as `acme` or `acme.dev`.' }) },
-    resolve: (_root, { slug: id }, { em }) => (id.includes('\0') ? null : findPublisher(em, id)),
+    resolve: (_root, { slug: id }, { em }) => findPublisher(em, id),
   }),
 )
 
@@ -116,11 +116,7 @@ builder.queryField('publishers', (t) =>
       args: {
         query: t.arg.string({
           description: 'Part of the identifier or the name, without regard to case.',
-          validate: z
-            .string()
-            .max(200, 'must be at most 200 characters long')
-            .regex(/^[^\0]*$/, 'must not contain control characters')
-            .nullish(),
+          validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
         }),
         isVerified: t.arg.boolean({ description: 'Only those that proved to hold their domain, or only the others.' }),
         viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),

@@ -1,5 +1,4 @@
-import type { GraphQLSchema } from 'graphql'
-import { getNamedType, isInputObjectType, type GraphQLInputObjectType, Kind, typeFromAST } from 'graphql'
+import { getNamedType, type GraphQLInputObjectType, type GraphQLSchema, isInputObjectType, Kind, typeFromAST } from 'graphql'
 import { version } from '../version.ts'
 import { answerSchema, inputSchema, pathParameter } from './json-schema.ts'
 import { compileOperation } from './operation.ts'

@@ -10,8 +10,7 @@ import {
   parse,
   validate,
 } from 'graphql'
-import type { Context } from '../access/context.ts'
-import { guardChange } from '../access/context.ts'
+import { type Context, guardChange } from '../access/context.ts'
 import { needsCsrfToken } from '../graphql/own-origin.ts'
 import type { Data, Route } from './route.ts'
 import { inRestNames } from './names.ts'
