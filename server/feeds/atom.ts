@@ -1,3 +1,6 @@
+// By hand on purpose: two elements with text in them. Libraries for feeds write RSS and JSON feeds as well, and let through characters that XML
+// cannot carry.
+
 /** A feed as RFC 4287 has it; all addresses are absolute. */
 export type Feed = {
   /** Its own address, which is also its id. */

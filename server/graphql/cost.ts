@@ -64,7 +64,7 @@ export function costOf(
  * What an operation costs, 0 when its variables do not fit.
  * @throws ApiError InvalidInput with the cost, when it is too much.
  */
-export function refuseDear(...asked: Parameters<typeof costOf>): number {
+export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
   const cost = costOf(...asked) ?? 0
   if (cost > maxCost)
     throw invalidInput(`This query costs ${Math.ceil(cost)}, and one may cost ${maxCost}. Ask for smaller pages or fewer fields.`)

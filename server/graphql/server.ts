@@ -6,7 +6,7 @@ import { consoleSender } from '../console/serve.ts'
 import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
 import { withMeter } from '../db/meter.ts'
 import { bodyTooLarge, invalidInput } from '../errors.ts'
-import { refuseDear } from './cost.ts'
+import { refuseExpensive } from './cost.ts'
 import { answerErrors, masked } from './errors.ts'
 import { nameLiterals } from './literals.ts'
 import { refuseDeepQuery } from './nesting.ts'
@@ -123,7 +123,7 @@ const guardExecution: Plugin<Door & Context> = {
     const chosen = document.definitions.find(
       (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
     )
-    const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseDear(schema, document, chosen, variableValues ?? {}) : 0
+    const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
     if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
     if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
     // The one of graphql-js, as on REST, so that both doors word their errors alike.

@@ -11,7 +11,7 @@ type CheckName = 'running' | 'database' | 'schema' | 'storage' | 'space'
 export type Readiness = { isReady: boolean; checks: Record<CheckName, boolean> }
 
 /** A check that does not end in this time has failed. */
-const patienceMs = 1500
+const timeoutMs = 1500
 /** How long an outcome holds: however often somebody asks, the disk is written to no more than this. */
 const keptMs = 2000
 
@@ -22,7 +22,7 @@ const keptMs = 2000
 export function openReadiness(services: Services): () => Promise<Readiness> {
   const { database, config, stopping } = services
   const checks = {
-    database: steady(services, 'database', () => database.probeWrite(patienceMs)),
+    database: steady(services, 'database', () => database.probeWrite(timeoutMs)),
     schema: steady(services, 'schema', () => checkSchema(services)),
     storage: steady(services, 'storage', () => writeAndRead(services)),
     space: steady(services, 'space', () => checkSpace(config)),
@@ -65,7 +65,7 @@ function steady({ log }: Pick<Services, 'log'>, name: CheckName, work: () => Pro
     const now = performance.now()
     if (!running && now - last.at < keptMs) return last.passed
     running ??= run()
-    const left = begunAt + patienceMs - now
+    const left = begunAt + timeoutMs - now
     let timer: NodeJS.Timeout | undefined
     const expired = new Promise<boolean>(
       (resolve) => (timer = setTimeout(() => resolve(keep(false, 'no answer in time')), Math.max(left, 0))),

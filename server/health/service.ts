@@ -24,7 +24,7 @@ export async function checkHealth({ database, blobs, log, now }: Services): Prom
 }
 
 /** A component that does not answer within five seconds counts as failed. */
-const patienceMs = 5000
+const timeoutMs = 5000
 
 async function timed(name: string, log: Services['log'], check: () => Promise<unknown>): Promise<Check> {
   const started = performance.now()
@@ -33,7 +33,7 @@ async function timed(name: string, log: Services['log'], check: () => Promise<un
   try {
     const answer = await Promise.race([
       check(),
-      new Promise<never>((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs))),
+      new Promise<never>((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), timeoutMs))),
     ])
     return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
   } catch (error) {

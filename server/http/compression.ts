@@ -6,7 +6,7 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 export type Encoding = 'br' | 'gzip'
 
 /** Less than this fits into one packet anyway. */
-const leastBytes = 1024
+const minBytes = 1024
 
 /** In the order in which we would rather send them. Brotli's own default would take longer than the rest of the answer. */
 const compress: Record<Encoding, (body: string | Buffer) => Promise<Buffer>> = {
@@ -30,7 +30,7 @@ export function acceptedEncoding(request: FastifyRequest, offered: readonly Enco
 export const compressText: onSendAsyncHookHandler = async (request, reply, body) => {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body
   reply.header('vary', [reply.getHeader('vary'), 'accept-encoding'].flat().filter(Boolean).join(', '))
-  if (Buffer.byteLength(body) < leastBytes || kept.has(reply)) return body
+  if (Buffer.byteLength(body) < minBytes || sentPlain.has(reply)) return body
   const encoding = acceptedEncoding(request)
   if (!encoding) return body
   reply.header('content-encoding', encoding).removeHeader('content-length')
@@ -41,5 +41,5 @@ export const compressText: onSendAsyncHookHandler = async (request, reply, body)
  * Has this answer sent as it is: for one that gives out a secret. Where a secret and words that the caller chose are compressed together, the
  * length tells whether they are alike, and so, with enough tries, the secret (BREACH).
  */
-export const neverCompress = (reply: FastifyReply): void => void kept.add(reply)
-const kept = new WeakSet<FastifyReply>()
+export const neverCompress = (reply: FastifyReply): void => void sentPlain.add(reply)
+const sentPlain = new WeakSet<FastifyReply>()

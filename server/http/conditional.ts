@@ -15,7 +15,7 @@ export function isFresh(request: FastifyRequest, etag: string): boolean {
 export function prefers(request: FastifyRequest, type: string): boolean {
   const accepted = request.headers.accept
   if (accepted === undefined) return false
-  const types = new Map(accepted.toLowerCase().split(',').map(coding))
+  const types = new Map(accepted.toLowerCase().split(',').map(mediaRange))
   const json = types.get('application/json') ?? types.get('application/*') ?? 0
   return (types.get(type) ?? 0) > json
 }
@@ -27,7 +27,7 @@ export function sendHeadersOnly(request: FastifyRequest, reply: FastifyReply): F
 
 const opaque = (etag: string) => etag.replace(/^W\//, '')
 
-function coding(text: string): [name: string, weight: number] {
+function mediaRange(text: string): [name: string, weight: number] {
   const [name = '', ...parameters] = text.split(';').map((part) => part.trim())
   const weight = parameters.find((parameter) => parameter.startsWith('q='))
   return [name, weight === undefined ? 1 : Number(weight.slice(2))]

@@ -1,3 +1,5 @@
+// By hand on purpose: @fastify/send serves files of a folder only, and range-parser knows neither `If-Range` nor that several parts may be
+// answered with the whole.
 import type { FastifyRequest } from 'fastify'
 
 /** Inclusive positions of bytes. */

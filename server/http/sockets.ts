@@ -3,7 +3,7 @@ import { Server as TcpServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 
 /** In so many rounds of the event loop one comes in which nothing happens, unless there is much load; then one without a connection will do. */
-const patience = 200
+const maxRounds = 200
 /** In a round of the event loop that takes longer, requests were handled. */
 const shortRoundMs = 0.2
 
@@ -83,7 +83,7 @@ async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promis
     await nextTurn()
     const now = performance.now()
     if (now - began > timeoutMs) return
-    if (accepted() === before && (now - startedAt < shortRoundMs || round > patience)) return
+    if (accepted() === before && (now - startedAt < shortRoundMs || round > maxRounds)) return
   }
 }
 

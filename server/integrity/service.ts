@@ -34,7 +34,7 @@ export const requestCheck = ({ em, now }: Pick<Services, 'now'> & { em: EntityMa
 export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>) =>
   handler(z.unknown(), async ({ progress }) => void (await checkIntegrity({ em: database.fork(), blobs, now }, progress)), {
     maxAttempts: 3,
-    most: 1,
+    maxConcurrent: 1,
   })
 
 /**

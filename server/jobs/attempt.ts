@@ -9,7 +9,7 @@ export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; aban
 
 /** How often progress is written down. */
 const progressMs = 1000
-const longestError = 1000
+const maxErrorLength = 1000
 
 /** Runs a job that is held, renewing its lease meanwhile. It never rejects: what goes wrong is recorded with the job, and logged. */
 export function attempt(circumstances: Circumstances, handler: Handler, held: Held): Attempt {
@@ -59,7 +59,7 @@ async function record({ database, log, now }: Circumstances, { maxAttempts }: Ha
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
   log.error(`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${trace}`)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
-  await fail(database.fork(), held, now(), message.slice(0, longestError) || 'It failed without an error message.', retryAt)
+  await fail(database.fork(), held, now(), message.slice(0, maxErrorLength) || 'It failed without an error message.', retryAt)
 }
 
 /** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */

@@ -18,7 +18,7 @@ export type Handler = {
   /** After so many attempts it has failed for good; 5 unless said otherwise. */
   maxAttempts: number
   /** How many of this kind a process runs at once; as many as there is room for unless said otherwise. */
-  most: number
+  maxConcurrent: number
 }
 
 /** Handlers by the kind of their jobs. */
@@ -28,7 +28,7 @@ export type Handlers = Readonly<Record<string, Handler>>
 export function handler<Payload>(
   schema: z.ZodType<Payload>,
   run: (work: Work, payload: Payload) => Promise<void>,
-  { maxAttempts = 5, most = Number.POSITIVE_INFINITY }: Partial<Omit<Handler, 'run'>> = {},
+  { maxAttempts = 5, maxConcurrent = Number.POSITIVE_INFINITY }: Partial<Omit<Handler, 'run'>> = {},
 ): Handler {
-  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, most }
+  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent }
 }

@@ -1,3 +1,5 @@
+// By hand on purpose: a job is committed with the change that wants it, on SQLite and on PostgreSQL alike. Queues that are libraries serve one
+// of the two, or need a server of their own.
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'

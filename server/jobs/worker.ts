@@ -80,7 +80,7 @@ async function beginWhatIsDue(circumstances: Circumstances, state: State): Promi
   const { running } = state
   while (!state.stopping && running.size < concurrency) {
     state.wanted = false
-    const kinds = Object.keys(handlers).filter((kind) => countOf(running, kind) < (handlers[kind]?.most ?? 0))
+    const kinds = Object.keys(handlers).filter((kind) => countOf(running, kind) < (handlers[kind]?.maxConcurrent ?? 0))
     const own = Array.from(running, (one) => one.held.id)
     const held = kinds.length ? await claim(database.fork(), kinds, now(), leaseMs, own) : null
     const handler = held && handlers[held.kind]

@@ -5,11 +5,11 @@
 const loopback =
   /^http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost):(?<port>[1-9]\d{0,4})(?:\/(?:[\w.~!$&'()*+,;=:@/-]|%[2-9A-Fa-f][\dA-Fa-f])*)?(?:\?(?:[\w.~!$&'()*+,;=:@/?-]|%[2-9A-Fa-f][\dA-Fa-f])*)?$/
 
-const longest = 2000
+const maxLength = 2000
 
 /** Whether a code may be sent to this address. */
 export function isLoopbackRedirect(uri: string): boolean {
-  const port = uri.length <= longest && loopback.exec(uri)?.groups?.port
+  const port = uri.length <= maxLength && loopback.exec(uri)?.groups?.port
   return Boolean(port) && Number(port) <= 65_535
 }
 

@@ -4,8 +4,6 @@ import { dialectOf, isWithin, type Statement } from './dialects.ts'
 import type { Selection } from './selection.ts'
 import type { Source } from './source.ts'
 
-/** Where packages are looked up. */
-
 /** A package that was found. `score`: from 0, when nothing was ranked, to 1 for the very name. */
 export type SearchMatch = { id: string; name: string; score: number; cursor: string }
 

@@ -16,7 +16,7 @@ export function documentTerms(name: string, description: string, topics: readonl
     topics: topics.flatMap(termsOf),
   }
   const all = new Set([...brief.words, ...brief.parts, ...brief.description, ...brief.topics])
-  for (const term of termsOf(withoutMarkup(readme.slice(0, longestReadme)))) {
+  for (const term of termsOf(withoutMarkup(readme.slice(0, maxReadmeLength)))) {
     if (all.size >= maxTerms) break
     all.add(term)
   }
@@ -25,7 +25,7 @@ export function documentTerms(name: string, description: string, topics: readonl
 
 /** The terms of what somebody typed, however odd; null when there is nothing in it to search for. */
 export function queryTerms(query: string): QueryTerms | null {
-  const terms = termsOf(query.slice(0, longestQuery)).slice(0, maxWords)
+  const terms = termsOf(query.slice(0, maxQueryLength)).slice(0, maxWords)
   if (terms.length === 0) return null
   const words = terms.map((exact, index) => ({ exact, prefixes: isShort(exact) && index < terms.length - 1 ? [] : relatives(exact) }))
   return { name: terms.join('_'), words, namesOnly: terms.every(isShort) }
@@ -41,18 +41,18 @@ export function termsOf(text: string): string[] {
     .normalize('NFKD')
     .replace(/[\u0300-\u036f]/g, '')
     .normalize('NFC')
-  return (plain.match(word) ?? []).flatMap((run) => (unspaced.test(run) ? pairs(run) : run.length <= longestTerm ? run : []))
+  return (plain.match(word) ?? []).flatMap((run) => (unspaced.test(run) ? pairs(run) : run.length <= maxTermLength ? run : []))
 }
 
-const longestQuery = 200
+const maxQueryLength = 200
 const maxWords = 8
 /** In UTF-16 units; as long as a package name may be. */
-const longestTerm = 64
+const maxTermLength = 64
 /** In UTF-16 units. */
-const longestReadme = 65_536
+const maxReadmeLength = 65_536
 const maxTerms = 3000
 /** Shorter endings of a name would match by chance. */
-const shortestPart = 4
+const minPartLength = 4
 
 const word = /[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]+|[[\p{L}\p{N}\p{M}]--[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]]+/gv
 const unspaced = /^[\p{sc=Han}\p{sc=Hiragana}\p{sc=Katakana}ー]/v
@@ -67,7 +67,7 @@ const isShort = (term: string) => term.length < 3 && !unspaced.test(term)
 
 /** The name in one piece and all its endings: the beginning of an ending is any piece of the name. */
 function partsOf(joined: string): string[] {
-  return [joined, ...Array.from({ length: Math.max(0, joined.length - shortestPart) }, (_, index) => joined.slice(index + 1))]
+  return [joined, ...Array.from({ length: Math.max(0, joined.length - minPartLength) }, (_, index) => joined.slice(index + 1))]
 }
 
 /** Addresses and tags say nothing about a package. */

@@ -1,12 +1,12 @@
 import { parentPort } from 'node:worker_threads'
-import { giveWay } from './low-priority.ts'
+import { lowerPriority } from './low-priority.ts'
 
 /** Takes a question of whatever type it is that its callers send: a method, so that it may say which. */
 type Answerer = { answer(question: unknown): unknown }['answer']
 
 /** What a thread does that others ask (server/threads/pool.ts): it answers each question, one at a time, below the priority of requests. */
 export function answerQuestions(answer: Answerer): void {
-  giveWay()
+  lowerPriority()
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   const say = (message: unknown) => parentPort?.postMessage(message)
   parentPort?.on('message', (question: unknown) => say(answer(question)))

@@ -4,7 +4,7 @@ import { getPriority, setPriority } from 'node:os'
  * Has the thread that calls this give way to all others: requests come before what takes long. Linux has a priority for each thread; elsewhere
  * it would be the whole process's, which stays as it is.
  */
-export function giveWay(): void {
+export function lowerPriority(): void {
   if (process.platform !== 'linux') return
   // Whoever starts the server with a low priority of its own may not raise it.
   const priority = Math.min(getPriority() + 10, 19)

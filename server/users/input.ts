@@ -7,12 +7,12 @@ export const email = z.string().trim().max(254, 'must be at most 254 characters 
 const noControl = /^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/
 
 /** A name for people to read: one line, without control or direction characters. */
-export const label = (most: number) =>
+export const label = (maxLength: number) =>
   z
     .string()
     .trim()
     .min(1, 'must not be empty')
-    .max(most, `must be at most ${most} characters long`)
+    .max(maxLength, `must be at most ${maxLength} characters long`)
     .regex(noControl, 'must not contain control characters')
 
 /** A person's name. */
