@@ -46,7 +46,7 @@ export class ApiError extends GraphQLError {
   }
 }
 
-/** 401: nobody known is asking. The message tells where a token is made. */
+/** 401: the request comes without a valid credential. The message says where a token is created. */
 export const missingAuthentication = (message = 'Sign in, or send a valid access token.') => new ApiError('MissingAuthentication', message)
 
 /** 403: known, but not allowed. */
@@ -112,7 +112,7 @@ export const conflict = (message: string) => new ApiError('Conflict', message)
 export const budgetSpent = (what: string, limit: string) =>
   new ApiError(
     'InvalidInput',
-    `This request takes more ${what} than one request may (${limit}). Ask for less at a time: smaller pages, fewer fields.`,
+    `This request takes more ${what} than one request may (${limit}). Request less at a time: smaller pages, fewer fields.`,
   )
 
 /** 429, with the seconds to wait; `what` says what there is too much of. */
@@ -127,7 +127,7 @@ export const tooManyConnections = () =>
 export const verificationUnavailable = () =>
   new ApiError(
     'VerificationTemporarilyUnavailable',
-    'The DNS does not answer at the moment, so the domain could not be checked. Try again in a minute.',
+    'The DNS servers did not answer, so the domain could not be checked. Try again in a minute.',
     { retryAfter: 60 },
   )
 
@@ -142,6 +142,6 @@ export const diskFull = () =>
 export const storageAway = (cause?: unknown) =>
   Object.assign(serviceUnavailable('The storage of this server cannot be reached at the moment. Try again later.', 30), { cause })
 
-/** 500 without a word about why: the cause is in the log, under the request id. */
+/** 500 without details: the cause is in the log, under the request id. */
 export const internalError = (requestId: string) =>
   new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)

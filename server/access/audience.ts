@@ -9,7 +9,7 @@ export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience => (vi
 
 /**
  * Whether somebody who did not sign in may look around. Whoever sends a token that does not work is no such person:
- * they believe to be somebody, and must hear that they are not.
+ * they expect to be signed in, and must be told that they are not.
  */
 export function mayBrowseAnonymously(context: Context): boolean | Promise<boolean> {
   return context.viewer === null && context.request.headers.authorization === undefined && isBrowsingOn(context)

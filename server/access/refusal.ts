@@ -34,8 +34,8 @@ export function nobody({ request, config }: Context): ApiError {
 }
 
 /**
- * Refuses a caller whose credential does not work, also where nobody would have to sign in: they believe to be somebody, and must hear that
- * they are not.
+ * Refuses a caller whose credential does not work, also where nobody has to sign in: they expect to be signed in, and must be told that they
+ * are not.
  * @throws ApiError MissingAuthentication.
  */
 export function refuseUselessCredential(context: Context): void {

@@ -17,7 +17,7 @@ import { isOneself } from '../users/policy.ts'
  */
 export async function deleteUser(context: SignedInContext, id: string): Promise<void> {
   const { em, viewer, ip } = context
-  if (isOneself(context, { id })) throw insufficientPermissions('Nobody deletes their own account here. Ask another administrator.')
+  if (isOneself(context, { id })) throw insufficientPermissions('You cannot delete your own account. Ask another administrator.')
   await em.transactional(async (inner) => {
     await editable(inner, id)
     const locked = await lockBelongings(inner, id)

@@ -31,20 +31,20 @@ const UserCreationMode = builder.enumType('UserCreationMode', {
 
 builder.mutationField('createUser', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: payload('CreateUserPayload', 'A new account, and what to hand to its owner. Nothing is sent by e-mail.', {
+    type: payload('CreateUserPayload', 'A new account, and the password or invitation to pass on. Nothing is sent by e-mail.', {
       user: { type: UserRef, description: 'The account.' },
       mode: { type: UserCreationMode, description: 'How the person gets in.' },
       generatedPassword: {
         extensions: { secret: true },
         type: 'String',
         nullable: true,
-        description: 'The one-time password, shown this once.',
+        description: 'The one-time password, shown only once.',
       },
       inviteUrl: {
         extensions: { secret: true },
         type: 'String',
         nullable: true,
-        description: 'Address of the invitation, shown this once.',
+        description: 'URL of the invitation, shown only once.',
       },
       inviteExpiresInHours: { type: 'Int', nullable: true, description: 'Life of the invitation in hours.' },
     }),
@@ -74,7 +74,7 @@ builder.mutationField('createUser', (t) =>
 builder.mutationField('updateUser', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('UserPayload', 'An account as it is now.', { user: { type: UserRef, description: 'The account.' } }),
-    description: "Changes somebody's account. The owner, and one's own role and activity, are out of reach.",
+    description: "Changes a user's account, for administrators. The owner cannot be changed, nor can your own role and activity.",
     typeOptions: { description: 'What to change of an account; what is left out stays.' },
     argOptions: { description: 'What to change.' },
     input: {
@@ -108,15 +108,15 @@ builder.mutationField('resetPassword', (t) =>
         extensions: { secret: true },
         type: 'String',
         nullable: true,
-        description: 'The made-up password, shown this once; null when you gave one.',
+        description: 'The generated password, shown only once; null when you sent one.',
       },
     }),
-    description: 'Gives somebody a new password and ends their sessions; they must choose another at the next login.',
+    description: "Resets a user's password and ends their sessions; they must choose another password at the next login.",
     typeOptions: { description: 'Whose password, and which.' },
     argOptions: { description: 'Whose, and which.' },
     input: {
       id: t.input.globalID({ required: true, for: [UserRef], description: 'Whose account.' }),
-      password: t.input.string({ description: 'The new password; one is made up when left out.', validate: password.nullish() }),
+      password: t.input.string({ description: 'The new password; generated when left out.', validate: password.nullish() }),
     },
     resolve: (_root, { input }, context) => resetPassword(context, input.id.id, input.password),
   }),
@@ -125,11 +125,11 @@ builder.mutationField('resetPassword', (t) =>
 builder.mutationField('transferOwnership', (t) =>
   t.withAuth({ owner: true }).fieldWithInput({
     type: payload('TransferOwnershipPayload', 'The new owner and the old one.', {
-      owner: { type: UserRef, description: 'The owner from now on.' },
-      previousOwner: { type: UserRef, description: 'The owner so far, an administrator from now on.' },
+      owner: { type: UserRef, description: 'The new owner.' },
+      previousOwner: { type: UserRef, description: 'The previous owner, who is an administrator now.' },
     }),
-    description: 'Hands the server to another administrator; you become an administrator.',
-    typeOptions: { description: 'Who shall own the server.' },
+    description: 'Transfers ownership of the server to another administrator; you become an administrator.',
+    typeOptions: { description: 'The new owner of the server.' },
     argOptions: { description: 'To whom.' },
     input: {
       email: t.input.string({

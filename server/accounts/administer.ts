@@ -84,7 +84,7 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
   const { em, viewer, ip } = context
   const { role, displayName, isActive } = changes
   if (isOneself(context, { id }) && (role != null || isActive != null))
-    throw insufficientPermissions('Nobody changes their own role or activity. Ask another administrator.')
+    throw insufficientPermissions('You cannot change your own role or activity. Ask another administrator.')
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
     const told = [
@@ -121,7 +121,7 @@ export async function resetPassword(
 ): Promise<{ user: User; generatedPassword: string | null }> {
   const { em, viewer, ip } = context
   if (isOneself(context, { id }))
-    throw insufficientPermissions('Nobody resets their own password here. Change it in your account settings, with the current one.')
+    throw insufficientPermissions('You cannot reset your own password here. Change it in your account settings.')
   requireRecentProof(context)
   const user = await editable(em, id)
   const generatedPassword = given == null ? generatePassword() : null

@@ -25,7 +25,7 @@ builder.queryField('users', (t) =>
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({
           type: 'DateTime',
-          description: 'Only people who have not signed in since; who never did counts from when the account was made.',
+          description: 'Only people who have not signed in since this time; accounts that never signed in count from their creation.',
         }),
         orderBy: t.arg({ type: UserOrderEnum, description: 'Order; CREATED when left out.' }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),

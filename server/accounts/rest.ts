@@ -24,7 +24,7 @@ export const userRoutes = [
   }),
   ...avatarBinaries,
   route('DELETE /api/auth/avatar', `mutation { removeAvatar { ${user} } }`, {
-    summary: 'Takes your picture away.',
+    summary: 'Removes your picture.',
     answer: userOf('removeAvatar'),
   }),
   route(
@@ -36,7 +36,7 @@ export const userRoutes = [
     },
   ),
   route('GET /api/admin/users/:id', `query ($id: ID!) { user(uuid: $id) { ${userFields} } }`, {
-    summary: 'Somebody.',
+    summary: 'A user.',
     answer: {
       from: ({ user }) => {
         if (!user) throw notFound('There is no user with this id.')
@@ -72,7 +72,7 @@ export const userRoutes = [
     'POST /api/admin/users/:id/reset-password',
     'mutation ($input: ResetPasswordInput!) { resetPassword(input: $input) { user { userId: uuid mustChangePassword } generatedPassword } }',
     {
-      summary: 'Gives somebody a new password and ends their sessions.',
+      summary: "Resets a user's password and ends their sessions.",
       ids,
       answer: {
         from: ({ resetPassword }) => {

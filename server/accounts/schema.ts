@@ -32,8 +32,8 @@ builder.mutationField('changePassword', (t) =>
     typeOptions: { description: 'The old and the new password.' },
     argOptions: { description: 'Old and new.' },
     input: {
-      currentPassword: t.input.string({ required: true, description: 'The password so far.', validate: password }),
-      newPassword: t.input.string({ required: true, description: 'The password from now on.', validate: password }),
+      currentPassword: t.input.string({ required: true, description: 'The current password.', validate: password }),
+      newPassword: t.input.string({ required: true, description: 'The new password.', validate: password }),
     },
     resolve: (_root, { input }, context) => done(changePassword(context, input)),
   }),
@@ -55,7 +55,7 @@ builder.mutationField('updateProfile', (t) =>
 builder.mutationField('removeAvatar', (t) =>
   t.withAuth({ ownAccount: true }).field({
     type: UpdateProfilePayload,
-    description: 'Takes your picture away. Pictures are set over REST: POST /api/auth/avatar.',
+    description: 'Removes your picture. Upload one over REST: POST /api/auth/avatar.',
     resolve: async (_root, _args, context) => ({ user: await removeAvatar(context) }),
   }),
 )

@@ -30,10 +30,11 @@ const osvId = { required: true, description: 'Its identifier, such as GHSA-9v85-
 
 builder.mutationField('withdrawAdvisory', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
-    type: payload('WithdrawAdvisoryPayload', 'An advisory that nobody is warned of any more.', {
+    type: payload('WithdrawAdvisoryPayload', 'The withdrawn advisory.', {
       advisory: { type: AdvisoryRef, description: 'The advisory.' },
     }),
-    description: 'Withdraws a security advisory: it stays for the record, and nobody is warned of it. A newer import may bring it back.',
+    description:
+      'Withdraws a security advisory: it is kept, but packages are no longer marked with it. Importing a newer version of it may restore it.',
     typeOptions: { description: 'Which advisory to withdraw.' },
     argOptions: { description: 'Which one.' },
     input: { osvId: t.input.string(osvId) },

@@ -18,7 +18,7 @@ const PackageAdvisoryRef = builder.objectRef<PackageAdvisory>('PackageAdvisory')
     fixedVersions: t.field({
       extensions: { size: 20 },
       type: ['SemVer'],
-      description: 'The versions that mend it, in order; they may not be here yet.',
+      description: 'The versions that fix it, in order; they may not have been published here yet.',
       resolve: fixedOf,
     }),
     url: t.field({

@@ -9,12 +9,12 @@ import { renderText } from '../markdown/service.ts'
 import { listAdvisories, packagesOf, readAdvisory } from './service.ts'
 
 const AdvisorySeverity = builder.enumType('AdvisorySeverity', {
-  description: 'How grave a security advisory is.',
+  description: 'Severity of a security advisory.',
   values: {
-    LOW: { value: 'low', description: 'Hardly matters.' },
-    MODERATE: { value: 'moderate', description: 'Matters to some.' },
-    HIGH: { value: 'high', description: 'Update soon.' },
-    CRITICAL: { value: 'critical', description: 'Update at once.' },
+    LOW: { value: 'low', description: 'Low severity.' },
+    MODERATE: { value: 'moderate', description: 'Moderate severity.' },
+    HIGH: { value: 'high', description: 'High severity: update soon.' },
+    CRITICAL: { value: 'critical', description: 'Critical severity: update immediately.' },
   } satisfies Record<Uppercase<Severity>, { value: Severity; description: string }>,
 })
 
@@ -58,12 +58,12 @@ builder.node(AdvisoryRef, {
     severity: t.field({
       type: AdvisorySeverity,
       nullable: true,
-      description: 'How grave it is, where its author says so in a word.',
+      description: 'Severity, where the advisory states one.',
       resolve: ({ osv }) => severityOf(osv),
     }),
     cvss: t.string({
       nullable: true,
-      description: 'How grave it is, as a vector of CVSS.',
+      description: 'Severity as a CVSS vector.',
       resolve: ({ osv }) => osv.severity?.find(({ type }) => type.startsWith('CVSS'))?.score ?? null,
     }),
   }),
@@ -86,7 +86,7 @@ builder.objectFields(AdvisoryRef, (t) => ({
   withdrawnAt: t.field({
     type: 'DateTime',
     nullable: true,
-    description: 'When it was withdrawn; nobody is warned of it any more.',
+    description: 'When it was withdrawn; packages are no longer marked with it.',
     resolve: ({ row }) => row.withdrawnAt ?? null,
   }),
   packages: t.field({
@@ -107,7 +107,7 @@ builder.queryField('advisories', (t) =>
   t.withAuth(byServerAdmin).connection(
     {
       type: AdvisoryRef,
-      description: 'All security advisories, the ones that came last first; for administrators.',
+      description: 'All security advisories, the most recently imported first; for administrators.',
       args: { package: t.arg.string({ description: 'Only those about the package of this name.' }) },
       resolve: (_root, args, { em }) => listAdvisories(em, args.package, args),
     },

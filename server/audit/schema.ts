@@ -20,18 +20,18 @@ builder.node(AuditEntryRef, {
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it happened.' }),
     actorId: t.id({
       nullable: true,
-      description: 'Plain identifier of who did it, even when the account is gone.',
+      description: 'Plain identifier of the user who did it, even when the account was deleted.',
       resolve: ({ actorId }) => actorId ?? null,
     }),
     actor: t.field({
       type: UserRef,
       nullable: true,
-      description: 'Who did it; null when the account is gone, or when nobody signed in did it.',
+      description: 'The user who did it; null when the account was deleted, or when nobody was signed in.',
       resolve: ({ actorId }, _args, { people }) => (actorId ? people.load(actorId) : null),
     }),
     actorName: t.string({
       nullable: true,
-      description: 'Name of who did it, `deleted user` when the account is gone; null when nobody signed in did it.',
+      description: 'Name of the user who did it, `deleted user` when the account was deleted; null when nobody was signed in.',
       resolve: async ({ actorId }, _args, { people }) => (actorId ? ((await people.load(actorId))?.displayName ?? deletedUser) : null),
     }),
     userId: t.id({
@@ -59,7 +59,7 @@ builder.objectFields(AuditEntryRef, (t) => ({
   clientIp: t.string({
     nullable: true,
     description:
-      'Address that the request came from: for administrators of the server, and on entries about your own account, unless somebody else was acting.',
+      'IP address of the request: shown to administrators, and on entries about your own account unless another user was acting.',
     resolve: (entry, _args, context) => (canSeeAddress(context, entry) ? (entry.clientIp ?? null) : null),
   }),
 }))

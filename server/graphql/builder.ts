@@ -133,7 +133,7 @@ builder.mutationType({ description: 'Everything that can be changed.', authScope
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
     extensions: { cost: 5 },
-    description: 'How many there are in all. Counted only when it is asked for.',
+    description: 'Total number. It is counted only when this field is requested.',
     resolve: ({ totalCount }) => (typeof totalCount === 'function' ? totalCount() : totalCount),
   }),
 )

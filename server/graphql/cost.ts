@@ -67,7 +67,7 @@ export function costOf(
 export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
   const cost = costOf(...asked) ?? 0
   if (cost > maxCost)
-    throw invalidInput(`This query costs ${Math.ceil(cost)}, and one may cost ${maxCost}. Ask for smaller pages or fewer fields.`)
+    throw invalidInput(`This query costs ${Math.ceil(cost)}, and one may cost ${maxCost}. Request smaller pages or fewer fields.`)
   return cost
 }
 

@@ -30,12 +30,12 @@ const HealthCheck = builder.objectRef<Check>('HealthCheck').implement({
 const HealthRef = builder.objectRef<Health>('Health').implement({
   description: 'Whether the server and its components work.',
   fields: (t) => ({
-    status: t.expose('status', { type: HealthStatus, description: 'All in all.' }),
+    status: t.expose('status', { type: HealthStatus, description: 'Overall status.' }),
     metadataStore: t.field({ type: HealthCheck, description: 'The database.', resolve: ({ checks }) => checks.metadata_store }),
     blobStore: t.field({ type: HealthCheck, description: 'Where the archives are.', resolve: ({ checks }) => checks.blob_store }),
     searchIndex: t.field({ type: HealthCheck, description: 'The search index.', resolve: ({ checks }) => checks.search_index }),
     version: t.exposeString('version', { description: 'Version of the server.' }),
-    timestamp: t.expose('timestamp', { type: 'DateTime', description: 'When this was found out.' }),
+    timestamp: t.expose('timestamp', { type: 'DateTime', description: 'When the checks ran.' }),
   }),
 })
 

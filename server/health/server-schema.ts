@@ -13,12 +13,12 @@ const Server = builder.objectRef<object>('Server').implement({
       resolve: (_server, _args, { request, config }) => publicUrl(request, config.SERVER_URL),
     }),
     passwordMinLength: t.int({
-      description: 'Fewest characters of a password that it accepts.',
+      description: 'Minimum length of a password, in characters.',
       resolve: (_server, _args, { config }) => config.PASSWORD_MIN_LENGTH,
     }),
     tokenMaxDays: t.int({
       nullable: true,
-      description: 'Longest life of a new access token in days; null when a token may live for ever.',
+      description: 'Maximum lifetime of a new access token in days; null when tokens need not expire.',
       resolve: (_server, _args, { config }) => config.TOKEN_MAX_DAYS ?? null,
     }),
     viewerCanAdminister: t.boolean({
@@ -26,7 +26,7 @@ const Server = builder.objectRef<object>('Server').implement({
       resolve: (_server, _args, context) => holdsScope(context, 'admin'),
     }),
     viewerCanTransferOwnership: t.boolean({
-      description: 'Whether you own it, and may hand it to another administrator.',
+      description: 'Whether you own it, and may transfer the ownership to another administrator.',
       resolve: (_server, _args, context) => canActAsOwner(context),
     }),
   }),

@@ -105,7 +105,7 @@ function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
 function limiter(keyPrefix: string, limit: { points: number; duration: number }, storeClient?: Store): RateLimiterAbstract {
   if (!storeClient) return new RateLimiterMemory({ keyPrefix, ...limit })
   const table = { storeClient, storeType: 'pool', tableName, tableCreated: true }
-  // Its own timer would go on after the server has closed, and ask once for each limit.
+  // Its own timer would go on after the server has closed, with a query for each limit.
   return new RateLimiterPostgres({ keyPrefix, ...limit, ...table, clearExpiredByTimeout: false })
 }
 

@@ -1,7 +1,7 @@
 const masked = '***'
 
 /**
- * The path as the log may show it: invitations, access tokens and e-mail addresses give way to `***`, also where they are percent-encoded,
+ * The path as the log may show it: invitations, access tokens and e-mail addresses are replaced by `***`, also where they are percent-encoded,
  * slashes included.
  */
 export function maskPath(path: string): string {

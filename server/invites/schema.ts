@@ -13,7 +13,7 @@ const InviteRef = builder.objectRef<{ email: string; displayName: string; expire
   description: 'An invitation that waits for its person.',
   fields: (t) => ({
     email: t.exposeString('email', { description: 'Whom it is for.' }),
-    displayName: t.exposeString('displayName', { description: 'What the administrator called them.' }),
+    displayName: t.exposeString('displayName', { description: 'Name that the administrator entered.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it stops working.' }),
   }),
 })
@@ -51,16 +51,16 @@ builder.mutationField('acceptInvite', (t) =>
 
 builder.mutationField('createInvite', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
-    type: payload('CreateInvitePayload', 'A new invitation; the one before it is dead.', {
+    type: payload('CreateInvitePayload', 'A new invitation, which replaces the previous one.', {
       user: { type: UserRef, description: 'Whom it is for.' },
-      inviteUrl: { extensions: { secret: true }, type: 'String', description: 'Its address, shown this once.' },
-      inviteExpiresInHours: { type: 'Int', description: 'Its life in hours.' },
+      inviteUrl: { extensions: { secret: true }, type: 'String', description: 'Its URL, shown only once.' },
+      inviteExpiresInHours: { type: 'Int', description: 'Its lifetime in hours.' },
     }),
-    description: 'Invites somebody again who has not accepted yet; the old invitation stops working.',
+    description: 'Creates a new invitation for a user who has not accepted the previous one, which stops working.',
     typeOptions: { description: 'Whom to invite again.' },
     argOptions: { description: 'Whom, and for how long.' },
     input: {
-      id: t.input.globalID({ required: true, for: [UserRef], description: 'An account that was not accepted yet.' }),
+      id: t.input.globalID({ required: true, for: [UserRef], description: 'The invited account.' }),
       expiresInHours: t.input.int({ description: 'Life of the invitation, 1 to 720 hours; 168 when left out.', validate: inviteHours }),
     },
     resolve: (_root, { input }, context) => reinvite(context, input.id.id, input.expiresInHours ?? 168),

@@ -19,8 +19,8 @@ export type NewJob = {
 }
 
 /**
- * Asks for a job in the transaction of `em`: it is done after the commit, at least once, or never when that fails. Gives its id.
- * When a worker runs in this process, it hears of the commit; others look every few seconds.
+ * Enqueues a job in the transaction of `em`: it runs after the commit, at least once, or never when that fails. Gives its id.
+ * A worker in this process is told of the commit; others poll every few seconds.
  */
 export async function enqueue(em: EntityManager, { kind, subject, payload = {}, runAt }: NewJob, now: Date): Promise<string> {
   const [row] = await em.execute<{ id: string }[]>(

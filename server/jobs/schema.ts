@@ -7,28 +7,28 @@ import { countJobs, retryJob } from './queue.ts'
 import { JobCountsRef } from './refs.ts'
 
 const JobStateEnum = builder.enumType('JobState', {
-  description: 'How far a job is.',
+  description: 'State of a job.',
   values: {
-    QUEUED: { value: 'queued', description: 'It waits, for the first time or for another attempt.' },
-    RUNNING: { value: 'running', description: 'Somebody is doing it.' },
-    DONE: { value: 'done', description: 'It is done.' },
-    FAILED: { value: 'failed', description: 'It failed for good; an administrator may have it tried again.' },
+    QUEUED: { value: 'queued', description: 'Waiting for its first or another attempt.' },
+    RUNNING: { value: 'running', description: 'Running.' },
+    DONE: { value: 'done', description: 'Completed.' },
+    FAILED: { value: 'failed', description: 'Failed after its last attempt; an administrator can retry it.' },
   } satisfies Record<Uppercase<JobState>, { value: JobState; description: string }>,
 })
 
 const JobRef = builder.objectRef<Job>('Job')
 builder.node(JobRef, {
-  description: 'A piece of work that outlives the request that wanted it.',
+  description: 'Background work that outlives its request.',
   authScopes: byServerAdmin,
   id: { resolve: (job) => job.id },
   loadOne: (id, { em, scopes }) => (canSeeJobs({ scopes }) ? em.findOne(Job, { id }) : null),
   fields: (t) => ({
     uuid: t.exposeID('id', { description: 'Its plain identifier, as REST and the log show it.' }),
-    kind: t.exposeString('kind', { description: 'What is done.' }),
-    subject: t.exposeString('subject', { description: 'What it is done to.' }),
-    state: t.expose('state', { type: JobStateEnum, description: 'How far it is.' }),
-    attempts: t.exposeInt('attempts', { description: 'How often it was begun.' }),
-    phase: t.exposeString('phase', { nullable: true, description: 'What it is busy with.' }),
+    kind: t.exposeString('kind', { description: 'Kind of the job.' }),
+    subject: t.exposeString('subject', { description: 'What the job is about, such as a version.' }),
+    state: t.expose('state', { type: JobStateEnum, description: 'Its state.' }),
+    attempts: t.exposeInt('attempts', { description: 'Number of attempts so far.' }),
+    phase: t.exposeString('phase', { nullable: true, description: 'What it is currently doing.' }),
     done: t.expose('done', { type: 'BigInt', description: 'How much of it is done.' }),
     total: t.field({
       type: 'BigInt',
@@ -36,16 +36,16 @@ builder.node(JobRef, {
       description: 'How much there is to do, once that is known.',
       resolve: (job) => job.total ?? null,
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was asked for.' }),
-    runAt: t.expose('runAt', { type: 'DateTime', description: 'Not before this moment is it begun.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was enqueued.' }),
+    runAt: t.expose('runAt', { type: 'DateTime', description: 'Earliest time of the next attempt.' }),
     startedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it was begun last.',
+      description: 'When its last attempt started.',
       resolve: (job) => job.startedAt ?? null,
     }),
     finishedAt: t.field({ type: 'DateTime', nullable: true, description: 'When it ended.', resolve: (job) => job.finishedAt ?? null }),
-    error: t.exposeString('error', { nullable: true, description: 'What went wrong in the last attempt that failed.' }),
+    error: t.exposeString('error', { nullable: true, description: 'Error of the last failed attempt.' }),
   }),
 })
 
@@ -53,7 +53,7 @@ builder.queryField('jobs', (t) =>
   t.withAuth(byServerAdmin).connection(
     {
       type: JobRef,
-      description: 'The work that waits, runs, is done or failed, what was asked for last first; for administrators.',
+      description: 'Background jobs in every state, the newest first; for administrators.',
       args: {
         state: t.arg({ type: JobStateEnum, description: 'Only jobs in this state.' }),
         kind: t.arg.string({ description: 'Only jobs of this kind.' }),
@@ -69,7 +69,7 @@ builder.queryField('jobs', (t) =>
 builder.queryField('jobCounts', (t) =>
   t.withAuth(byServerAdmin).field({
     type: JobCountsRef,
-    description: 'How much work there is; for administrators.',
+    description: 'Number of jobs in each state; for administrators.',
     resolve: (_root, _args, { database }) => countJobs(database.reads),
   }),
 )
@@ -77,7 +77,7 @@ builder.queryField('jobCounts', (t) =>
 builder.mutationField('retryJob', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
     type: payload('JobPayload', 'A job as it is now.', { job: { type: JobRef, description: 'The job.' } }),
-    description: 'Has a job that failed for good tried again.',
+    description: 'Retries a failed job.',
     typeOptions: { description: 'The job to try again.' },
     argOptions: { description: 'Which one.' },
     input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },

@@ -9,7 +9,7 @@ export type WorkerOptions = {
   concurrency?: number
   /** How often it looks for what other processes left. */
   pollMs?: number
-  /** For how long a job is held without a word of its holder. */
+  /** For how long a job is held unless its holder renews the lease. */
   leaseMs?: number
   /** How long jobs may take to end when it stops. */
   graceMs?: number

@@ -17,13 +17,13 @@ export const legalRoutes = legalKinds.flatMap((page) => {
       `PUT /api/admin/legal/${page}`,
       `mutation ($input: UpdateLegalDocumentInput!) { updateLegalDocument(input: $input) { document ${text} } }`,
       {
-        summary: `Replaces the ${titles[page]}; an empty text brings the built-in one back. For the owner.`,
+        summary: `Replaces the ${titles[page]}; an empty text restores the built-in one. For the owner.`,
         answer: 'updateLegalDocument.document',
         given: { kind },
       },
     ),
     route(`DELETE /api/admin/legal/${page}`, `mutation { resetLegalDocument(input: { kind: ${kind} }) { document ${text} } }`, {
-      summary: `Brings the built-in ${titles[page]} back. For the owner.`,
+      summary: `Restores the built-in ${titles[page]}. For the owner.`,
       answer: 'resetLegalDocument.document',
     }),
   ]

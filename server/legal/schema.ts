@@ -76,7 +76,7 @@ builder.mutationField('updateLegalDocument', (t) =>
       kind: t.input.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }),
       markdown: t.input.string({
         required: true,
-        description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one brings the built-in text back.',
+        description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one restores the built-in text.',
         validate: legalMarkdown,
       }),
     },
@@ -87,8 +87,8 @@ builder.mutationField('updateLegalDocument', (t) =>
 builder.mutationField('resetLegalDocument', (t) =>
   t.withAuth(byOwner).fieldWithInput({
     type: LegalDocumentPayload,
-    description: 'Brings the built-in text of a legal page back; for the owner of the server.',
-    typeOptions: { description: 'Which legal page to put back.' },
+    description: 'Restores the built-in text of a legal page; for the owner of the server.',
+    typeOptions: { description: 'The legal page to reset.' },
     argOptions: { description: 'Which page.' },
     input: { kind: t.input.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }) },
     resolve: async (_root, { input }, context) => ({ document: await resetLegalDocument(context, input.kind) }),

@@ -66,7 +66,7 @@ async function authorize(context: Context): Promise<unknown> {
   }
 }
 
-/** Only a session gives new power away: a token must not beget another one here, nor may a password that is due be put off. */
+/** Only a session grants access here: a token must not create another one, and a session whose password must be changed may do nothing else. */
 function mayAuthorize(context: Context): context is SignedInContext {
   return context.credential?.kind === 'session' && !passwordIsDue(context)
 }

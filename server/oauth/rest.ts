@@ -13,7 +13,7 @@ export const oauthRoutes = [
       }
     }`,
     {
-      summary: 'A command-line client that waits for the answer of this session.',
+      summary: 'The authorization request that is waiting for this session.',
       answer: {
         from: ({ pendingAuthorization }) => {
           const { scopes, ...rest } = pendingAuthorization as Data & { scopes: string[] }
@@ -26,7 +26,7 @@ export const oauthRoutes = [
     'POST /oauth/approve',
     'mutation ($input: ApproveAuthorizationInput!) { approveAuthorization(input: $input) { redirect_url: redirectUrl } }',
     {
-      summary: 'Lets the client have its code; send the browser to `redirect_url`.',
+      summary: 'Approves the request; send the browser to `redirect_url`.',
       names,
       answer: 'approveAuthorization',
     },
@@ -35,7 +35,7 @@ export const oauthRoutes = [
     'POST /oauth/deny',
     'mutation ($input: DenyAuthorizationInput!) { denyAuthorization(input: $input) { redirect_url: redirectUrl } }',
     {
-      summary: 'Turns the client away; send the browser to `redirect_url`.',
+      summary: 'Denies the client access; send the browser to `redirect_url`.',
       names,
       answer: 'denyAuthorization',
     },

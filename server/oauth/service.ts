@@ -99,7 +99,7 @@ export async function denyAuthorization(context: SignedInContext, requestId: str
   if (!denied) throw gone()
   return withParameters(request.redirectUri, {
     error: 'access_denied',
-    error_description: 'The user said no.',
+    error_description: 'The user denied the request.',
     state: request.state || undefined,
   })
 }

@@ -11,19 +11,20 @@ const PublisherPayload = payload('PublisherPayload', 'A publisher after a change
 builder.mutationField('createPublisher', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: PublisherPayload,
-    description: 'Makes a publisher; you become its first admin. Whoever holds a domain claims it instead.',
+    description: 'Creates a publisher; you become its first admin. To create a verified publisher, claim its domain instead.',
     typeOptions: { description: 'The publisher to make.' },
     argOptions: { description: 'The publisher.' },
     input: {
       slug: t.input.string({
         required: true,
-        description: 'Its identifier for ever: 2 to 64 lowercase letters, digits and hyphens, with a letter or digit at both ends.',
+        description:
+          'Its identifier, which cannot be changed later: 2 to 64 lowercase letters, digits and hyphens, starting and ending with a letter or digit.',
         validate: slug,
       }),
       displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: publisherName }),
-      description: t.input.string({ description: 'What it is.', validate: publisherDescription }),
+      description: t.input.string({ description: 'Description.', validate: publisherDescription }),
       websiteUrl: t.input.string({ description: 'Its website, an http or https address.', validate: websiteUrl }),
-      contactEmail: t.input.string({ description: 'Where to write to.', validate: contactEmail }),
+      contactEmail: t.input.string({ description: 'Contact e-mail address.', validate: contactEmail }),
     },
     resolve: async (_root, { input: { slug: id, ...rest } }, context) => ({ publisher: await createPublisher(context, { id, ...rest }) }),
   }),
@@ -32,15 +33,15 @@ builder.mutationField('createPublisher', (t) =>
 builder.mutationField('updatePublisher', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
     type: PublisherPayload,
-    description: 'Changes what a publisher says of itself, for its admins. Its identifier never changes.',
+    description: 'Changes the details of a publisher, for its admins. Its identifier cannot be changed.',
     typeOptions: { description: 'What to change; what is left out stays.' },
     argOptions: { description: 'What to change.' },
     input: {
       id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
       displayName: t.input.string({ description: 'Name for people to read.', validate: publisherName.nullish() }),
-      description: t.input.string({ description: 'What it is; null for nothing.', validate: publisherDescription }),
+      description: t.input.string({ description: 'Description; null for none.', validate: publisherDescription }),
       websiteUrl: t.input.string({ description: 'Its website, an http or https address; null for none.', validate: websiteUrl }),
-      contactEmail: t.input.string({ description: 'Where to write to; null for nowhere.', validate: contactEmail }),
+      contactEmail: t.input.string({ description: 'Contact e-mail address; null for none.', validate: contactEmail }),
     },
     resolve: async (_root, { input: { id, ...rest } }, context) => ({ publisher: await updatePublisher(context, id.id, rest) }),
   }),

@@ -8,7 +8,7 @@ export class ResolversFailed extends Error {}
 
 /**
  * The TXT records of exactly this name, each with its strings put together (RFC 7208 §3.3); none when there are none. Only the configured
- * resolvers are asked, and only for TXT: no address is ever looked up or connected to. Takes at most `withinMs`.
+ * resolvers are queried, and only for TXT: no address is ever looked up or connected to. Takes at most `withinMs`.
  * @throws ResolversFailed when they fail, refuse or do not answer in time.
  */
 export async function lookUpTxt(host: string, servers: readonly string[], withinMs = 5000): Promise<string[]> {

@@ -7,12 +7,12 @@ export const publisherName = label(100)
 /** The id of the plain kind. Without a dot, it can never be taken for a domain. */
 export const slug = z
   .string()
-  .regex(/^[^.]*$/, 'must not look like a domain. Whoever holds a domain claims it as a publisher by a DNS record')
+  .regex(/^[^.]*$/, 'must not look like a domain. To use a domain as the identifier, claim it with a DNS record')
   .regex(
     /^[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])$/,
     'must be 2 to 64 lowercase letters, digits and hyphens, with a letter or digit at both ends',
   )
-  .refine((id) => id !== 'verify', 'is a word of this server. Choose another')
+  .refine((id) => id !== 'verify', 'is reserved by this server. Choose another')
 
 // oxlint-disable-next-line no-control-regex -- control characters are what this is about
 const noControl = /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]*$/

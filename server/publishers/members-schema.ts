@@ -50,14 +50,14 @@ const SetPublisherMemberPayload = builder.objectRef<{ member: Membership }>('Set
 builder.mutationField('setPublisherMember', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
     type: SetPublisherMemberPayload,
-    description: 'Adds somebody to a publisher, or changes what they are in it, for its admins.',
-    typeOptions: { description: 'Who becomes what. Name the person either way.' },
-    argOptions: { description: 'Who becomes what.' },
+    description: 'Adds a member to a publisher, or changes their role, for its admins.',
+    typeOptions: { description: 'The member and the role. Name the person by either `userId` or `email`.' },
+    argOptions: { description: 'Member and role.' },
     input: {
       id: t.input.globalID({ required: true, for: [PublisherRef], description: 'In which publisher.' }),
       userId: t.input.globalID({ for: [UserRef], description: 'Who, by id.' }),
       email: t.input.string({ description: 'Who, by the exact e-mail address.', validate: email.nullish() }),
-      role: t.input.field({ type: PublisherRoleEnum, required: true, description: 'What they become.' }),
+      role: t.input.field({ type: PublisherRoleEnum, required: true, description: 'The role.' }),
     },
     resolve: async (_root, { input }, context) => ({
       member: await setMember(context, input.id.id, personOf(input.userId?.id, input.email), input.role),
@@ -76,9 +76,9 @@ builder.mutationField('removePublisherMember', (t) =>
     type: payload('RemovePublisherMemberPayload', 'A publisher without the person.', {
       publisher: { type: PublisherRef, description: 'The publisher.' },
     }),
-    description: 'Takes somebody out of a publisher, for its admins; you may always leave, unless you are its last admin.',
-    typeOptions: { description: 'Who leaves what.' },
-    argOptions: { description: 'Who leaves what.' },
+    description: 'Removes a member from a publisher, for its admins. You may always leave, unless you are its last admin.',
+    typeOptions: { description: 'The member to remove.' },
+    argOptions: { description: 'The member to remove.' },
     input: {
       id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
       userId: t.input.globalID({ required: true, for: [UserRef], description: 'Who.' }),

@@ -3,7 +3,7 @@ import { batched } from '../db/batched.ts'
 import { type Actor, isServerAdmin, mayWrite } from '../roles/viewer.ts'
 import { PublisherMember, type PublisherRole } from './entity.ts'
 
-// Who does what with a publisher. Both doors ask these rules, and the `viewerCan…` fields show what they say.
+// Who does what with a publisher. Both doors call these rules, and the `viewerCan…` fields show what they say.
 
 type Identified = { id: string }
 /** Whether the caller may do something with a publisher. */

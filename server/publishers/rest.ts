@@ -29,7 +29,7 @@ export const publisherRoutes = [
     'PUT /api/publishers/:id',
     `mutation ($input: UpdatePublisherInput!) { updatePublisher(input: $input) { publisher { ${whole} } } }`,
     {
-      summary: 'Changes what a publisher says of itself.',
+      summary: 'Changes the details of a publisher.',
       ids,
       answer: { from: ({ updatePublisher }) => restPublisher((updatePublisher as Changed).publisher) },
     },
@@ -47,7 +47,7 @@ export const publisherRoutes = [
     'PUT /api/publishers/:id/members/:userId',
     `mutation ($input: SetPublisherMemberInput!) { setPublisherMember(input: $input) { member { ${member} } } }`,
     {
-      summary: 'Adds somebody to a publisher, or changes what they are in it.',
+      summary: 'Adds a member to a publisher, or changes their role.',
       ids,
       answer: { from: ({ setPublisherMember }) => restMember((setPublisherMember as { member: Member }).member) },
     },
@@ -55,12 +55,12 @@ export const publisherRoutes = [
   route(
     'DELETE /api/publishers/:id/members/:userId',
     'mutation ($input: RemovePublisherMemberInput!) { removePublisherMember(input: $input) { publisher { slug } } }',
-    { summary: 'Takes somebody out of a publisher; anybody may leave.', ids, answer: ok },
+    { summary: 'Removes a member from a publisher; members may always leave.', ids, answer: ok },
   ),
   route(
     'POST /api/publishers/verify/start',
     'mutation ($input: StartDomainVerificationInput!) { startDomainVerification(input: $input) { domain host value expiresAt } }',
-    { summary: 'Begins to claim a domain: gives the TXT record to add to its DNS.', answer: 'startDomainVerification' },
+    { summary: 'Starts claiming a domain: returns the TXT record to add to its DNS.', answer: 'startDomainVerification' },
   ),
   route(
     'POST /api/publishers/verify/complete',
@@ -72,14 +72,14 @@ export const publisherRoutes = [
     },
   ),
   route('GET /api/publishers/:id/domain-check', `query ($id: String!) { publisher(slug: $id) { slug ${check} } }`, {
-    summary: 'What is known of the TXT record that verifies a publisher, for its admins; null for one without a domain.',
+    summary: 'Latest check of the TXT record that verifies a publisher, for its admins; null for one without a domain.',
     answer: { from: (data, context) => ({ domainCheck: publisherOf(data, context).domainCheck }) },
   }),
   route(
     'POST /api/publishers/:id/domain-check',
     `mutation ($input: CheckPublisherDomainInput!) { checkPublisherDomain(input: $input) { publisher { isVerified ${check} } } }`,
     {
-      summary: 'Looks for the TXT record of a publisher at once: whether it is verified follows from what is found.',
+      summary: 'Looks up the TXT record of a publisher now: it is verified when the record is found, and otherwise not.',
       ids,
       answer: 'checkPublisherDomain.publisher',
     },

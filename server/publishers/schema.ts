@@ -24,7 +24,7 @@ builder.node(PublisherRef, {
       description: 'Its plain identifier, as in its address; a domain when it is verified. It never changes.',
     }),
     displayName: t.exposeString('displayName', { ...open, description: 'Name for people to read.' }),
-    description: t.exposeString('description', { ...open, description: 'What it says of itself; empty when it says nothing.' }),
+    description: t.exposeString('description', { ...open, description: 'Description; empty when there is none.' }),
     websiteUrl: t.field({
       ...open,
       type: 'URL',
@@ -32,8 +32,15 @@ builder.node(PublisherRef, {
       description: 'Its website.',
       resolve: (publisher) => publisher.websiteUrl ?? null,
     }),
-    contactEmail: t.string({ nullable: true, description: 'Where to write to.', resolve: (publisher) => publisher.contactEmail ?? null }),
-    isVerified: t.exposeBoolean('isVerified', { ...open, description: 'Whether it proved to hold the domain that is its identifier.' }),
+    contactEmail: t.string({
+      nullable: true,
+      description: 'Contact e-mail address.',
+      resolve: (publisher) => publisher.contactEmail ?? null,
+    }),
+    isVerified: t.exposeBoolean('isVerified', {
+      ...open,
+      description: 'Whether it has proved that it holds the domain that is its identifier.',
+    }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
     url: t.field({
       ...open,
@@ -118,7 +125,7 @@ builder.queryField('publishers', (t) =>
           description: 'Part of the identifier or the name, without regard to case.',
           validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
         }),
-        isVerified: t.arg.boolean({ description: 'Only those that proved to hold their domain, or only the others.' }),
+        isVerified: t.arg.boolean({ description: 'True: only verified publishers; false: only the others.' }),
         viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),
         offset: t.arg.int({
           description: 'Skip this many, for page numbers; cursors are cheaper.',

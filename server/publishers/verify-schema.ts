@@ -19,14 +19,14 @@ const DomainVerification = builder.objectRef<DomainChallenge>('DomainVerificatio
     domain: t.exposeString('domain', { description: "The domain, which becomes the publisher's identifier." }),
     host: t.exposeString('host', { description: 'The name of the TXT record.' }),
     value: t.exposeString('value', { description: 'Its value.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'Until when it counts.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the claim expires.' }),
   }),
 })
 
 builder.mutationField('startDomainVerification', (t) =>
   t.withAuth({ scope: 'write' }).fieldWithInput({
     type: DomainVerification,
-    description: 'Begins to claim a domain as a publisher: gives the TXT record to add to its DNS within 24 hours.',
+    description: 'Starts claiming a domain as a publisher: returns the TXT record to add to its DNS within 24 hours.',
     typeOptions: { description: 'Which domain to claim.' },
     argOptions: { description: 'The domain.' },
     input: {
@@ -51,7 +51,7 @@ builder.mutationField('completeDomainVerification', (t) =>
 )
 
 const DomainCheckRef = builder.objectRef<DomainCheck>('DomainCheck').implement({
-  description: 'What is known of the TXT record that verifies a publisher. It is looked up again every week.',
+  description: 'Latest check of the TXT record that verifies a publisher. It is looked up every week.',
   fields: (t) => ({
     host: t.string({ description: 'The name of the TXT record.', resolve: ({ publisher }) => recordHost(publisher.id) }),
     value: t.string({
@@ -80,7 +80,7 @@ builder.objectField(PublisherRef, 'domainCheck', (t) =>
   t.field({
     type: DomainCheckRef,
     nullable: true,
-    description: 'What is known of the TXT record that verifies it; null for one without a domain, and for whoever does not administer it.',
+    description: 'Latest check of the TXT record that verifies it; null for a publisher without a domain, and unless you administer it.',
     resolve: async (publisher, _args, context) =>
       (await viewerCan(context, canSeeDomainCheck, publisher)) ? loadDomainCheck(context, publisher.id) : null,
   }),
@@ -91,7 +91,8 @@ builder.mutationField('checkPublisherDomain', (t) =>
     type: payload('CheckPublisherDomainPayload', 'A publisher whose record was looked up.', {
       publisher: { type: PublisherRef, description: 'The publisher.' },
     }),
-    description: 'Looks for the TXT record of a publisher at once, for its admins: whether it is verified follows from what is found.',
+    description:
+      'Looks up the TXT record of a publisher now, for its admins. The publisher is verified when the record is found, and otherwise not.',
     typeOptions: { description: 'Whose record to look up.' },
     argOptions: { description: 'Which publisher.' },
     input: { id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }) },

@@ -53,7 +53,7 @@ export async function listPackages(source: Source, selection: Selection, sort: L
 
 type Row = { id: string; name: string; key: string | number; document: string | number }
 
-/** A table of documents `d`, and what they are asked. The parameters come in the order of both. */
+/** A table of documents `d`, and the conditions on them. The parameters come in the order of both. */
 type Documents = { sql: string; conditions: readonly string[]; parameters: readonly Parameter[] }
 
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')

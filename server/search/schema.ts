@@ -11,11 +11,11 @@ import { completeNames, completeQuery, searchPackages, type SearchRequest, type 
 export const PackageSort = builder.enumType('PackageSort', {
   description: 'How to sort packages.',
   values: {
-    RELEVANCE: { value: 'relevance', description: 'The best match first.' },
-    UPDATED: { value: 'updated', description: 'What changed last first.' },
-    CREATED: { value: 'created', description: 'The newest package first.' },
-    DOWNLOADS: { value: 'downloads', description: 'What was downloaded most in the last thirty days first.' },
-    LIKES: { value: 'likes', description: 'What most people like first.' },
+    RELEVANCE: { value: 'relevance', description: 'Best match first.' },
+    UPDATED: { value: 'updated', description: 'Most recently changed first.' },
+    CREATED: { value: 'created', description: 'Newest package first.' },
+    DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last thirty days first.' },
+    LIKES: { value: 'likes', description: 'Most likes first.' },
     NAME: { value: 'name', description: 'By name.' },
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
@@ -83,7 +83,7 @@ builder.queryField('searchPackages', (t) =>
         facets: connection.field({
           extensions: { cost: 20 },
           type: FacetsRef,
-          description: 'What else they could be filtered by, with counts.',
+          description: 'Filters that could narrow the search, with counts.',
           resolve: ({ facets }) => facets(),
         }),
       }),
@@ -121,11 +121,11 @@ builder.queryField('completePackageNames', (t) =>
 )
 
 const CompletionRef = builder.objectRef<Completion>('SearchCompletion').implement({
-  description: 'A way to go on with a query.',
+  description: 'A completion of a query.',
   fields: (t) => ({
     query: t.exposeString('query', { description: 'The whole query, with it.' }),
     label: t.exposeString('label', { description: 'What is added, or the name of a package.' }),
-    count: t.exposeInt('count', { nullable: true, description: 'How many packages it stands for, where that is known.' }),
+    count: t.exposeInt('count', { nullable: true, description: 'Number of matching packages, where that is known.' }),
     isPackage: t.boolean({ description: 'Whether it is a package; else it is a filter.', resolve: ({ isPackage }) => isPackage === true }),
   }),
 })
@@ -134,7 +134,7 @@ builder.queryField('completeSearch', (t) =>
   t.field({
     ...forWhoeverMayBrowse,
     type: [CompletionRef],
-    description: 'Ways to go on with a query that is being typed: filters, their values, names of packages.',
+    description: 'Completions of a query that is being typed: filters, their values, names of packages.',
     args: {
       query: t.arg.string({
         required: true,

@@ -17,7 +17,7 @@ const SessionOrderEnum = builder.enumType('SessionOrder', {
   description: 'How to sort sessions.',
   values: {
     CREATED: { value: 'created', description: 'Newest first.' },
-    LAST_USED: { value: 'lastUsed', description: 'Used last first.' },
+    LAST_USED: { value: 'lastUsed', description: 'Most recently used first.' },
   },
 })
 
@@ -29,7 +29,7 @@ builder.queryField('sessions', (t) =>
       args: {
         user: t.arg.string({ description: 'Whose: e-mail address or plain identifier.' }),
         clientIp: t.arg.string({ description: 'Only sessions that this address signed in.' }),
-        unusedSince: t.arg({ type: 'DateTime', description: 'Only sessions that were not used since.' }),
+        unusedSince: t.arg({ type: 'DateTime', description: 'Only sessions that have not been used since this time.' }),
         orderBy: t.arg({ type: SessionOrderEnum, description: 'Order; CREATED when left out.' }),
       },
       resolve: (_root, { orderBy, ...args }, { em, now }) => listAllSessions(em, args, orderBy ?? 'created', { ...args, now: now() }),
@@ -44,8 +44,8 @@ builder.mutationField('revokeUserSession', (t) =>
     type: payload('RevokeUserSessionPayload', 'A session that has ended.', {
       session: { type: SessionRef, description: 'The session that ended.' },
     }),
-    description: "Ends one session of somebody at once, for administrators. The owner's are out of reach.",
-    typeOptions: { description: "The session to end, somebody else's too." },
+    description: "Ends a user's session immediately, for administrators. Sessions of the owner cannot be ended.",
+    typeOptions: { description: "The session to end; it may be another user's." },
     argOptions: { description: 'Which one.' },
     input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) },
     resolve: async (_root, { input }, context) => ({ session: await revokeUserSession(context, input.id.id) }),
@@ -54,10 +54,11 @@ builder.mutationField('revokeUserSession', (t) =>
 
 builder.mutationField('revokeUserSessions', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: payload('RevokeUserSessionsPayload', 'Sessions that work no more.', {
+    type: payload('RevokeUserSessionsPayload', 'The result of ending all sessions of a user.', {
       revokedCount: { type: 'Int', description: 'How many ended.' },
     }),
-    description: "Ends all sessions of somebody at once, for administrators; tokens stay. The owner's are out of reach.",
+    description:
+      'Ends all sessions of a user immediately, for administrators; access tokens keep working. Sessions of the owner cannot be ended.',
     typeOptions: { description: 'Whose sessions to end.' },
     argOptions: { description: 'Whose.' },
     input: { userId: t.input.globalID({ required: true, for: [UserRef], description: "The person's global id." }) },

@@ -18,7 +18,7 @@ export type Origin = {
 
 /** For so long a device or a range is known after its last sign-in. */
 const rememberedMs = 365 * 86_400_000
-/** So many are known of one account; the one that was used longest ago gives way. */
+/** So many are remembered for an account; a new one replaces the least recently used. */
 const remembered = { device: 10, range: 20 }
 
 /** Where this request comes from. Without an account the same is looked up, and nothing found. */

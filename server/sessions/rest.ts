@@ -7,7 +7,7 @@ export const sessionRoutes = [
     answer: { from: ({ login }) => restUser((login as Data).user) },
   }),
   route('POST /api/auth/confirm-password', 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }', {
-    summary: 'Proves your password once more, for ten minutes in which this session may do what asks for that.',
+    summary: 'Confirms your password; for the next ten minutes this session may perform operations that require it.',
     answer: ok,
   }),
   route(
@@ -25,8 +25,8 @@ export const sessionRoutes = [
     answer: ok,
   }),
   route('POST /api/auth/sessions/revoke-others', 'mutation { revokeOtherSessions { revokedCount } }', {
-    summary: 'Ends all your sessions but the one the request rides on.',
+    summary: 'Ends all your sessions except the one of this request.',
     answer: ok,
   }),
-  route('POST /api/auth/logout', 'mutation { logout }', { summary: 'Ends the session the request rides on.', answer: ok }),
+  route('POST /api/auth/logout', 'mutation { logout }', { summary: 'Signs out: ends the session of this request.', answer: ok }),
 ]

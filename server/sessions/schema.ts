@@ -21,11 +21,11 @@ builder.node(SessionRef, {
     uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it began.' }),
     lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When it was last used, to the minute.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it ends at the latest; 7 days without use end it sooner.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it expires; it ends earlier after 7 days without use.' }),
     clientIp: t.exposeString('clientIp', { description: 'The address that signed in.' }),
-    userAgent: t.exposeString('userAgent', { description: 'What the browser called itself then.' }),
+    userAgent: t.exposeString('userAgent', { description: 'User agent of the browser that signed in.' }),
     current: t.boolean({
-      description: 'Whether this very request rides on it.',
+      description: 'Whether this request was made with it.',
       resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,
     }),
   }),
@@ -70,7 +70,7 @@ builder.mutationField('login', (t) =>
 builder.mutationField('logout', (t) =>
   t.withAuth({ session: true }).boolean({
     skipTypeScopes: true,
-    description: 'Ends the session that this request rides on and clears its cookies. Always true.',
+    description: 'Signs out: ends the session of this request and clears its cookies. Always true.',
     resolve: (_root, _args, context) => done(signOut(context)),
   }),
 )
@@ -79,8 +79,8 @@ builder.mutationField('confirmPassword', (t) =>
   t.withAuth({ session: true }).fieldWithInput({
     type: 'Boolean',
     description:
-      'Proves your password once more, for ten minutes in which this session may do what asks for that (`extensions.proof` of the error is `password`). Always true.',
-    typeOptions: { description: 'Proof of who is at the keyboard.' },
+      'Confirms your password. For the next ten minutes this session may perform operations that require a confirmed password (their error has `password` in `extensions.proof`). Always true.',
+    typeOptions: { description: 'The password to confirm.' },
     argOptions: { description: 'The password.' },
     input: { currentPassword: t.input.string({ required: true, description: 'Your password.', validate: password }) },
     resolve: (_root, { input }, context) => done(confirmPassword(context, input.currentPassword)),
@@ -102,10 +102,10 @@ builder.mutationField('revokeSession', (t) =>
 
 builder.mutationField('revokeOtherSessions', (t) =>
   t.withAuth({ ownAccount: true }).field({
-    type: payload('RevokeOtherSessionsPayload', 'Sessions that work no more.', {
+    type: payload('RevokeOtherSessionsPayload', 'The result of ending your other sessions.', {
       revokedCount: { type: 'Int', description: 'How many ended.' },
     }),
-    description: 'Ends all your sessions but the one that this request rides on; with a token, all of them.',
+    description: 'Ends all your sessions except the one of this request; with an access token, all of them.',
     resolve: async (_root, _args, context) => ({ revokedCount: await revokeOtherSessions(context) }),
   }),
 )

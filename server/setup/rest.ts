@@ -3,7 +3,7 @@ import { restUser, userFields } from '../users/refs.ts'
 
 export const setupRoutes = [
   route('GET /api/setup/status', '{ setup { needsSetup signupEnabled publicBrowsing } }', {
-    summary: 'Where the first run stands.',
+    summary: 'State of the first-run setup.',
     answer: 'setup',
     beforeSetup: true,
   }),

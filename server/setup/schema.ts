@@ -8,7 +8,7 @@ import { isSetUp } from '../access/setup-gate.ts'
 import { completeSetup, verifySetupCode } from './service.ts'
 
 const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
-  description: 'What a newcomer needs to know of this server.',
+  description: 'What the sign-in and setup pages need to know about this server.',
   fields: (t) => ({
     needsSetup: t.boolean({
       description: 'Whether there is no owner yet.',
@@ -28,7 +28,7 @@ const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
 builder.queryField('setup', (t) =>
   t.field({
     type: SetupStatus,
-    description: 'Where the first run stands.',
+    description: 'State of the first-run setup.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
     resolve: () => ({}),

@@ -26,7 +26,7 @@ export type InTurn = {
 /**
  * Makes a function that runs at most `atOnce` pieces of work of many callers, told apart by a key such as their address, so that nobody waits
  * behind another's flood: the next place goes to the key with the least work running, and keys with as much take turns. When the queue is
- * full, the key with the most waiting gives way to one with fewer.
+ * full, the newest work of the key with the most waiting is refused in favor of a key with less.
  * @throws what `refusal` makes, at once when there is no place: by default ApiError RateLimitExceeded.
  */
 export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bounds }: Turns): InTurn {

@@ -1,7 +1,7 @@
 import { getPriority, setPriority } from 'node:os'
 
 /**
- * Has the thread that calls this give way to all others: requests come before what takes long. Linux has a priority for each thread; elsewhere
+ * Lowers the priority of the calling thread, so that requests come before what takes long. Linux has a priority for each thread; elsewhere
  * it would be the whole process's, which stays as it is.
  */
 export function lowerPriority(): void {

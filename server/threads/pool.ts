@@ -75,7 +75,7 @@ async function nextMessage(thread: Thread, deadlineMs: number): Promise<unknown>
   }
 }
 
-/** Out of the idle ones first, so that it is asked no more. */
+/** Removed from the idle ones first, so that it gets no further question. */
 function retire(idle: Thread[], thread: Thread): void {
   clearTimeout(thread.timer)
   const place = idle.indexOf(thread)

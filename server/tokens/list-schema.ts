@@ -35,7 +35,7 @@ const TokenOrderEnum = builder.enumType('TokenOrder', {
   description: 'How to sort tokens.',
   values: {
     CREATED: { value: 'created', description: 'Newest first.' },
-    EXPIRES: { value: 'expires', description: 'Ending soonest first, those without an end last.' },
+    EXPIRES: { value: 'expires', description: 'Expiring soonest first; tokens that never expire last.' },
   },
 })
 
@@ -46,13 +46,13 @@ builder.queryField('accessTokens', (t) =>
       description: "Everybody's tokens that are not revoked, without their secrets; for administrators.",
       args: {
         user: t.arg.string({ description: 'Whose: e-mail address or plain identifier.' }),
-        neverExpires: t.arg.boolean({ description: 'True: only tokens without an end; false: only such with one.' }),
-        expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that end before this moment.' }),
-        expiresFrom: t.arg({ type: 'DateTime', description: 'Only tokens that end at this moment or later.' }),
+        neverExpires: t.arg.boolean({ description: 'True: only tokens that never expire; false: only tokens that expire.' }),
+        expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that expire before this time.' }),
+        expiresFrom: t.arg({ type: 'DateTime', description: 'Only tokens that expire at this time or later.' }),
         scope: t.arg({ type: TokenScope, description: 'Only tokens that were given this scope.' }),
         unusedSince: t.arg({
           type: 'DateTime',
-          description: 'Only tokens that were not used since; one never used counts from when it was made.',
+          description: 'Only tokens that have not been used since this time; one that was never used counts from its creation.',
         }),
         orderBy: t.arg({ type: TokenOrderEnum, description: 'Order; CREATED when left out.' }),
       },
@@ -68,8 +68,8 @@ builder.mutationField('revokeUserToken', (t) =>
     type: payload('RevokeUserTokenPayload', 'A token that was revoked.', {
       token: { type: AccessTokenRef, description: 'The revoked token.' },
     }),
-    description: "Revokes a token of somebody at once and for good, for administrators. The owner's are out of reach.",
-    typeOptions: { description: "The token to revoke, somebody else's too." },
+    description: "Permanently revokes a user's access token, for administrators. Tokens of the owner cannot be revoked.",
+    typeOptions: { description: "The token to revoke; it may be another user's." },
     argOptions: { description: 'Which one.' },
     input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) },
     resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.id.id) }),

@@ -8,7 +8,7 @@ const lowerScopes = (token: unknown) => ({
 
 export const tokenRoutes = [
   route('POST /api/auth/keys', `mutation ($input: CreateTokenInput!) { createToken(input: $input) { secret token { ${tokenFields} } } }`, {
-    summary: 'Makes a personal access token; the secret is shown this once.',
+    summary: 'Creates a personal access token; the secret is shown only once.',
     status: 201,
     answer: {
       from: ({ createToken }) => {

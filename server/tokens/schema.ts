@@ -24,7 +24,7 @@ builder.node(AccessTokenRef, {
     scopes: t.field({
       extensions: { size: 3 },
       type: [TokenScope],
-      description: "What it was made for; its owner's role may allow less by now.",
+      description: "The scopes that were granted; its owner's role may allow less now.",
       resolve: (token) => token.scopes.split(',') as Scope[],
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
@@ -46,17 +46,18 @@ builder.node(AccessTokenRef, {
 builder.mutationField('createToken', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
     type: payload('CreateTokenPayload', 'A new token.', {
-      secret: { extensions: { secret: true }, type: 'String', description: 'The secret: shown this once, and never again.' },
+      secret: { extensions: { secret: true }, type: 'String', description: 'The secret, which is shown only once.' },
       token: { type: AccessTokenRef, description: 'The token itself.' },
     }),
-    description: 'Makes a personal access token for you. The secret is shown this once.',
+    description: 'Creates a personal access token for you. The secret is shown only once.',
     typeOptions: { description: 'The token to make.' },
     argOptions: { description: 'What it may do and how long.' },
     input: {
       name: t.input.string({ required: true, description: 'What to call it.', validate: label(100) }),
       scopes: t.input.field({ type: [TokenScope], description: 'What it may do, clamped to your role; READ and WRITE when left out.' }),
       expiresInDays: t.input.int({
-        description: 'Its life in days. When left out, it never expires, or lives as long as the server allows (Server.tokenMaxDays).',
+        description:
+          'Lifetime in days. When left out, the token never expires, or has the longest lifetime that the server allows (Server.tokenMaxDays).',
         validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
       }),
     },
@@ -69,7 +70,7 @@ builder.mutationField('revokeToken', (t) =>
     type: payload('RevokeTokenPayload', 'A token that was revoked.', {
       token: { type: AccessTokenRef, description: 'The revoked token.' },
     }),
-    description: 'Revokes one of your tokens at once and for good, together with the tokens that were made with it.',
+    description: 'Permanently revokes one of your access tokens, and the tokens that were created with it.',
     typeOptions: { description: 'The token to revoke.' },
     argOptions: { description: 'Which one.' },
     input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) },
@@ -83,13 +84,13 @@ builder.mutationField('revokeTokenBySecret', (t) =>
     skipTypeScopes: true,
     extensions: { ownOrigin: true },
     description:
-      'Revokes the token with this secret, and the tokens that were made with it. Whoever found one may do that without signing in. Always true, also when there is no such token.',
-    typeOptions: { description: 'A secret that somebody found.' },
+      'Revokes the token with this secret, and the tokens that were created with it. Anyone who found the secret may do this without signing in. Always true, even when there is no such token.',
+    typeOptions: { description: 'A leaked secret.' },
     argOptions: { description: 'The secret.' },
     input: {
       secret: t.input.string({
         required: true,
-        description: 'The whole of it.',
+        description: 'The complete secret.',
         validate: z.string().max(1024, 'must be at most 1024 characters long'),
       }),
     },

@@ -28,7 +28,7 @@ export const hashPassword = ({ ip, config }: Hasher, password: string): Promise<
   inTurn(addressKey(ip), () => hash(password, config.BCRYPT_COST))
 
 /**
- * To be called before the database is asked for what is then compared.
+ * To be called before the hash to compare with is read from the database.
  * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
  */
 export const requireHashingPlace = ({ ip }: Pick<Hasher, 'ip'>): void => inTurn.requirePlace(addressKey(ip))

@@ -2,7 +2,7 @@ import type { Role } from '../roles/roles.ts'
 import { type Actor, type Credential, isServerAdmin, mayChangeOwnAccount, type Viewer } from '../roles/viewer.ts'
 import type { User } from './entity.ts'
 
-// Who does what with an account. Both doors ask these rules, and the `viewerCan…` fields show what they say.
+// Who does what with an account. Both doors call these rules, and the `viewerCan…` fields show what they say.
 
 type Caller = Pick<Actor, 'scopes'> & { viewer: Pick<Viewer, 'id'> | null }
 type Identified = { id: string }

@@ -59,7 +59,7 @@ export const RoleEnum = builder.enumType('Role', {
 })
 
 export const UserStatus = builder.enumType('UserStatus', {
-  description: 'Where an account is in its life.',
+  description: 'State of an account.',
   values: {
     INVITED: { value: 'invited', description: 'Has not accepted the invitation yet, so cannot sign in.' },
     ACTIVE: { value: 'active', description: 'Can sign in.' },

@@ -19,10 +19,11 @@ builder.node(UserRef, {
     mustChangePassword: t.exposeBoolean('mustChangePassword', {
       description: 'Whether a new password must be chosen before anything else.',
     }),
-    status: t.field({ type: UserStatus, description: 'Where the account is in its life.', resolve: statusOf }),
+    status: t.field({ type: UserStatus, description: 'State of the account.', resolve: statusOf }),
     avatarUrl: t.string({
       nullable: true,
-      description: 'Path of the picture on this server, which may be kept for ever: it changes with the picture. Null for no picture.',
+      description:
+        'Path of the picture on this server; null without one. The path changes with the picture, so responses may be cached indefinitely.',
       resolve: (user, _args, { config }) => avatarUrl(user, config),
     }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the account was made.' }),
@@ -35,11 +36,12 @@ builder.node(UserRef, {
     }),
     viewerCanEdit: t.boolean({
       description:
-        "Whether you may change the name and the password here, and end sessions and tokens: administrators, but not the owner's.",
+        'Whether you may change the name and reset the password of this account, and revoke its sessions and tokens: administrators may, except for the owner.',
       resolve: (user, _args, context) => canEdit(context, user),
     }),
     viewerCanChangeAccess: t.boolean({
-      description: 'Whether you may change role and activity, or delete the account: as above, but not your own.',
+      description:
+        'Whether you may change the role and activity of this account, or delete it: administrators may, except for the owner and themselves.',
       resolve: (user, _args, context) => canChangeAccess(context, user),
     }),
   }),
@@ -49,7 +51,7 @@ builder.queryField('viewer', (t) =>
   t.field({
     type: UserRef,
     nullable: true,
-    description: 'Who is asking; null for nobody.',
+    description: 'The signed-in user; null without one.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
     resolve: (_root, _args, { viewer }) => viewer,
@@ -59,7 +61,7 @@ builder.queryField('viewer', (t) =>
 builder.queryField('me', (t) =>
   t.withAuth({ identity: true }).field({
     type: UserRef,
-    description: 'Who is asking; an error for nobody.',
+    description: 'The signed-in user; an error without one.',
     skipTypeScopes: true,
     resolve: (_root, _args, { viewer }) => viewer,
   }),
