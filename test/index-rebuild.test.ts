@@ -3,10 +3,12 @@ import { expect, it } from 'vitest'
 import { newId } from '../server/db/base.ts'
 import { Package, PackageVersion } from '../server/packages/entity.ts'
 import { versionKey } from '../server/pub/sort-key.ts'
+import { checkSearch } from '../server/search/health.ts'
 import { completeIndex, renewedTo, storedForm } from '../server/search/rebuild.ts'
 import { readSetting, writeSetting } from '../server/settings/service.ts'
 import { type TestApp, testApp } from './app.ts'
 import { publish } from './support/publish.ts'
+import { find, stocked } from './support/search.ts'
 
 it('leaves the others their turn while it is made anew, and loses nobody meanwhile', async () => {
   await using app = await testApp()
@@ -100,3 +102,32 @@ const isSettled = (work: Promise<unknown>): Promise<boolean> =>
     ),
     nextTurn(false),
   ])
+
+it('fills an index that is empty, and says so meanwhile', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const { database } = app.services
+  await database.fork().execute('delete from package_search_documents')
+  await database.fork().execute('update package_versions set license = null')
+  expect(await find(alice, '')).toEqual([])
+  const filling = completeIndex(app.services)
+  expect(await checkSearch(database)).toBe('initializing')
+  await filling
+  expect(await checkSearch(database)).toBe('ok')
+  expect(await find(alice, 'license:mit')).toEqual(['plain'])
+  expect(await find(alice, '')).toEqual(['camera', 'fancy', 'plain'])
+})
+
+it('indexes everything anew when terms are made otherwise than before', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  const { database } = app.services
+  await completeIndex(app.services)
+  await database.fork().execute("update package_search_documents set name = 'other_' || name")
+  await completeIndex(app.services)
+  expect(await find(alice, 'is:plugin')).toEqual(['camera'])
+  expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual([])
+  await database.fork().transactional((em) => writeSetting(em, storedForm, 0))
+  await completeIndex(app.services)
+  expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual(['camera'])
+})

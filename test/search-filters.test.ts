@@ -3,62 +3,13 @@ import { changePackage } from '../server/packages/changes/change-package.ts'
 import { Package } from '../server/packages/entity.ts'
 import { canChangeOptions } from '../server/packages/policy.ts'
 import { Publisher, PublisherMember } from '../server/publishers/entity.ts'
-import { checkSearch } from '../server/search/health.ts'
-import { completeIndex, storedForm } from '../server/search/rebuild.ts'
 import { refreshIndex } from '../server/search/refresh-index.ts'
-import { completeQuery, searchPackages } from '../server/search/service.ts'
-import { writeSetting } from '../server/settings/service.ts'
+import { searchPackages } from '../server/search/service.ts'
 import { User } from '../server/users/entity.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { publish } from './support/publish.ts'
-
-const mit =
-  'MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy of this software ("Software"), to deal in it.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
-
-/** Three packages: a Dart one, one for Flutter, and a plugin. */
-async function stocked(app: TestApp) {
-  const alice = await app.member()
-  await publish(alice, {
-    name: 'plain',
-    version: '1.0.0',
-    pubspec: 'topics: [state-management]\ndependencies:\n  http: ^1.0.0\n',
-    files: { LICENSE: mit },
-  })
-  await publish(alice, {
-    name: 'fancy',
-    version: '1.0.0',
-    pubspec: 'dependencies:\n  flutter:\n    sdk: flutter\nplatforms:\n  web:\n  linux:\n',
-  })
-  await publish(alice, {
-    name: 'camera',
-    version: '1.0.0',
-    pubspec:
-      'dependencies:\n  flutter:\n    sdk: flutter\nflutter:\n  plugin:\n    platforms:\n      android:\n        package: a.b\n        pluginClass: C\n      ios:\n        pluginClass: C\n',
-  })
-  return alice
-}
-
-async function find(actor: Actor, q: string): Promise<string[]> {
-  const { status, body } = await actor.get(`/api/search?q=${encodeURIComponent(q)}&sort=name`)
-  expect({ q, status }).toEqual({ q, status: 200 })
-  return (body.packages as { package: string }[]).map((found) => found.package)
-}
-
-/** Changes a package's row as a feature does. */
-async function change(
-  app: TestApp,
-  name: string,
-  changes: Partial<Pick<Package, 'isUnlisted' | 'visibility' | 'isDiscontinued'>> & { publisher?: string },
-) {
-  await app.services.database.fork().transactional(async (em) => {
-    const pkg = await em.findOneOrFail(Package, { name })
-    const { publisher, ...rest } = changes
-    em.assign(pkg, { ...rest, ...(publisher && { publisher: em.getReference(Publisher, publisher) }) })
-    await em.flush()
-    await refreshIndex(em, app.config, pkg.id)
-  })
-}
+import { change, find, stocked } from './support/search.ts'
 
 async function makePublisher(app: TestApp, id: string, admin: Actor) {
   const em = app.services.database.fork()
@@ -194,95 +145,6 @@ it('lets nobody who did not sign in find what is not public and listed', async (
       expect((await page.didYouMean()).filter((name) => name !== 'camera')).toEqual([])
     }
   }
-})
-
-it('fills an index that is empty, and says so meanwhile', async () => {
-  await using app = await testApp()
-  const alice = await stocked(app)
-  const { database } = app.services
-  await database.fork().execute('delete from package_search_documents')
-  await database.fork().execute('update package_versions set license = null')
-  expect(await find(alice, '')).toEqual([])
-  const filling = completeIndex(app.services)
-  expect(await checkSearch(database)).toBe('initializing')
-  await filling
-  expect(await checkSearch(database)).toBe('ok')
-  expect(await find(alice, 'license:mit')).toEqual(['plain'])
-  expect(await find(alice, '')).toEqual(['camera', 'fancy', 'plain'])
-})
-
-it('indexes everything anew when terms are made otherwise than before', async () => {
-  await using app = await testApp()
-  const alice = await stocked(app)
-  const { database } = app.services
-  await completeIndex(app.services)
-  await database.fork().execute("update package_search_documents set name = 'other_' || name")
-  await completeIndex(app.services)
-  expect(await find(alice, 'is:plugin')).toEqual(['camera'])
-  expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual([])
-  await database.fork().transactional((em) => writeSetting(em, storedForm, 0))
-  await completeIndex(app.services)
-  expect((await alice.graphql('{ completePackageNames(prefix: "c", first: 9) }')).body.data.completePackageNames).toEqual(['camera'])
-})
-
-it('counts what else could be filtered by, for the query as it is', async () => {
-  await using app = await testApp()
-  const alice = await stocked(app)
-  const facets = async (query: string) => {
-    const { body } = await alice.graphql(
-      'query ($query: String) { searchPackages(query: $query, first: 1) { facets { isExact facets { filter values { value count } } } } }',
-      { query },
-    )
-    const { isExact, facets: found } = body.data.searchPackages.facets as {
-      isExact: boolean
-      facets: { filter: string; values: { value: string; count: number }[] }[]
-    }
-    return {
-      isExact,
-      ...Object.fromEntries(found.map(({ filter, values }) => [filter, values.map(({ value, count }) => `${value} ${count}`)])),
-    }
-  }
-  expect(await facets('')).toEqual({
-    isExact: true,
-    sdk: ['flutter 3', 'dart 1'],
-    platform: ['android 1', 'ios 1', 'linux 1', 'web 1'],
-    topic: ['state-management 1'],
-    license: ['unknown 2', 'mit 1'],
-    is: ['private 3', 'flutter 2', 'plugin 1'],
-  })
-  expect(await facets('sdk:flutter -is:plugin')).toMatchObject({ sdk: ['flutter 2', 'dart 1'], platform: ['linux 1', 'web 1'] })
-  expect(await facets('nothing like this')).toEqual({ isExact: true })
-  await change(app, 'camera', { visibility: 'public' })
-  const { database } = app.services
-  const open = await (await searchPackages(database, { searcher: null, limit: 5 })).facets()
-  expect(open.facets.map(({ filter }) => filter)).toEqual(['sdk', 'platform', 'license'])
-  expect(JSON.stringify(open)).not.toMatch(/uploader|dependency|mit/)
-})
-
-it('completes names, filters and their values', async () => {
-  await using app = await testApp()
-  const alice = await stocked(app)
-  const complete = async (query: string) => {
-    const { body } = await alice.graphql('query ($query: String!) { completeSearch(query: $query, first: 9) { query count isPackage } }', {
-      query,
-    })
-    return (body.data.completeSearch as { query: string; count: number | null }[]).map(({ query: text, count }) =>
-      count === null ? text : `${text} ${count}`,
-    )
-  }
-  expect(await complete('pl')).toEqual(['platform:', 'plain'])
-  expect(await complete('platform:')).toEqual(['platform:android 1', 'platform:ios 1', 'platform:linux 1', 'platform:web 1'])
-  expect(await complete('camera platform:a')).toEqual(['camera platform:android 1'])
-  expect(await complete('is:plugin -li')).toEqual(['is:plugin -license:'])
-  expect(await complete('-license:m')).toEqual(['-license:mit 1'])
-  expect(await complete('is:un')).toEqual(['is:unlisted'])
-  expect(await complete('uploader:')).toEqual(['uploader:me'])
-  expect(await complete('dependency:fl')).toEqual(['dependency:flutter 2'])
-  for (const query of ['', ' ', 'colour:r', '"', 'topic:"', 'is:"pl', ':', '::', 'topic:a:b', 'x'.repeat(1000)]) await complete(query)
-  expect(await complete('c')).toEqual(['camera'])
-  expect((await completeQuery(app.services.database, null, 'upl', 9)).length).toBe(0)
-  expect(await completeQuery(app.services.database, null, 'uploader:m', 9)).toEqual([])
-  expect(await completeQuery(app.services.database, null, 'license:m', 9)).toEqual([])
 })
 
 it('puts the very name first, also among what is filtered', async () => {
