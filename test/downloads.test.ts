@@ -4,6 +4,7 @@ import { isRobot, keepDownloads } from '../server/downloads/tally.ts'
 import { completeIndex } from '../server/search/rebuild.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
+import { anotherInstance } from './support/instances.ts'
 import { publish } from './support/publish.ts'
 
 const day = 86_400_000
@@ -140,8 +141,7 @@ it('keeps what it could not write for the next time', async () => {
 
 it('adds up what several instances write at once, in whatever order they counted it', async () => {
   await using app = await testApp()
-  // Several instances share one PostgreSQL; SQLite serves one process.
-  await using other = app.config.DB_BACKEND === 'postgres' ? await testApp({ beside: app }) : null
+  await using other = await anotherInstance(app)
   const alice = await stocked(app)
   const there = alice.at(other ?? app)
   const rounds = 20

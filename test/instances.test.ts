@@ -1,8 +1,6 @@
 import { expect, it } from 'vitest'
-import { testApp, type TestApp } from './app.ts'
-
-/** Several instances share one PostgreSQL; SQLite serves one process, which must then hold to the same. */
-const anotherInstance = (app: TestApp) => (app.config.DB_BACKEND === 'postgres' ? testApp({ beside: app }) : null)
+import { testApp } from './app.ts'
+import { anotherInstance } from './support/instances.ts'
 
 it('refuses a disabled, demoted or signed-out person at the very next request, on every instance', async () => {
   await using app = await testApp()

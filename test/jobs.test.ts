@@ -5,6 +5,7 @@ import { handler, type Handlers, type Work } from '../server/jobs/handler.ts'
 import { collectJobs, countJobs, enqueue, type NewJob } from '../server/jobs/queue.ts'
 import { startWorker } from '../server/jobs/worker.ts'
 import { type TestApp, testApp } from './app.ts'
+import { anotherInstance } from './support/instances.ts'
 
 const anything = z.unknown()
 const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
@@ -64,7 +65,7 @@ it('forgets a job whose transaction failed, and keeps one waiting job of a kind 
 
 it('never runs one job twice at once, however many workers ask', async () => {
   await using app = await testApp()
-  await using second = app.config.DB_BACKEND === 'postgres' ? await testApp({ beside: app }) : null
+  await using second = await anotherInstance(app)
   const running = new Map<string, number>()
   const runs = new Map<string, number>()
   let [maxOfOne, maxOfAll, now] = [0, 0, 0]

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Actor } from './actor.ts'
-import { testApp } from './app.ts'
+import { anotherInstance } from './support/instances.ts'
 import { dependent, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 
@@ -54,8 +54,7 @@ it('forgets nothing that one administrator sets while another turns the switch',
 
 it('shows at once what a change leaves readable, on every instance', async () => {
   await using app = await publicApp()
-  // Several instances share one PostgreSQL; SQLite serves one process.
-  await using other = app.config.DB_BACKEND === 'postgres' ? await testApp({ beside: app }) : null
+  await using other = await anotherInstance(app)
   const alice = await app.member()
   await publish(alice, { name: 'icons', version: '1.0.0' })
   await publish(alice, dependent('app', '1.0.0', ['icons']))
