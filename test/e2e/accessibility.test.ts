@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, signIn } from '../support/console.ts'
 
 const wide = '| a | b | c | d | e | f |\n| - | - | - | - | - | - |\n| 1 | 2 | 3 | 4 | 5 | 6 |\n'
@@ -42,7 +42,7 @@ it.each(Object.keys(looks) as (keyof typeof looks)[])('has no serious fault, and
       .getByRole(name === 'new token' ? 'dialog' : 'heading')
       .first()
       .waitFor()
-    await page.waitForLoadState('networkidle')
+    await settled(page)
     if (look !== 'telephone') await expectAccessible(page)
     expect(await overflow(page), `overflow of ${name}`).toBeLessThanOrEqual(0)
     await screenshot(page, `${name.replaceAll(' ', '-')}-${look}`)

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
-import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { choose, consoleApp, overflow, publishTo, signIn } from '../support/console.ts'
 
 /** Takes the secret of the sheet that shows one, and closes the sheet. */
@@ -242,7 +242,7 @@ it.each(Object.keys(looks) as (keyof typeof looks)[])('has no serious fault on a
       .getByRole(name === 'new-person' ? 'dialog' : 'heading')
       .first()
       .waitFor()
-    await page.waitForLoadState('networkidle')
+    await settled(page)
     await expectAccessible(page)
     expect(await overflow(page), `overflow of ${name}`).toBeLessThanOrEqual(0)
     await screenshot(page, `${name}-${look}`)

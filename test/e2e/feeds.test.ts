@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, signIn } from '../support/console.ts'
 
 it("links to a package's feed, which is well-formed XML", async () => {
@@ -27,5 +27,5 @@ it("links to a package's feed, which is well-formed XML", async () => {
   await page.getByRole('link', { name: 'acme' }).waitFor()
   const everything = page.locator('link[type="application/atom+xml"]')
   expect(await everything.getAttribute('href')).toBe(`${app.url}/feed.atom`)
-  await page.waitForLoadState('networkidle')
+  await settled(page)
 })

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -119,7 +119,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await page.getByText('Nothing happened').waitFor()
   await page.getByRole('note').getByRole('link', { name: 'better' }).click()
   await page.getByRole('heading', { name: 'better 1.0.0' }).waitFor()
-  await page.waitForLoadState('networkidle')
+  await settled(page)
 })
 
 it('keeps administration from those who have nothing to say', async () => {

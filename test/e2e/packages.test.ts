@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, signIn } from '../support/console.ts'
 
 const readme =
@@ -82,7 +82,7 @@ it('finds packages; sort and page are in the address', async () => {
   await publishTo(app.url, secret, ...names.map((name) => ({ name, version: '1.0.0' })), { name: 'other', version: '1.0.0' })
   const page = await openPage(app.url)
   await signIn(page, app.url, email)
-  await page.waitForLoadState('networkidle') // a page that has just come takes the focus
+  await settled(page) // a page that has just come takes the focus
   await page.keyboard.press('/')
   await page.locator('input:focus').waitFor()
   await page.keyboard.type('service')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, signIn } from '../support/console.ts'
 
 describe('signing in', () => {
@@ -72,7 +72,7 @@ describe('a session', () => {
     await signIn(page, app.url, email)
     // What the first page still asks for would lead to the sign-in by itself, before anything is clicked.
     await page.getByText('publish_to').waitFor()
-    await page.waitForLoadState('networkidle')
+    await settled(page)
     await page.context().clearCookies()
     await page.getByRole('link', { name: 'Packages' }).click()
     await page.getByText('Sign in to see this page.').waitFor()

@@ -1,7 +1,8 @@
+import axe, { type AxeResults } from 'axe-core'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AxeBuilder } from '@axe-core/playwright'
-import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page } from 'playwright-core'
+import { setTimeout as wait } from 'node:timers/promises'
+import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page, type Request } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 
 interface PageOptions extends BrowserContextOptions {
@@ -10,6 +11,7 @@ interface PageOptions extends BrowserContextOptions {
 }
 
 let browser: Promise<Browser> | undefined
+const underWay = new WeakMap<Page, Set<Request>>()
 const opened: { origin: string; context: BrowserContext }[] = []
 
 /** Closes the pages of a server that is about to end. */
@@ -31,6 +33,7 @@ export async function openPage(origin: string, { tolerate = [], ...options }: Pa
   ).newContext({ baseURL: origin, locale: 'en-US', timezoneId: 'UTC', reducedMotion: 'reduce', ...options })
   const page = await context.newPage()
   const faults = faultsOf(page, origin)
+  underWay.set(page, requestsOf(page))
   opened.push({ origin, context })
   onTestFinished(async () => {
     await context.close()
@@ -58,9 +61,27 @@ function faultsOf(page: Page, origin: string) {
   return faults
 }
 
+/** The requests of a page that its server has not answered yet. */
+function requestsOf(page: Page) {
+  const requests = new Set<Request>()
+  page.on('request', (request) => request.url().startsWith('http') && requests.add(request))
+  page.on('requestfinished', (request) => requests.delete(request))
+  page.on('requestfailed', (request) => requests.delete(request))
+  return requests
+}
+
+/** Waits until the page has all that it asked for and nothing left to do, twice in a row. */
+export async function settled(page: Page): Promise<void> {
+  for (let quiet = 0; quiet < 2; await wait(30)) {
+    await page.evaluate('new Promise((idle) => requestIdleCallback(idle))')
+    quiet = underWay.get(page)?.size ? 0 : quiet + 1
+  }
+}
+
 /** Fails on faults that axe calls serious or critical, naming the rule and the elements. */
 export async function expectAccessible(page: Page) {
-  const { violations } = await new AxeBuilder({ page }).analyze()
+  if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })')
   const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   expect(
     grave.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html }) => `  ${html}`).join('\n')}`),

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core'
 import { expect } from 'vitest'
-import { expectAccessible, screenshot } from './browser.ts'
+import { expectAccessible, screenshot, settled } from './browser.ts'
 import { overflow } from './console.ts'
 
 const sizes = { desk: { width: 1280, height: 800 }, telephone: { width: 360, height: 740 } }
 
 /** Fails when the page on show is not accessible in light or in dark, or wider than a window; keeps a picture of each look. */
 export async function expectSound(page: Page, name: string): Promise<void> {
-  await page.waitForLoadState('networkidle')
+  await settled(page)
   for (const [size, viewport] of Object.entries(sizes)) {
     await page.setViewportSize(viewport)
     for (const colorScheme of ['dark', 'light'] as const) {
