@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../server/db/orm.ts'
 import { testApp } from './app.ts'
@@ -18,6 +19,14 @@ it('is kept by one process at a time on SQLite, and shared on PostgreSQL', async
   const database = await second
   expect(await database.reads.get<{ one: number }>('select 1 as one')).toEqual({ one: 1 })
   return database.close()
+})
+
+it('stays closed for work that outlives it', async () => {
+  await using app = await testApp()
+  const { orm } = app.services.database
+  await app.stop()
+  await expect(orm.em.fork().getConnection().execute('select 1')).rejects.toThrow()
+  if (app.config.DB_BACKEND === 'sqlite') expect(existsSync(`${app.config.SQLITE_PATH}-wal`)).toBe(false)
 })
 
 it('migrates once when two instances start at once', async () => {

@@ -12,6 +12,7 @@ export class SqliteWriter implements Dialect {
   readonly #open: () => Database
   readonly #turnMs: number
   #native: Database
+  #closed = false
   /** How many statements have written, or may have: every one of them goes through here. */
   written = 0
 
@@ -22,9 +23,9 @@ export class SqliteWriter implements Dialect {
     this.#native = open()
   }
 
-  /** The connection as it is now. */
+  /** The connection as it is now; it stays closed once the driver is destroyed, whatever is still under way. */
   get native(): Database {
-    if (!this.#native.open) this.#native = this.#open()
+    if (!this.#native.open && !this.#closed) this.#native = this.#open()
     return this.#native
   }
 
@@ -34,9 +35,10 @@ export class SqliteWriter implements Dialect {
 
   createDriver(): Driver {
     const native = () => this.native
-    return driver({ native, renew: () => this.#renew(), turns: openTurns(this.#turnMs), onWrite: () => void this.written++ }, () =>
-      this.#native.close(),
-    )
+    return driver({ native, renew: () => this.#renew(), turns: openTurns(this.#turnMs), onWrite: () => void this.written++ }, () => {
+      this.#closed = true
+      this.#native.close()
+    })
   }
 
   createIntrospector(db: Kysely<never>): SqliteIntrospector {
@@ -51,7 +53,7 @@ export class SqliteWriter implements Dialect {
     try {
       this.#native.close()
     } finally {
-      this.#native = this.#open()
+      if (!this.#closed) this.#native = this.#open()
     }
   }
 }

@@ -56,8 +56,10 @@ async function request(method: string, body?: FormData): Promise<Failure | undef
   try {
     const address = new URL('api/auth/avatar', document.baseURI)
     const answer = await fetch(address, { method, headers: csrfHeader(), ...(body && { body }) })
+    // Read in any case: a browser takes a request for unfinished until then.
+    const text = await answer.text()
     if (answer.ok) return undefined
-    const { error }: { error: Failure } = await answer.json()
+    const { error }: { error: Failure } = JSON.parse(text)
     return { ...error, retryAfter: Number(answer.headers.get('retry-after')) || undefined }
   } catch {
     return unreachable
