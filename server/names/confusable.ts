@@ -1,6 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
+import { readRows } from '../db/statements.ts'
 import { notFound, packageRejected } from '../errors.ts'
 import { User } from '../users/entity.ts'
 import { ConfusableName } from './entity.ts'
@@ -18,9 +19,12 @@ export async function similarNames(em: EntityManager, backend: Context['database
   const edits = JSON.stringify(oneEditAway(name))
   const alike = (table: string) =>
     `select name from ${table} where skeleton = ? and name <> ? union select name from ${table} where name in (${texts})`
-  const rows: { name: string }[] = await em.execute(
+  const parameters = [skeletonOf(name), name, edits]
+  // Bound, not written into the text: the edits are hundreds of kilobytes.
+  const rows = await readRows<{ name: string }>(
+    em,
     `${alike('packages')} union ${alike('reserved_names')} order by name limit ${maxShown}`,
-    ['packages', 'reserved_names'].flatMap(() => [skeletonOf(name), name, edits]),
+    [...parameters, ...parameters],
   )
   return rows.map((row) => row.name)
 }
