@@ -65,7 +65,7 @@ import { paceField } from './pacing.ts'
 import { neverCompress } from '../http/compression.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
 import { globalIdCheck } from './global-ids.ts'
-import { refuseNul } from '../http/no-nul.ts'
+import { refuseUnstorableText } from '../http/storable-text.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 
 /** The one schema that both doors execute. */
@@ -114,7 +114,7 @@ function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Conte
   const resolve = field.resolve ?? defaultFieldResolver
   const checkIds = globalIdCheck(built, field)
   field.resolve = (parent, args, context, info) => {
-    refuseNul(args)
+    refuseUnstorableText(args)
     checkIds?.(args as Record<string, unknown>)
     return resolve(parent, args, context, info)
   }

@@ -9,7 +9,6 @@ import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLeg
 /** The text of a legal page, measured as it is stored. */
 const legalMarkdown = z
   .string()
-  .transform((text) => text.toWellFormed())
   .refine((text) => Buffer.byteLength(text) <= maxLegalBytes, `must be at most ${maxLegalBytes} bytes (256 KiB) of UTF-8`)
 
 const LegalDocumentKind = builder.enumType('LegalDocumentKind', {

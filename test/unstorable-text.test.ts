@@ -49,6 +49,29 @@ it('takes none in GraphQL either, written out or given beside', async () => {
     })
 })
 
+it('takes no half of a surrogate pair, which would come back as another character', async () => {
+  const [high, low] = ['a\ud83d', '\ude00b']
+  for (const displayName of [high, low, low + high])
+    expect(await owner.patch('/api/auth/profile', { displayName })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: 'displayName: must be well-formed Unicode, without unpaired surrogates.' } },
+    })
+  const query = 'query ($email: String) { user(email: $email) { id } }'
+  expect((await owner.graphql(query, { email: high })).body.errors[0].extensions).toMatchObject({ code: 'InvalidInput', field: 'email' })
+  expect(
+    (
+      await owner.graphql(
+        'mutation ($markdown: String!) { updateLegalDocument(input: { kind: TERMS, markdown: $markdown }) { document { markdown } } }',
+        { markdown: low },
+      )
+    ).body.errors[0].extensions,
+  ).toMatchObject({ code: 'InvalidInput', field: 'markdown' })
+  expect(await owner.patch('/api/auth/profile', { displayName: high + low })).toMatchObject({
+    status: 200,
+    body: { displayName: 'a\u{1f600}b' },
+  })
+})
+
 /** The fields of a body that are texts, as REST calls them. */
 function textsOf(route: Route): string[] {
   const type = schema.getType(/\$input: (\w+)!/.exec(route.operation)?.[1] ?? '')
