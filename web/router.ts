@@ -46,7 +46,7 @@ export const router = createRouter({
       children: [
         ...packageTabs('package'),
         { path: 'versions', name: 'package-versions', component: () => import('./package/versions-page.vue') },
-        { path: 'advisories', name: 'package-advisories', component: () => import('./package/package-advisories-page.vue') },
+        { path: 'advisories', name: 'package-advisories', component: () => import('./advisories/package-advisories-page.vue') },
         {
           path: 'dependents',
           name: 'package-dependents',
@@ -67,12 +67,12 @@ export const router = createRouter({
     { path: '/publishers/verify', name: 'claim-domain', component: () => import('./publishers/claim-page.vue') },
     {
       path: '/publishers/:slug',
-      component: () => import('./publisher/publisher-frame.vue'),
+      component: () => import('./publishers/publisher-frame.vue'),
       children: [
-        { path: '', name: 'publisher', component: () => import('./publisher/publisher-packages-page.vue') },
-        { path: 'members', name: 'publisher-members', component: () => import('./publisher/members-page.vue') },
-        { path: 'activity', name: 'publisher-activity', component: () => import('./publisher/publisher-activity-page.vue') },
-        { path: 'settings', name: 'publisher-settings', component: () => import('./publisher/publisher-settings-page.vue') },
+        { path: '', name: 'publisher', component: () => import('./publishers/publisher-packages-page.vue') },
+        { path: 'members', name: 'publisher-members', component: () => import('./publishers/members-page.vue') },
+        { path: 'activity', name: 'publisher-activity', component: () => import('./publishers/publisher-activity-page.vue') },
+        { path: 'settings', name: 'publisher-settings', component: () => import('./publishers/publisher-settings-page.vue') },
       ],
     },
     {

@@ -6,7 +6,6 @@ import {
   CompleteDomainVerificationDocument,
   CreatePublisherDocument,
   DeletePublisherDocument,
-  PeopleLikeDocument,
   PublisherActivityDocument,
   PublisherChoiceDocument,
   type PublisherDetailsFragment,
@@ -102,12 +101,6 @@ export function useAdminPublishers() {
     connection: (data) => data.publishers,
   })
   return { list, words }
-}
-
-/** People whose e-mail address contains these letters, for administrators. */
-export function usePeopleLike(email: MaybeRefOrGetter<string>) {
-  const { data } = useQuery(PeopleLikeDocument, () => ({ email: toValue(email) }))
-  return computed(() => data.value?.users.nodes ?? [])
 }
 
 /** Who owns a package, and the publishers that the viewer could give it to. */

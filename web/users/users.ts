@@ -4,6 +4,7 @@ import {
   type CreateUserMutation,
   CreateUserDocument,
   DeleteUserDocument,
+  PeopleLikeDocument,
   ReinviteDocument,
   ResetPasswordDocument,
   RevokeUserSessionDocument,
@@ -91,6 +92,12 @@ export function useUsers() {
 export function useActiveAdministrators() {
   const { data, ...query } = useQuery(UsersDocument, { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 })
   return { ...query, administrators: computed(() => data.value?.users.nodes) }
+}
+
+/** People whose e-mail address contains these letters, for administrators. */
+export function usePeopleLike(email: MaybeRefOrGetter<string>) {
+  const { data } = useQuery(PeopleLikeDocument, () => ({ email: toValue(email) }))
+  return computed(() => data.value?.users.nodes ?? [])
 }
 
 /** One account with its tokens and the last that happened around it. */
