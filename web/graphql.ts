@@ -1,6 +1,6 @@
 import { type AnyVariables, cacheExchange, Client, type CombinedError, fetchExchange, mapExchange } from '@urql/core'
 import { useQuery as useUrqlQuery } from '@urql/vue'
-import { computed, type MaybeRefOrGetter, ref, shallowRef } from 'vue'
+import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import type { TypedDocumentString } from './generated/graphql.ts'
 
 /** What went wrong, as the server says it. */
@@ -36,12 +36,16 @@ export const provePasswordWith = (ask: AskForPassword) => void (askForPassword =
 /** `origin` had the focus when the change began: a button that shows its progress loses it meanwhile. */
 type AskForPassword = (origin: Element | null) => Promise<boolean>
 
-/** A query that follows its variables. A page shows `data`, `loading` and `failure`; it keeps none of them. */
+/**
+ * A query that follows its variables, sent whenever `isWanted` becomes true. A page shows `data`, `loading` and `failure`; it keeps none of
+ * them.
+ */
 export function useQuery<Result, Variables extends AnyVariables>(
   document: TypedDocumentString<Result, Variables>,
   variables: MaybeRefOrGetter<Variables>,
+  isWanted: MaybeRefOrGetter<boolean> = true,
 ) {
-  const query = useUrqlQuery<Result, Variables>({ query: document.toString(), variables })
+  const query = useUrqlQuery<Result, Variables>({ query: document, variables, pause: () => !toValue(isWanted) })
   return {
     data: query.data,
     loading: computed(() => query.fetching.value || query.stale.value),
@@ -61,7 +65,7 @@ export function useMutation<Result, Variables extends AnyVariables>(document: Ty
     const origin = focused()
     running.value = true
     failure.value = undefined
-    const change = () => client.mutation<Result, Variables>(document.toString(), variables).toPromise()
+    const change = () => client.mutation<Result, Variables>(document, variables).toPromise()
     let { data, error } = await change()
     let isUnproved = error !== undefined && failureOf(error).proof === 'password'
     if (isUnproved && (await askForPassword(origin))) {
@@ -77,7 +81,7 @@ export function useMutation<Result, Variables extends AnyVariables>(document: Ty
 
 export const unreachable: Failure = {
   code: 'Unreachable',
-  message: 'The server did not answer. Check the connection, then try again.',
+  message: 'The server did not respond. Check the connection, then try again.',
 }
 
 const unproved: Failure = {

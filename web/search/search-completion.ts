@@ -16,8 +16,7 @@ export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) 
         return
       }
       const variables = { query: query.slice(0, 1000) }
-      const text = CompleteSearchDocument.toString()
-      const { data } = await client.query<CompleteSearchQuery, CompleteSearchQueryVariables>(text, variables).toPromise()
+      const { data } = await client.query<CompleteSearchQuery, CompleteSearchQueryVariables>(CompleteSearchDocument, variables).toPromise()
       // Whoever types on has asked again by now.
       if (typed.value === query) completions.value = data?.completeSearch ?? []
     },

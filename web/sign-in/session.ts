@@ -18,13 +18,13 @@ export function useSession() {
 /** What to say about a new password: the server knows how long it must be. */
 export function usePasswordHint() {
   const { server } = useSession()
-  return computed(() => `At least ${server.value?.passwordMinLength ?? 8} characters. A sentence is easier to remember than signs.`)
+  return computed(() => `At least ${server.value?.passwordMinLength ?? 8} characters. A sentence is easier to remember than symbols.`)
 }
 
 /** Asks once who is here; `again` after that has changed. False when the server does not answer. */
 export async function loadSession({ again = false } = {}): Promise<boolean> {
   if (session.value && !again) return true
-  const { data, error } = await client.query(SessionDocument.toString(), {}, { requestPolicy: 'network-only' }).toPromise()
+  const { data, error } = await client.query<SessionQuery>(SessionDocument, {}, { requestPolicy: 'network-only' }).toPromise()
   // Before the setup there is no viewer to ask for: the rest of the answer counts.
   session.value = data?.setup ? data : undefined
   failure.value = session.value || !error ? undefined : failureOf(error)
@@ -52,6 +52,6 @@ export function signInAgain(redirect: unknown) {
 
 /** Signs out and starts the page anew, so that nothing of the account stays in memory. */
 export async function signOut() {
-  await client.mutation(LogoutDocument.toString(), {}).toPromise()
+  await client.mutation(LogoutDocument, {}).toPromise()
   location.assign(new URL('login', document.baseURI))
 }
