@@ -1,10 +1,10 @@
-import { computed, type MaybeRefOrGetter, toValue } from 'vue'
+import { computed, type Ref } from 'vue'
 import { DeletePackageDocument, DeleteVersionDocument, DeletionImpactDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 
-/** What would break without a package, or without one version of it. */
-export function useDeletionImpact(wanted: MaybeRefOrGetter<{ name: string; version: string | null }>) {
-  const { data, ...query } = useQuery(DeletionImpactDocument, () => toValue(wanted))
+/** What would break without a package, or without one version of it, looked up whenever `isWanted` becomes true. */
+export function useDeletionImpact(removed: () => { name: string; version: string | null }, isWanted: Readonly<Ref<boolean>>) {
+  const { data, ...query } = useQuery(DeletionImpactDocument, removed, isWanted)
   return {
     ...query,
     chains: computed(() => data.value?.package?.brokenByDeletion ?? []),

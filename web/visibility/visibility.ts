@@ -1,4 +1,4 @@
-import { computed } from 'vue'
+import { computed, type Ref } from 'vue'
 import {
   ChangeVisibilityDocument,
   PackageVisibilityDocument,
@@ -9,7 +9,7 @@ import {
   VisibilityPreviewDocument,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
-import { useQueryParam } from '../shared/query-param.ts'
+import { usePageNumber } from '../shared/query-param.ts'
 
 export const publicPageSize = 20
 
@@ -21,8 +21,7 @@ export function usePublicPackages() {
 
 /** The public packages, unlisted ones included, as the address pages through them. */
 export function usePublicList() {
-  const pageParam = useQueryParam<string>('page', '1')
-  const page = computed(() => Math.max(1, Math.floor(Number(pageParam.value)) || 1))
+  const page = usePageNumber()
   const { data, ...state } = useQuery(PublicListDocument, () => ({
     first: publicPageSize,
     offset: (page.value - 1) * publicPageSize,
@@ -40,9 +39,9 @@ export function useVisibility(name: () => string) {
   return { ...state, visibility: computed(() => data.value?.package?.visibilityState) }
 }
 
-/** What it would do to make a package public or private. */
-export function useVisibilityPreview(change: () => { name: string; visibility: Visibility }) {
-  const { data, ...state } = useQuery(VisibilityPreviewDocument, change)
+/** What it would do to make a package public or private, looked up whenever `isWanted` becomes true. */
+export function useVisibilityPreview(change: () => { name: string; visibility: Visibility }, isWanted: Readonly<Ref<boolean>>) {
+  const { data, ...state } = useQuery(VisibilityPreviewDocument, change, isWanted)
   return { ...state, preview: computed(() => data.value?.package?.visibilityPreview) }
 }
 
