@@ -3,6 +3,7 @@ import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment } from '../
 import { type Failure, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
+import { saveFile } from '../shared/save-file.ts'
 
 const kinds: Record<string, string[]> = {
   user: 'created signup_refused updated deleted login login_failed password_changed password_confirmed password_reset invite_created invite_accepted'.split(
@@ -92,7 +93,7 @@ export function useAuditDownload() {
     try {
       const address = new URL(`api/admin/audit-log?${new URLSearchParams(given)}`, document.baseURI)
       const response = await fetch(address, { headers: { accept: 'text/csv' }, credentials: 'same-origin' })
-      if (response.ok) save(await response.blob(), nameIn(response))
+      if (response.ok) saveFile(await response.blob(), nameIn(response))
       else failure.value = await refusal(response)
     } catch {
       failure.value = { code: 'Unreachable', message: 'The download was cut off. Check the connection, then try again.' }
@@ -109,9 +110,3 @@ async function refusal(response: Response): Promise<Failure> {
 }
 
 const nameIn = ({ headers }: Response) => /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '')?.[1] ?? 'audit-log.csv'
-
-function save(file: Blob, name: string) {
-  const address = URL.createObjectURL(file)
-  Object.assign(document.createElement('a'), { href: address, download: name }).click()
-  URL.revokeObjectURL(address)
-}

@@ -1,8 +1,8 @@
 import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../graphql.ts'
 
-/** What was written in the explorer: a document, its variables and further headers, both as JSON. */
-export interface Wish {
+/** What was written in the explorer: a document, its variables and more headers, both as JSON. */
+export interface ExplorerRequest {
   query: string
   variables: string
   headers: string
@@ -38,12 +38,12 @@ export function useExplorer() {
   const reply = shallowRef<Reply>()
   const problem = ref<string>()
   const running = ref(false)
-  async function run({ query, variables, headers, operation }: Wish): Promise<void> {
+  async function run({ query, variables, headers, operation }: ExplorerRequest): Promise<void> {
     const [parsedVariables, parsedHeaders] = [objectIn(variables), objectIn(headers)]
     problem.value = !parsedVariables
       ? 'Variables must be a JSON object, such as {"name": "acme"}.'
       : !parsedHeaders || Object.values(parsedHeaders).some((value) => typeof value !== 'string')
-        ? 'Headers must be a JSON object of texts, such as {"Authorization": "Bearer svc_pat_…"}.'
+        ? 'Headers must be a JSON object of strings, such as {"Authorization": "Bearer svc_pat_…"}.'
         : undefined
     if (problem.value !== undefined) return
     localStorage.setItem(keptUnder, query)

@@ -5,12 +5,12 @@ import { useMutation } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** Calls `look` every few seconds while the page can be seen. */
-export function useGlances(look: () => void, everyMs = 3000) {
+/** Calls `poll` every few seconds while the page can be seen. */
+export function usePolling(poll: () => void) {
   const visibility = useDocumentVisibility()
   useIntervalFn(() => {
-    if (visibility.value === 'visible') look()
-  }, everyMs)
+    if (visibility.value === 'visible') poll()
+  }, 3000)
 }
 
 export const jobStates = {
@@ -41,7 +41,7 @@ export function useJobs() {
     }),
     connection: (answer) => answer.jobs,
   })
-  useGlances(list.retry)
+  usePolling(list.retry)
   const isFiltered = computed(() => state.value !== 'any' || kind.value !== 'any')
   return { list, state, kind, isFiltered, counts: computed(() => data.value?.jobCounts) }
 }

@@ -9,12 +9,13 @@ import { useMutation } from '../graphql.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-const useWords = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
+/** Which names are looked for, in both lists. */
+export const useNameFilter = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
 const byName = <Node extends { name: string }>(nodes: readonly Node[]) => nodes.map((node) => ({ ...node, id: node.name }))
 
 /** The names of deleted packages, as the address asks for them: `q`, `reserved` (after which name). */
 export function useReservedNames() {
-  const q = useWords()
+  const q = useNameFilter()
   const { list } = useCursorList({
     document: ReservedNamesDocument,
     variables: (after) => ({ q: q.value || null, after }),
@@ -26,7 +27,7 @@ export function useReservedNames() {
 
 /** The names that could be confused with others and are not approved: `q`, `confusable` (after which name). */
 export function useConfusableNames() {
-  const q = useWords()
+  const q = useNameFilter()
   const { list } = useCursorList({
     document: ConfusableNamesDocument,
     variables: (after) => ({ q: q.value || null, after }),

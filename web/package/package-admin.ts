@@ -9,6 +9,7 @@ import {
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { kindsOf } from '../audit/audit.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** What those who administer the package that the address names can change. */
@@ -35,11 +36,10 @@ export const activityKinds = [
 export function usePackageActivity() {
   const route = useRoute()
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
-  const after = useQueryParam<string>('after', '')
-  const { data, ...state } = useQuery(PackageActivityDocument, () => ({
-    name: String(route.params.name),
-    kind: kind.value === 'any' ? null : kind.value,
-    after: after.value || null,
-  }))
-  return { ...state, kind, after, connection: computed(() => data.value?.package?.activity ?? undefined) }
+  const { list } = useCursorList({
+    document: PackageActivityDocument,
+    variables: (after) => ({ name: String(route.params.name), kind: kind.value === 'any' ? null : kind.value, after }),
+    connection: (data) => data.package?.activity,
+  })
+  return { list, kind }
 }

@@ -2,7 +2,7 @@ import { computed } from 'vue'
 import { useRoute } from 'vue-router'
 import { HomeDocument, type PackageSort, SearchPackagesDocument } from '../generated/graphql.ts'
 import { useQuery } from '../graphql.ts'
-import { useQueryParam } from '../shared/query-param.ts'
+import { usePageNumber, useQueryParam } from '../shared/query-param.ts'
 import { wordsOf } from './search-query.ts'
 import { useSession } from '../sign-in/session.ts'
 
@@ -38,8 +38,7 @@ export function usePackageSearch() {
     get: () => (chosen.value !== '' && names.value.includes(chosen.value) ? chosen.value : (names.value[0] ?? 'updated')),
     set: (name) => (chosen.value = name === names.value[0] ? '' : name),
   })
-  const pageParam = useQueryParam<string>('page', '1')
-  const page = computed(() => Math.max(1, Math.floor(Number(pageParam.value)) || 1))
+  const page = usePageNumber()
   const { data, ...state } = useQuery(SearchPackagesDocument, () => ({
     query: query.value,
     sort: sorts[sort.value],

@@ -2,7 +2,7 @@ import { computed } from 'vue'
 import { CheckIntegrityDocument, IntegrityDocument, SelfCheckDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { bytes, duration } from '../shared/format.ts'
-import { useGlances } from '../jobs/jobs.ts'
+import { usePolling } from '../jobs/jobs.ts'
 import { useSession } from '../sign-in/session.ts'
 
 interface Fact {
@@ -29,7 +29,7 @@ export function useSelfCheck() {
       {
         name: 'SERVER_URL',
         value: url,
-        problem: isElsewhere ? `This browser came by ${here}. Package clients and links use SERVER_URL.` : undefined,
+        problem: isElsewhere ? `This browser uses ${here}. Package clients and links use SERVER_URL.` : undefined,
       },
       { name: 'Host header', value: said(host) },
       { name: 'Connection from', value: said(peerAddress) },
@@ -38,7 +38,7 @@ export function useSelfCheck() {
       {
         name: 'Your address',
         value: said(clientAddress),
-        problem: ignored ? 'A proxy names another one, which is not believed: see TRUST_PROXY.' : undefined,
+        problem: ignored ? 'A proxy forwards another address, which is ignored: see TRUST_PROXY.' : undefined,
       },
       { name: 'Encrypted', value: isSecure || location.protocol === 'https:' ? 'Yes' : 'No' },
     ]
@@ -74,7 +74,7 @@ const said = (value: string | null | undefined) => value ?? 'None'
 
 function apart(one: string, other: string, whose: string): string | undefined {
   const ms = Math.abs(Date.parse(one) - Date.parse(other))
-  return ms > toleratedMs ? `${duration(Math.round(ms / 1000))} away from the clock of ${whose}.` : undefined
+  return ms > toleratedMs ? `${duration(Math.round(ms / 1000))} off the clock of ${whose}.` : undefined
 }
 
 /** What the last check of the archives found, and the one that is under way. */
@@ -83,7 +83,7 @@ export function useIntegrity() {
   const { run, running, failure: refusal } = useMutation(CheckIntegrityDocument)
   const latest = computed(() => data.value?.jobs.nodes[0])
   const underWay = computed(() => (latest.value && ['QUEUED', 'RUNNING'].includes(latest.value.state) ? latest.value : undefined))
-  useGlances(() => underWay.value && query.retry())
+  usePolling(() => underWay.value && query.retry())
   async function check() {
     await run({})
     query.retry()

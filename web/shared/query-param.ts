@@ -22,6 +22,12 @@ export function useQueryParam<Value extends string>(
   })
 }
 
+/** The number of the page that the address asks for, in lists with numbered pages: `page`, from 1. */
+export function usePageNumber() {
+  const param = useQueryParam<string>('page', '1')
+  return computed(() => Math.max(1, Math.floor(Number(param.value)) || 1))
+}
+
 /** Whether a parameter of the address is there, such as one that opens a dialog. */
 export function useQueryFlag(name: string) {
   const param = useQueryParam<string>(name, '', { replace: true })
