@@ -15,7 +15,7 @@ it('goes from a new token to a published package and its page', async () => {
   const page = await openPage(app.url)
   await signIn(page, app.url, email)
   await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
-  await page.getByRole('link', { name: 'Make a token' }).click()
+  await page.getByRole('link', { name: 'Create a token' }).click()
   await page.getByLabel('Name').fill('laptop')
   await page.getByRole('button', { name: 'Create token' }).click()
   const secret = (await page.locator('[data-secret]').textContent()) ?? ''
@@ -101,4 +101,17 @@ it('finds packages; sort and page are in the address', async () => {
   await page.getByText('Nothing found for “nothing like it”').waitFor()
   await page.getByRole('link', { name: 'Show all packages' }).click()
   await page.getByRole('status').filter({ hasText: '24 packages' }).waitFor()
+})
+
+it('leads from any page to the packages and publishers, also on a telephone', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url, { viewport: { width: 360, height: 740 } })
+  await signIn(page, app.url, (await app.member()).email)
+  await page.goto('/settings/profile')
+  for (const name of ['Publishers', 'Packages']) {
+    await page.getByRole('button', { name: /^Account/ }).click()
+    await screenshot(page, `account-menu-telephone-${name.toLowerCase()}`)
+    await page.getByRole('menuitem', { name, exact: true }).click()
+    await page.getByRole('heading', { name, level: 1 }).waitFor()
+  }
 })
