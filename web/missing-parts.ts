@@ -4,7 +4,7 @@ import type { Failure } from './graphql.ts'
 
 const partMissing: Failure = {
   code: 'PageIncomplete',
-  message: 'A part of this page did not arrive. Try again; when that does not help, tell whoever runs this server.',
+  message: 'A part of this page could not be loaded. Try again; if that does not help, tell an administrator of this server.',
 }
 
 /**

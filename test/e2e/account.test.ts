@@ -46,7 +46,7 @@ describe('signing up', () => {
     await page.getByRole('button', { name: 'Sign in' }).waitFor()
     expect(await page.getByRole('link', { name: 'Create one' }).count()).toBe(0)
     await page.goto('/signup')
-    await page.getByText('does not let people sign up').waitFor()
+    await page.getByText('Ask an administrator of this server for an account').waitFor()
     await expectSound(page, 'signup-closed')
   })
 
@@ -91,7 +91,7 @@ it('accepts an invitation, once', async () => {
   await page.getByRole('button', { name: 'Account: Ida Invited' }).waitFor()
 
   await page.goto(address)
-  await page.getByRole('heading', { name: 'This invitation does not work' }).waitFor()
+  await page.getByRole('heading', { name: 'This invitation is not valid' }).waitFor()
   await expectSound(page, 'invite-used')
 })
 
@@ -162,7 +162,7 @@ describe('settings', () => {
     await signIn(page, app.url, email)
     await page.goto('/settings')
     await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Security' }).click()
-    await page.getByText('All your sessions end').waitFor()
+    await page.getByText('This ends all your sessions').waitFor()
     await expectSound(page, 'security')
     await password(page, 'Current password').fill('correct horse')
     await password(page, 'New password').fill('battery staple')

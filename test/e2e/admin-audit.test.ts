@@ -60,5 +60,5 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV', asyn
   await page.goto('/admin/audit?kind=nonsense')
   await page.getByRole('alert').getByText(/kind/).waitFor()
   await page.goto('/admin/audit?to=2020-01-31')
-  await page.getByText('Nothing happened').waitFor()
+  await page.getByText('No entries found').waitFor()
 })

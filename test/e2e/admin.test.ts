@@ -66,9 +66,9 @@ describe('people', () => {
     await expect.poll(() => page.getByRole('table').getByRole('row').count()).toBe(51)
 
     await choose(page, 'State', 'Disabled')
-    await page.getByText('Nobody fits').waitFor()
+    await page.getByText('No people found').waitFor()
     await expectAccessible(page)
-    await page.getByRole('link', { name: 'Show everybody' }).click()
+    await page.getByRole('link', { name: 'Show everyone' }).click()
     await page.getByText('54 people').waitFor()
     await page.goto('/admin/users?state=INACTIVE&role=VIEWER')
     await page.getByText('1 person').waitFor()
@@ -117,7 +117,7 @@ describe('one account', () => {
     await dialog.getByRole('button', { name: 'Delete account' }).click()
     await page.getByText('2 people').waitFor()
     await page.goto(`/admin/users/${member.id}`)
-    await page.getByRole('heading', { name: 'Nothing here' }).waitFor()
+    await page.getByRole('heading', { name: 'Not found' }).waitFor()
   })
 
   it('stays while packages have nobody else, which are named', async () => {
@@ -158,7 +158,7 @@ describe('one account', () => {
     const page = await openPage(app.url)
     await signIn(page, app.url, admin.email)
     await page.goto(`/admin/users/${who === 'owner' ? owner.id : admin.id}`)
-    await page.getByText(who === 'owner' ? /Nobody changes the owner/ : /This is your own account/).waitFor()
+    await page.getByText(who === 'owner' ? /The account of the owner cannot be changed/ : /This is your own account/).waitFor()
     for (const name of ['Reset password', 'Disable account', 'Delete account']) {
       const button = page.getByRole('button', { name })
       expect(await button.isDisabled(), name).toBe(true)
@@ -187,11 +187,11 @@ it('hands the server to another administrator', async () => {
   await screenshot(page, 'ownership-dialog')
   await page.keyboard.press('Enter')
   await page.waitForURL(`**/admin/users/${heir.id}`)
-  await page.getByText(/Nobody changes the owner/).waitFor()
+  await page.getByText(/The account of the owner cannot be changed/).waitFor()
   expect((await heir.get('/api/auth/me')).body).toMatchObject({ role: 'owner' })
   expect(await page.getByRole('link', { name: 'Ownership' }).count()).toBe(0)
   await page.goto('/admin/ownership')
-  await page.getByText('Only the owner of this server sees this page.').waitFor()
+  await page.getByText('Only the owner of this server can see this page.').waitFor()
 })
 
 it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
@@ -204,7 +204,7 @@ it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
   expect(await page.getByRole('menuitem', { name: 'People' }).count()).toBe(0)
   for (const address of ['/admin', '/admin/users', '/admin/audit', '/admin/ownership']) {
     await page.goto(address)
-    await page.getByText('Only administrators of this server see this page.').waitFor()
+    await page.getByText('Only administrators of this server can see this page.').waitFor()
   }
   await expectAccessible(page)
 })

@@ -24,7 +24,7 @@ it('brings advisories in, withdraws and removes them', async () => {
   await expect.poll(() => dialog.getByLabel('Text').inputValue()).toBe(json)
   await dialog.getByRole('button', { name: 'Import' }).click()
   await page.getByText('Imported 2, updated 0, unchanged 0.').first().waitFor()
-  await page.getByText('not_here (not here)').waitFor()
+  await page.getByText('not_here (not on this server)').waitFor()
   await expectSound(page, 'advisories-admin')
 
   await page.getByRole('button', { name: 'Withdraw ACME-1' }).click()
@@ -35,7 +35,7 @@ it('brings advisories in, withdraws and removes them', async () => {
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
   await expect.poll(() => page.getByRole('row').count()).toBe(2)
   await page.goto('/admin/advisories?package=elsewhere')
-  await page.getByText('None is about a package of this name.').waitFor()
+  await page.getByText('No advisory affects a package of this name.').waitFor()
 })
 
 it('warns on the pages of a package', async () => {

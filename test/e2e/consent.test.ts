@@ -40,7 +40,7 @@ it('signs in, approves, and hands over a code that becomes a token', async () =>
   await page.getByLabel('E-mail address').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { name: 'Let the command line in?' }).waitFor()
+  await page.getByRole('heading', { name: 'Authorize the command line?' }).waitFor()
   const address = page.url()
   for (const text of [program.host, email, 'Also publish new versions', '(90 days)']) await page.getByText(text).first().waitFor()
   await expectSound(page, 'consent')
@@ -59,7 +59,7 @@ it('signs in, approves, and hands over a code that becomes a token', async () =>
   expect((await app.withToken(exchanged.body.access_token).get('/api/auth/me')).body.userId).toBe(id)
 
   await page.goto(address)
-  await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+  await page.getByRole('heading', { name: 'This request is no longer valid' }).waitFor()
   await expectSound(page, 'consent-used')
 })
 
@@ -84,7 +84,7 @@ it('says so when there is no such request', async () => {
   await signIn(page, app.url, email)
   for (const query of ['?request_id=01234567-89ab-7def-8123-456789abcdef', '']) {
     await page.goto(`/oauth/consent${query}`)
-    await page.getByRole('heading', { name: 'This request is over' }).waitFor()
+    await page.getByRole('heading', { name: 'This request is no longer valid' }).waitFor()
     expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   }
 })

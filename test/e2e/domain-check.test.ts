@@ -14,12 +14,12 @@ it('tells the admins of a publisher why it is no longer verified, and looks agai
   const page = await openPage(app.url)
   await signIn(page, app.url, alice.email)
   await page.goto('/publishers/acme.dev/settings')
-  await page.getByText('The record is looked up every week').waitFor()
+  await page.getByText('The record is checked every week').waitFor()
   dns.zone[host] = []
   await page.getByRole('button', { name: 'Check now' }).click()
   await page.getByText(`There is no TXT record: ${host} has to show ${value}.`).first().waitFor()
   await expectSound(page, 'publisher-not-verified')
   dns.zone[host] = [[value]]
   await page.getByRole('button', { name: 'Check now' }).click()
-  await page.getByText('The record is looked up every week').waitFor()
+  await page.getByText('The record is checked every week').waitFor()
 })

@@ -9,7 +9,7 @@ it('runs queries and changes with the session, or with a token', async () => {
   await signIn(page, app.url, alice.email)
   const response = await page.goto(`${app.url}/graphql`)
   expect(response?.headers()['content-security-policy']).not.toMatch(/unsafe-eval|script-src[^;]*unsafe-inline/)
-  const answer = page.getByRole('region', { name: 'Answer as JSON' })
+  const answer = page.getByRole('region', { name: 'Response as JSON' })
   const run = () => page.getByRole('button', { name: 'Run' }).click()
   await run()
   await answer.getByText('"displayName": "Alice"').waitFor()

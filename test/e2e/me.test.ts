@@ -18,7 +18,7 @@ it('shows people their packages, publishers and activity', async () => {
   await page.getByRole('link', { name: 'tools' }).waitFor()
   await expectSound(page, 'my-packages')
   await page.getByRole('navigation', { name: 'Yours' }).getByRole('link', { name: 'Publishers' }).click()
-  await page.getByText('You are in no publisher').waitFor()
+  await page.getByText('You are not a member of any publisher').waitFor()
   await expectSound(page, 'my-publishers-none')
   await page.getByRole('navigation', { name: 'Yours' }).getByRole('link', { name: 'Activity' }).click()
   await page.getByRole('row', { name: /Alice Author published acme 1\.0\.0/ }).waitFor()
@@ -31,7 +31,7 @@ it('shows people their packages, publishers and activity', async () => {
   await other.getByRole('heading', { name: 'Publishers' }).waitFor()
   await other.getByRole('link', { name: 'acme-corp' }).waitFor()
   await other.getByRole('link', { name: 'acme', exact: true }).waitFor()
-  expect(await other.getByText('None to publish to.').count()).toBe(0)
+  expect(await other.getByText('Cannot publish to any package.').count()).toBe(0)
 })
 
 it('guides whoever has published nothing yet', async () => {

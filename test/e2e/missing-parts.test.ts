@@ -23,7 +23,7 @@ it('a part that stays away is said to be missing, once, and other pages work', a
   let asked = 0
   await page.route(part, (route) => ((asked += 1), route.fulfill(gone)))
   await page.getByRole('link', { name: 'Publishers' }).click()
-  await page.getByText('A part of this page did not arrive.').waitFor()
+  await page.getByText('A part of this page could not be loaded.').waitFor()
   await expectSound(page, 'missing-part')
   expect(asked).toBe(2)
   await page.getByRole('link', { name: 'Browse packages' }).click()

@@ -31,7 +31,7 @@ it('tells administrators how the server is doing', async () => {
   const table = page.getByRole('table', { name: 'Largest tables and indexes' })
   await table.waitFor()
   expect(await table.getByRole('row').count()).toBe(9)
-  const tokens = page.getByRole('region', { name: /tokens that end soon/ })
+  const tokens = page.getByRole('region', { name: /tokens that expire soon/ })
   await tokens.getByText('ends in 3 days').waitFor()
   expect(await tokens.getByRole('listitem').count()).toBe(1)
   await expectSound(page, 'overview')
@@ -49,9 +49,9 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   await signIn(page, app.url, email)
   await page.route('**/graphql', (route) => (route.request().postData()?.includes('query Statistics') ? route.abort() : route.continue()))
   await page.goto('/admin')
-  await page.getByRole('alert').getByText('The server did not answer').waitFor()
+  await page.getByRole('alert').getByText('The server did not respond').waitFor()
   await page.getByText('Everything works').waitFor()
-  await page.getByText('None ends within 14 days.').waitFor()
+  await page.getByText('None expire within 14 days.').waitFor()
   await page.unroute('**/graphql')
   // What a database says that may not be asked.
   await page.route('**/graphql', async (route) => {
@@ -62,7 +62,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
     await route.fulfill({ response, json })
   })
   await page.getByRole('button', { name: 'Retry' }).click()
-  await page.getByText('The database does not say how large it is.').waitFor()
+  await page.getByText('The size of the database could not be read.').waitFor()
   expect(await page.getByRole('region', { name: 'Storage' }).getByText('Not reported').count()).toBe(1)
 })
 
@@ -83,6 +83,6 @@ it('names archives that cannot be downloaded, and a collection that waits for a 
   await page.reload()
   await page.getByText('1 archive cannot be downloaded').waitFor()
   await page.getByRole('link', { name: 'acme 1.0.0' }).waitFor()
-  await page.getByText('No version names 21 of 22 stored archives').waitFor()
+  await page.getByText(/^21 of 22 stored archives \(.*\) belong to no version\./).waitFor()
   await expectSound(page, 'overview-notices')
 })

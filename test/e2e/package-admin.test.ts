@@ -46,7 +46,7 @@ it('retracts a version and restores it, within the window and for those who may'
   expect(new URL(page.url()).search).toBe('?filter=^1.1.0')
   await page.getByRole('searchbox', { name: 'Filter' }).fill('9')
   await page.keyboard.press('Enter')
-  await page.getByText('No version fits').waitFor()
+  await page.getByText('No versions found').waitFor()
   await page.getByRole('searchbox', { name: 'Filter' }).fill('>=one')
   await page.keyboard.press('Enter')
   await page
@@ -85,7 +85,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await page.goto('/packages/acme')
   await page.getByRole('navigation', { name: 'acme: sections' }).getByRole('link', { name: 'Admin' }).click()
   expect(await page.getByRole('button', { name: 'Leave acme' }).isDisabled()).toBe(true)
-  await page.getByText('The last uploader stays').waitFor()
+  await page.getByText('A package without a publisher needs at least one uploader').waitFor()
   await page.getByLabel('Add an uploader').fill('stranger@example.com')
   await page.getByRole('button', { name: 'Add', exact: true }).click()
   await page.getByText('Nobody here has the e-mail address stranger@example.com').waitFor()
@@ -105,7 +105,7 @@ it('changes options and uploaders, and shows what happened', async () => {
 
   await page.getByRole('button', { name: 'Remove Bob Baker' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
-  await page.getByText('The last uploader stays').waitFor()
+  await page.getByText('A package without a publisher needs at least one uploader').waitFor()
   expect((await alice.get('/api/packages/acme/uploaders')).body.uploaders).toHaveLength(1)
 
   await page.getByRole('link', { name: 'Activity' }).click()
@@ -116,7 +116,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await page.getByRole('row', { name: /Alice Archer made Bob Baker an uploader of acme/ }).waitFor()
   expect(new URL(page.url()).search).toBe('?kind=package.uploader_added')
   await choose(page, 'Event', 'Version retracted')
-  await page.getByText('Nothing happened').waitFor()
+  await page.getByText('No events').waitFor()
   await page.getByRole('note').getByRole('link', { name: 'better' }).click()
   await page.getByRole('heading', { name: 'better 1.0.0' }).waitFor()
   await settled(page)

@@ -37,7 +37,7 @@ export function useAvatar() {
 /** What the server would refuse is not even sent. */
 function faultOf({ type, size }: File): Failure | undefined {
   if (!pictureTypes.includes(type)) return { code: 'InvalidInput', message: 'Choose a PNG, JPEG or WebP picture.' }
-  if (size > maxBytes) return { code: 'InvalidInput', message: `This picture has ${bytes(size)}; it may have 5 MiB.` }
+  if (size > maxBytes) return { code: 'InvalidInput', message: `This picture is too large (${bytes(size)}): at most 5 MiB are allowed.` }
   return undefined
 }
 

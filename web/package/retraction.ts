@@ -26,7 +26,7 @@ function questionOf(title: string, { isRetracted, retractableUntil }: VersionRow
   const way = retractableUntil == null ? 'You can restore it at any time.' : 'You can restore it for 7 days.'
   return {
     title: `Retract ${title}?`,
-    description: `New users no longer get it; who uses it already can still download it. ${way}`,
+    description: `New users no longer get it; those who use it already can still download it. ${way}`,
     action: 'Retract',
   }
 }

@@ -31,7 +31,7 @@ const pages: AdminPage[] = [
     label: 'Public packages',
     to: { name: 'admin-public-packages' },
     icon: 'i-lucide-globe',
-    text: 'What anybody reads without signing in.',
+    text: 'What can be read without signing in.',
   },
   { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
   {
@@ -40,7 +40,7 @@ const pages: AdminPage[] = [
     icon: 'i-lucide-spell-check',
     text: 'Names of deleted packages, and names that could be confused.',
   },
-  { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Work beside requests: what waits, runs and failed.' },
+  { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Background work: queued, running and failed.' },
   {
     label: 'Self-check',
     to: { name: 'admin-self-check' },
@@ -51,7 +51,7 @@ const pages: AdminPage[] = [
     label: 'Advisories',
     to: { name: 'admin-advisories' },
     icon: 'i-lucide-shield-alert',
-    text: 'Known security problems of packages here.',
+    text: 'Known security problems of packages.',
   },
   { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
   {
@@ -65,7 +65,7 @@ const pages: AdminPage[] = [
     label: 'Ownership',
     to: { name: 'admin-ownership' },
     icon: 'i-lucide-crown',
-    text: 'Hand this server to somebody else.',
+    text: 'Transfer this server to another administrator.',
     ownerOnly: true,
   },
 ]

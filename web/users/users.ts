@@ -32,9 +32,9 @@ export interface IssuedSecret {
 }
 
 export const roles = {
-  OWNER: { label: 'Owner', description: 'Everything; there is exactly one.' },
+  OWNER: { label: 'Owner', description: 'Can do everything. There is exactly one owner.' },
   ADMIN: { label: 'Administrator', description: 'Also administers people, packages and the server.' },
-  MEMBER: { label: 'Member', description: 'Also publishes, and manages own packages.' },
+  MEMBER: { label: 'Member', description: 'Also publishes and manages their own packages.' },
   VIEWER: { label: 'Viewer', description: 'Browses, searches and downloads.' },
 } satisfies Record<Role, { label: string; description: string }>
 
@@ -114,8 +114,8 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     /** Why the account cannot be changed here, if so. */
     guard: computed(() => {
       if (user.value?.viewerCanChangeAccess !== false) return undefined
-      if (!user.value.viewerCanEdit) return 'Nobody changes the owner’s account here. Ownership is transferred instead.'
-      return 'This is your own account: your password is in your settings, and another administrator can change the rest.'
+      if (!user.value.viewerCanEdit) return 'The account of the owner cannot be changed here. Transfer the ownership instead.'
+      return 'This is your own account. Change your password in your settings, and ask another administrator to change the rest.'
     }),
     /** Newest first. The two lists overlap where somebody acted upon themselves. */
     history: computed(() => {
