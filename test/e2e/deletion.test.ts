@@ -45,7 +45,7 @@ it('shows what a version needs, from where, and who needs a package', async () =
   await page.getByText('No dependencies').waitFor()
   await page.getByRole('link', { name: 'Dependents' }).click()
   await page.getByText('1 package of this server depends on it').waitFor()
-  await page.getByRole('row', { name: /ui .*1\.0\.0 \^1\.0\.0 Its users/ }).waitFor()
+  await page.getByRole('row', { name: /ui .*1\.0\.0 \^1\.0\.0 Dependency/ }).waitFor()
   await expectSound(page, 'package-dependents')
   await page.goto('/packages/shop/dependents')
   await page.getByText('No dependents yet').waitFor()

@@ -32,7 +32,7 @@ it('tells administrators how the server is doing', async () => {
   await table.waitFor()
   expect(await table.getByRole('row').count()).toBe(9)
   const tokens = page.getByRole('region', { name: /tokens that expire soon/ })
-  await tokens.getByText('ends in 3 days').waitFor()
+  await tokens.getByText('expires in 3 days').waitFor()
   expect(await tokens.getByRole('listitem').count()).toBe(1)
   await expectSound(page, 'overview')
   await page

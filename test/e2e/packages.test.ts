@@ -113,5 +113,6 @@ it('leads from any page to the packages and publishers, also on a telephone', as
     await screenshot(page, `account-menu-telephone-${name.toLowerCase()}`)
     await page.getByRole('menuitem', { name, exact: true }).click()
     await page.getByRole('heading', { name, level: 1 }).waitFor()
+    expect(new URL(page.url()).pathname).toBe(`/${name.toLowerCase()}`)
   }
 })

@@ -77,7 +77,7 @@ describe('publishers', () => {
     await choose(page, 'Publisher', 'Acme (acme)')
     await expectSound(page, 'package-admin')
     await page.getByRole('button', { name: 'Change publisher' }).click()
-    await page.getByRole('alertdialog', { name: 'Give rocket to Acme?' }).getByRole('button', { name: 'Transfer package' }).click()
+    await page.getByRole('alertdialog', { name: 'Transfer rocket to Acme?' }).getByRole('button', { name: 'Transfer package' }).click()
     await page.getByText('Owned by').waitFor()
     expect((await vera.get('/api/packages/rocket/publisher')).body).toEqual({ publisherId: 'acme' })
     await page.goto('/publishers/acme')

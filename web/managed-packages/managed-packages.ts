@@ -4,7 +4,7 @@ import { useQueryParam } from '../shared/query-param.ts'
 
 const orders = { name: 'NAME', size: 'SIZE', versions: 'VERSIONS', updated: 'UPDATED' } as const
 
-/** All packages with what they take, as the address asks for them: `q`, `order`, `after`. */
+/** All packages with their sizes, by the URL parameters `q`, `order`, `after`. */
 export function useManagedPackages() {
   const resets = ['after']
   const q = useQueryParam<string>('q', '', { resets })
