@@ -3,16 +3,16 @@ import { useQuery as useUrqlQuery } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import type { TypedDocumentString } from './generated/graphql.ts'
 
-/** What went wrong, as the server says it. */
+/** An error, as the server reports it. */
 export interface Failure {
-  /** One of the API's stable codes, or `Unreachable` when no answer came. */
+  /** One of the API's stable codes, or `Unreachable` when the server did not respond. */
   code: string
   message: string
-  /** The input field to blame. */
+  /** The input field that is wrong. */
   field?: string
   /** Seconds until another try makes sense. */
   retryAfter?: number
-  /** What must be proved before the same is tried again. */
+  /** What must be confirmed before the same request is retried. */
   proof?: string
 }
 
@@ -27,10 +27,10 @@ export const client = new Client({
   exchanges: [mapExchange({ onError }), cacheExchange, fetchExchange],
 })
 
-/** Calls back when the server no longer knows who is asking. */
+/** Calls back when the server no longer accepts the session. */
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
 
-/** Asks with this for the password, when the server wants it proved before a change. It tells whether that was done. */
+/** Sets what asks for the password when the server requires it before a change; it resolves to whether it was confirmed. */
 export const provePasswordWith = (ask: AskForPassword) => void (askForPassword = ask)
 
 /** `origin` had the focus when the change began: a button that shows its progress loses it meanwhile. */
@@ -55,8 +55,8 @@ export function useQuery<Result, Variables extends AnyVariables>(
 }
 
 /**
- * A change that the user starts: `run` gives its result, or undefined and sets `failure`. When the server wants the password proved first, the
- * user is asked for it, and the change goes on.
+ * A change that the user starts: `run` gives its result, or undefined and sets `failure`. When the server requires the password first, the
+ * user is asked for it, and the change continues.
  */
 export function useMutation<Result, Variables extends AnyVariables>(document: TypedDocumentString<Result, Variables>) {
   const running = ref(false)
@@ -109,7 +109,7 @@ function onError(error: CombinedError) {
   if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
 }
 
-/** Proves that our own page sends the change: the server compares the header with the cookie. */
+/** The CSRF token: the server compares the header with the cookie. */
 export function csrfHeader(): Record<string, string> {
   const token = /(?:^|; )(?:__Host-)?svc_csrf=([^;]*)/.exec(document.cookie)?.[1]
   return token ? { 'X-CSRF-Token': decodeURIComponent(token) } : {}

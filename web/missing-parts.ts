@@ -8,8 +8,8 @@ const partMissing: Failure = {
 }
 
 /**
- * After an upgrade, an open tab asks for parts of pages that are gone: it starts anew where it was to go, which fetches the new ones.
- * A tab that has just started and misses some all the same shows that instead, so that it never goes round in circles.
+ * After an upgrade, an open tab requests parts of pages that no longer exist: it reloads at its destination, which fetches the new ones.
+ * A tab that was just loaded and still misses some shows an error instead, so that it never reloads in a loop.
  */
 export function recoverMissingParts(router: Router) {
   const { failure } = useSession()

@@ -5,7 +5,7 @@ declare module 'vue-router' {
   interface RouteMeta {
     /** Open to anybody, signed in or not. */
     open?: boolean
-    /** Shows whatever state the server is in: without a setup, and even without an answer. */
+    /** Shown in any state of the server: before the setup, and even when it does not respond. */
     always?: boolean
     /** May be read without signing in where the server offers public packages. */
     browsing?: boolean

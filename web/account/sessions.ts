@@ -2,7 +2,7 @@ import { RevokeOtherSessionsDocument, RevokeSessionDocument, SecurityHistoryDocu
 import { useMutation } from '../graphql.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
-/** The viewer's sessions, a page of them; the page is in the address. This browser's comes first. */
+/** The viewer's sessions, a page of them; the URL says which. This browser's comes first. */
 export const useSessions = () =>
   useCursorList({
     document: SessionsDocument,
@@ -11,7 +11,7 @@ export const useSessions = () =>
       withRows(data.viewer?.sessions, (nodes) => nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
   })
 
-/** What happened around who gets into the viewer's account, a page of it; the page is in the address. */
+/** Sign-ins, tokens and sessions of the viewer's account, a page of them; the URL says which. */
 export const useSecurityHistory = () =>
   useCursorList({
     document: SecurityHistoryDocument,

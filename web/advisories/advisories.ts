@@ -20,14 +20,14 @@ export const severities = {
   CRITICAL: { label: 'Critical', color: 'error' },
 } as const satisfies Record<AdvisorySeverity, object>
 
-/** The security advisories of the package that the address names. */
+/** The security advisories of the package that the URL names. */
 export function usePackageAdvisories() {
   const route = useRoute()
   const { data, ...state } = useQuery(PackageAdvisoriesDocument, () => ({ name: String(route.params.name) }))
   return { ...state, advisories: computed(() => data.value?.package?.advisories) }
 }
 
-/** All security advisories as the address asks for them: `package`, `after`. */
+/** All security advisories by the URL parameters `package`, `after`. */
 export function useAdvisories() {
   const pkg = useQueryParam<string>('package', '', { resets: ['after'] })
   const { list } = useCursorList({

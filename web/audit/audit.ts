@@ -44,7 +44,7 @@ function startOf(day: string, { next = false } = {}): string | null {
   return new Date(year, month - 1, date + Number(next)).toISOString()
 }
 
-/** The audit log as the address asks for it: `kind`, `actor`, `user`, `package`, `publisher`, `from`, `to` (days, the last included), `after`. */
+/** The audit log by the URL parameters `kind`, `actor`, `user`, `package`, `publisher`, `from`, `to` (days, the last included), `after`. */
 export function useAuditLog() {
   const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'] })
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })

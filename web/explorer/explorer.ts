@@ -26,14 +26,14 @@ const welcome = `# Ctrl+Enter (⌘+Enter) runs this.
 }
 `
 
-/** The document that was last run here, else one to begin with. Headers are never kept: they may hold a token. */
+/** The document that was last run here, else one to begin with. Headers are never stored: they may hold a token. */
 export const firstQuery = (): string => localStorage.getItem(keptUnder) ?? welcome
 
 /** The names of a document's operations: whoever runs it must choose when there are several. */
 export const operationsIn = (query: string): string[] =>
   [...query.replace(/#.*/g, '').matchAll(/(?:^|[\s}])(?:query|mutation)\s+(\w+)/g)].flatMap(([, name]) => name ?? [])
 
-/** Sends what was written as it is. `problem` says what keeps it from being sent. */
+/** Sends the request as it was written. `problem` says why it cannot be sent. */
 export function useExplorer() {
   const reply = shallowRef<Reply>()
   const problem = ref<string>()
@@ -72,7 +72,7 @@ export function useExplorer() {
   return { reply, problem, running, run }
 }
 
-/** The object that this JSON text holds; nothing stands for an empty one. Null when it is none. */
+/** Parses a JSON object; empty text is an empty object. Null when it is not an object. */
 function objectIn(text: string): Record<string, unknown> | null {
   if (text.trim() === '') return {}
   try {

@@ -27,7 +27,7 @@ export const jobKinds: Record<string, string> = {
   'publisher.domain-check': 'Look up a domain',
 }
 
-/** The jobs as the address asks for them: `state`, `kind`, `after`; they are looked at again and again. */
+/** The jobs by the URL parameters `state`, `kind`, `after`; polled. */
 export function useJobs() {
   const resets = ['after']
   const state = useQueryParam<JobState | 'any'>('state', 'any', { allowed: ['any', 'QUEUED', 'RUNNING', 'DONE', 'FAILED'], resets })
@@ -48,6 +48,6 @@ export function useJobs() {
 
 export const useRetryJob = () => useMutation(RetryJobDocument)
 
-/** How far a job is, from 0 to 100; undefined when nobody can tell. */
+/** The progress of a job, from 0 to 100; undefined when it is unknown. */
 export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
   total ? Math.min(100, Math.floor((100 * done) / total)) : undefined

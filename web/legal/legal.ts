@@ -11,10 +11,10 @@ import { useMutation, useQuery } from '../graphql.ts'
 
 export const legalTitles = { PRIVACY: 'Privacy policy', TERMS: 'Terms of use' } satisfies Record<LegalDocumentKind, string>
 
-/** The most bytes of UTF-8 that the server takes. */
+/** The maximum that the server accepts, in bytes of UTF-8. */
 export const maxLegalBytes = 256 * 1024
 
-/** A legal page as everybody sees it. */
+/** A legal page as it is published. */
 export function useLegalPage(kind: MaybeRefOrGetter<LegalDocumentKind>) {
   const { data, ...state } = useQuery(LegalPageDocument, () => ({ kind: toValue(kind) }))
   return { ...state, page: computed(() => data.value?.legalDocument) }

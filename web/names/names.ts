@@ -9,11 +9,11 @@ import { useMutation } from '../graphql.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** Which names are looked for, in both lists. */
+/** The filter of both lists: the URL parameter `q`. */
 export const useNameFilter = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
 const byName = <Node extends { name: string }>(nodes: readonly Node[]) => nodes.map((node) => ({ ...node, id: node.name }))
 
-/** The names of deleted packages, as the address asks for them: `q`, `reserved` (after which name). */
+/** The names of deleted packages, by the URL parameters `q`, `reserved` (after which name). */
 export function useReservedNames() {
   const q = useNameFilter()
   const { list } = useCursorList({

@@ -11,7 +11,7 @@ import { inDays } from '../tokens/tokens.ts'
 
 export type Statistics = StatisticsQuery['serverStatistics']
 
-/** How the components of the server answer. */
+/** The health of the server's components. */
 export function useHealth() {
   const { data, ...state } = useQuery(HealthDocument, {})
   return { ...state, health: computed(() => data.value?.health) }
@@ -29,7 +29,7 @@ export function useStoreNotices() {
   return { faults: computed(() => data.value?.archiveFaults ?? []), heldBack: computed(() => data.value?.heldBackCollection) }
 }
 
-/** Tokens that administer and end within two weeks. */
+/** Tokens with the scope `admin` that expire within two weeks. */
 export function useExpiringTokens() {
   const { data, ...state } = useQuery(ExpiringTokensDocument, { now: new Date().toISOString(), soon: inDays(14).toISOString() })
   return { ...state, tokens: computed(() => data.value?.accessTokens) }

@@ -23,7 +23,7 @@ export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: ResolvedDepen
   return isHostedHere ? 'This server' : hostedUrl ? new URL(hostedUrl).host : 'The default registry'
 }
 
-/** The packages that depend on the one that the address names, as it asks for them: `after`. */
+/** The packages that depend on the one that the URL names, as it asks for them: `after`. */
 export function useDependents() {
   const route = useRoute()
   return useCursorList({

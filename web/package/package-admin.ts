@@ -12,7 +12,7 @@ import { kindsOf } from '../audit/audit.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** What those who administer the package that the address names can change. */
+/** What those who administer the package that the URL names can change. */
 export function usePackageAdmin() {
   const route = useRoute()
   const { data, ...state } = useQuery(PackageAdminDocument, () => ({ name: String(route.params.name) }))
@@ -32,7 +32,7 @@ export const activityKinds = [
   ...kindsOf('package').map((name) => ({ value: `package.${name}`, label: labelOf(name) })),
 ]
 
-/** What happened to the package that the address names: `kind`, `after`. */
+/** What happened to the package that the URL names: `kind`, `after`. */
 export function usePackageActivity() {
   const route = useRoute()
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })

@@ -7,7 +7,7 @@ import { useSession } from '../sign-in/session.ts'
 export type DocumentKind = 'readme' | 'changelog' | 'example' | 'license'
 type ShownVersion = Readonly<Ref<VersionDetailsFragment | undefined>>
 
-/** How the frame of a package tells its tabs which version is on show. */
+/** Passes the version on show from the frame of its package to the tabs. */
 export const shownVersionKey: InjectionKey<ShownVersion> = Symbol('shown version')
 export const useShownVersion = () => inject(shownVersionKey) as ShownVersion
 
@@ -26,10 +26,10 @@ export function useAddressed() {
 export function usePackage() {
   const addressed = useAddressed()
   const { viewer } = useSession()
-  // People are shown to people only: whoever did not sign in does not ask for them.
+  // People are only shown to those who are signed in.
   const { data, ...state } = useQuery(PackageDocument, () => ({ ...addressed.value, signedIn: viewer.value !== undefined }))
   const pkg = computed(() => data.value?.package ?? undefined)
-  // The answer tells which one it shows: until the next answer is here, the last one stays.
+  // Until the next answer arrives, the last one stays visible.
   const version = computed(() => [pkg.value?.version, pkg.value?.latest].find(isDetailed))
   const isMissing = computed(() => data.value !== undefined && !version.value && !state.loading.value)
   return { ...state, addressed, isMissing, pkg, version }

@@ -6,7 +6,7 @@ import { counted, dayOf } from '../shared/format.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** The versions of the package that the address names, as it asks for them: `filter`, `order`, `after`. */
+/** The versions of the package that the URL names, as it asks for them: `filter`, `order`, `after`. */
 export function useVersions() {
   const route = useRoute()
   const resets = ['after']

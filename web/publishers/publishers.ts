@@ -30,7 +30,7 @@ export const memberRoles = {
 } satisfies Record<PublisherRole, { label: string; description: string }>
 export const memberRoleChoices = (['MEMBER', 'ADMIN'] as const).map((value) => ({ value, label: memberRoles[value].label }))
 
-/** The publishers as the address asks for them: `q`, `mine`, `after`. */
+/** The publishers by the URL parameters `q`, `mine`, `after`. */
 export function usePublishers() {
   const words = useQueryParam<string>('q', '', { resets: ['after'] })
   const mine = useQueryParam('mine', '', { allowed: ['', '1'], resets: ['after'] })
@@ -44,7 +44,7 @@ export function usePublishers() {
 
 type ShownPublisher = Readonly<Ref<PublisherDetailsFragment | undefined>>
 
-/** How the frame of a publisher tells its tabs whose they are. */
+/** Passes the publisher from its frame to its tabs. */
 export const shownPublisherKey: InjectionKey<ShownPublisher> = Symbol('shown publisher')
 export const useShownPublisher = () => inject(shownPublisherKey) as ShownPublisher
 
@@ -53,7 +53,7 @@ const useSlug = () => {
   return computed(() => String(route.params.slug))
 }
 
-/** The publisher that the address names. */
+/** The publisher that the URL names. */
 export function usePublisher() {
   const slug = useSlug()
   const { data, ...query } = useQuery(PublisherDocument, () => ({ slug: slug.value }))
@@ -65,7 +65,7 @@ export function usePublisher() {
   }
 }
 
-/** Its packages, by name; `after` in the address. */
+/** Its packages, by name; the URL says which page (`after`). */
 export function usePublisherPackages() {
   const slug = useSlug()
   return useCursorList({
@@ -82,7 +82,7 @@ export function usePublisherMembers() {
   return { ...query, members: computed(() => data.value && (data.value.publisher?.members ?? null)) }
 }
 
-/** What happened to it, newest first; `after` in the address. */
+/** What happened to it, newest first; the URL says which page (`after`). */
 export function usePublisherActivity() {
   const slug = useSlug()
   return useCursorList({

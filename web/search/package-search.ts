@@ -27,7 +27,7 @@ export const sortLabels: Record<SortName, string> = {
   name: 'Name',
 }
 
-/** The list of packages as the address asks for it: `q`, `sort`, `page`. */
+/** The list of packages by the URL parameters `q`, `sort`, `page`. */
 export function usePackageSearch() {
   const route = useRoute()
   const query = computed(() => String(route.query.q ?? ''))
@@ -51,5 +51,5 @@ export function usePackageSearch() {
 /** What the home page shows: what changed last, what is used most, and what is the viewer's own. */
 export function useHome() {
   const { viewer } = useSession()
-  return useQuery(HomeDocument, () => ({ isSomebody: viewer.value != null }))
+  return useQuery(HomeDocument, () => ({ signedIn: viewer.value != null }))
 }

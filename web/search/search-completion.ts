@@ -5,7 +5,7 @@ import { client } from '../graphql.ts'
 
 export type Completion = CompleteSearchQuery['completeSearch'][number]
 
-/** Ways to go on with what is being typed. A failure offers nothing: the search itself will tell. */
+/** Completions of what is being typed. A failure offers none: the search itself will show it. */
 export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) {
   const completions = shallowRef<Completion[]>([])
   watchDebounced(
@@ -17,7 +17,7 @@ export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) 
       }
       const variables = { query: query.slice(0, 1000) }
       const { data } = await client.query<CompleteSearchQuery, CompleteSearchQueryVariables>(CompleteSearchDocument, variables).toPromise()
-      // Whoever types on has asked again by now.
+      // Ignored if the input has changed since.
       if (typed.value === query) completions.value = data?.completeSearch ?? []
     },
     { debounce: 120 },

@@ -10,9 +10,9 @@ export interface Question {
   description: string
   /** The verb on the button. */
   action: string
-  /** How the button looks: grave unless said otherwise. */
+  /** The color of the button, `error` by default. */
   tone?: 'error' | 'primary'
-  /** Before something grave: what must be typed, and what that is, as in "E-mail address". */
+  /** What must be typed to confirm, and its label, as in "E-mail address". */
   phrase?: string
   what?: string
 }
@@ -25,7 +25,7 @@ export interface Confirmation {
   readonly failure: Failure | undefined
   dismiss: () => void
   confirm: () => void
-  /** The dialog is gone, and the focus is back where it came from. */
+  /** The dialog is closed, and the focus is back where it was. */
   closed: () => void
 }
 
@@ -38,10 +38,10 @@ interface Asking<Subject> {
   question: (subject: Subject) => Question
   /** Whose progress and failure the dialog shows. */
   change: Change | ((subject: Subject) => Change)
-  /** Makes the change. What it returns is said to screen readers; undefined when the change failed. */
+  /** Makes the change. What it returns is announced to screen readers; undefined when the change failed. */
   carryOut: (subject: Subject) => Promise<string | undefined>
   afterwards?: (subject: Subject) => unknown
-  /** The button that asked goes with its row: the page's heading gets the focus. */
+  /** The button that opened the dialog is removed with its row: the focus goes to the page's heading. */
   removesRow?: boolean
 }
 

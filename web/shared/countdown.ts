@@ -1,7 +1,7 @@
 import { useIntervalFn } from '@vueuse/core'
 import { computed, type MaybeRefOrGetter, ref, toValue, watch } from 'vue'
 
-/** Counts down from a number of seconds, anew whenever `start` changes; 0 when there is nothing to wait for. */
+/** Counts down from `retryAfter` seconds, again whenever `start` changes; 0 when there is nothing to wait for. */
 export function useCountdown(start: MaybeRefOrGetter<{ retryAfter?: number } | undefined>) {
   const until = ref(0)
   const now = ref(Date.now())

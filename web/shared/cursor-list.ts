@@ -13,11 +13,11 @@ type Answer<Row> = Connection<Row> | null | undefined
 
 /** A page of a list that is read by cursor, as cursor-list.vue shows it. */
 export interface CursorList<Row> {
-  /** Undefined until the server answered. */
+  /** Undefined until the server has answered. */
   readonly rows: readonly Row[] | undefined
   readonly total: number
   readonly pageInfo: Connection<Row>['pageInfo']
-  /** Behind what the page begins; empty for the first one. */
+  /** The cursor after which the page begins; empty for the first one. */
   readonly after: string
   readonly loading: boolean
   readonly failure: Failure | undefined
@@ -29,11 +29,11 @@ interface Reading<Result, Variables, Row> {
   document: TypedDocumentString<Result, Variables>
   variables: (after: string | null) => Variables
   connection: (data: Result) => Answer<Row>
-  /** The parameter of the address that says behind what the page begins. */
+  /** The URL parameter that holds the cursor. */
   param?: string
 }
 
-/** Reads a list as the address asks for it, page by page. `data` is the whole answer. */
+/** Reads a list page by page; the URL holds the cursor. `data` is the whole answer. */
 export function useCursorList<Result, Variables extends AnyVariables, Row>(reading: Reading<Result, Variables, Row>) {
   const after = useQueryParam<string>(reading.param ?? 'after', '')
   const { data, loading, failure, retry } = useQuery(reading.document, () => reading.variables(after.value || null))

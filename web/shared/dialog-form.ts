@@ -2,7 +2,7 @@ import { reactive, type Ref, watch } from 'vue'
 import type { Failure } from '../graphql.ts'
 import { useFormFailure } from './form-failure.ts'
 
-/** What is written into a dialog's form: blank whenever the dialog opens. `labels` names the fields as the form does. */
+/** The input of a dialog's form, reset whenever the dialog opens. `labels` names the fields as the form does. */
 export function useDialogForm<Draft extends object>(
   open: Ref<boolean>,
   failure: Ref<Failure | undefined>,

@@ -2,7 +2,7 @@ import { computed, nextTick, type Ref, watch } from 'vue'
 import type { Failure } from '../graphql.ts'
 
 /**
- * Spreads a failed change over its form: what one field is to blame for stands at that field, which gets the focus.
+ * Spreads a failed change over its form: an error of one field is shown at that field, which gets the focus.
  * `labels` names the fields as the form does.
  */
 export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record<string, string>) {
@@ -14,7 +14,7 @@ export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record
   })
   return {
     errorOf: (field: string) => (blamed.value?.field === field ? sentence(blamed.value.message, field, labels[field] ?? field) : undefined),
-    /** What no field of the form is to blame for. */
+    /** A failure that belongs to no field of the form. */
     general: computed(() => (blamed.value ? undefined : failure.value)),
   }
 }

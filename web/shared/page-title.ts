@@ -4,14 +4,14 @@ import { announce } from './announce.ts'
 
 let navigated = false
 
-/** Remembers that the page on show was reached by a link of ours: only then may a heading take the focus. */
+/** Remembers that the current page was reached by navigation within the console: only then may a heading take the focus. */
 export function trackNavigation(router: Router) {
   router.afterEach((_to, from) => {
     navigated ||= from !== START_LOCATION
   })
 }
 
-/** Names the page in the window's title and says so to screen readers. */
+/** Sets the document's title and announces it to screen readers. */
 export function usePageTitle(title: MaybeRefOrGetter<string>) {
   watch(
     () => toValue(title),
@@ -23,10 +23,10 @@ export function usePageTitle(title: MaybeRefOrGetter<string>) {
   )
 }
 
-/** Gives the focus to the page's heading when what had it is gone, or will be. */
+/** Moves the focus to the page's heading, when the element that has it is removed. */
 export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.focus()
 
-/** Gives the focus to the page's heading when the page was reached by a link, as a browser would. */
+/** Moves the focus to the page's heading after navigation, as a browser would. */
 export function useHeadingFocus(name: string) {
   const heading = useTemplateRef<HTMLElement>(name)
   onMounted(() => {

@@ -1,7 +1,7 @@
 import { computed } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
 
-/** A query parameter of the address as a writable value. Its default is left out of the address; a change forgets `resets`. */
+/** A URL parameter as a writable value. Its default is left out of the URL; a change removes the parameters in `resets`. */
 export function useQueryParam<Value extends string>(
   name: string,
   fallback: Value,
@@ -22,13 +22,13 @@ export function useQueryParam<Value extends string>(
   })
 }
 
-/** The number of the page that the address asks for, in lists with numbered pages: `page`, from 1. */
+/** The URL parameter `page` of lists with numbered pages, from 1. */
 export function usePageNumber() {
   const param = useQueryParam<string>('page', '1')
   return computed(() => Math.max(1, Math.floor(Number(param.value)) || 1))
 }
 
-/** Whether a parameter of the address is there, such as one that opens a dialog. */
+/** Whether a URL parameter is there, such as one that opens a dialog. */
 export function useQueryFlag(name: string) {
   const param = useQueryParam<string>(name, '', { replace: true })
   return computed({ get: () => param.value !== '', set: (isSet) => (param.value = isSet ? '1' : '') })

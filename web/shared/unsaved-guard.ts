@@ -3,7 +3,7 @@ import { type Ref, ref } from 'vue'
 import { onBeforeRouteLeave } from 'vue-router'
 import type { Confirmation } from './confirmation.ts'
 
-/** Keeps somebody from losing what they wrote: leaving the page asks first, by what it returns. */
+/** Asks before leaving a page with unsaved changes, by the confirmation that it returns. */
 export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>): Confirmation {
   const isAsking = ref(false)
   let settle: ((leave: boolean) => void) | undefined

@@ -7,7 +7,7 @@ interface AdminPage {
   icon: string
   /** What one does there, in a sentence. */
   text: string
-  /** How the addresses of pages begin that belong to it, too. */
+  /** The prefix of the paths that belong to it, too. */
   above?: string
   ownerOnly?: boolean
 }

@@ -2,7 +2,7 @@ import { defineShortcuts } from '@nuxt/ui/composables/defineShortcuts'
 import { useLocalStorage } from '@vueuse/core'
 import { computed } from 'vue'
 
-/** Whether single keys act; people who dictate or tremble switch them off (WCAG 2.1.4). */
+/** Whether single-key shortcuts are on; people who use dictation or have a tremor switch them off (WCAG 2.1.4). */
 export const singleKeys = useLocalStorage('snug-single-keys', true)
 
 /** Keys that work everywhere. */

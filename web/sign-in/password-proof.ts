@@ -2,7 +2,7 @@ import { computed, shallowRef } from 'vue'
 import { ConfirmPasswordDocument } from '../generated/graphql.ts'
 import { provePasswordWith, useMutation } from '../graphql.ts'
 
-/** What waits for the password: told whether it was confirmed. */
+/** The changes that wait for the password: called with whether it was confirmed. */
 const waiting = shallowRef<(confirmed: boolean) => void>()
 /** What had the focus before. */
 let origin: Element | null = null
@@ -11,7 +11,7 @@ provePasswordWith(
   (from) =>
     new Promise((resolve) => {
       origin = from
-      // Two changes at once ask once.
+      // Changes at the same time ask once.
       const before = waiting.value
       waiting.value = (confirmed) => {
         before?.(confirmed)
@@ -23,13 +23,13 @@ provePasswordWith(
 /** Whether a change waits for the password. */
 export const isPasswordAsked = computed(() => waiting.value !== undefined)
 
-/** Tells what waits for the password whether it was confirmed. */
+/** Ends the wait for the password. */
 export function finishProof(confirmed: boolean) {
   waiting.value?.(confirmed)
   waiting.value = undefined
 }
 
-/** The dialog that the server's wish for the password opens; whatever asked goes on by itself once it is confirmed. */
+/** The dialog that opens when the server requires the password; the change continues once it is confirmed. */
 export function usePasswordProof() {
   const { run, running, failure } = useMutation(ConfirmPasswordDocument)
   async function confirm(currentPassword: string) {

@@ -5,7 +5,7 @@ import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()
 
-/** Who is signed in, and what is known of the server. */
+/** Who is signed in, and facts about the server. */
 export function useSession() {
   return {
     viewer: computed(() => session.value?.viewer ?? undefined),
@@ -21,17 +21,17 @@ export function usePasswordHint() {
   return computed(() => `At least ${server.value?.passwordMinLength ?? 8} characters. A sentence is easier to remember than symbols.`)
 }
 
-/** Asks once who is here; `again` after that has changed. False when the server does not answer. */
+/** Loads the session once; `again` after it has changed. False when the server does not respond. */
 export async function loadSession({ again = false } = {}): Promise<boolean> {
   if (session.value && !again) return true
   const { data, error } = await client.query<SessionQuery>(SessionDocument, {}, { requestPolicy: 'network-only' }).toPromise()
-  // Before the setup there is no viewer to ask for: the rest of the answer counts.
+  // Before the setup, the viewer is an error: the rest of the answer counts.
   session.value = data?.setup ? data : undefined
   failure.value = session.value || !error ? undefined : failureOf(error)
   return session.value !== undefined
 }
 
-/** Forgets who was signed in, after the server said that it does not know them. */
+/** Forgets who was signed in, after the server has rejected the session. */
 export function forgetViewer() {
   if (session.value) session.value = { ...session.value, viewer: null }
 }
@@ -43,14 +43,14 @@ export function useLogin() {
   return { login, ...state }
 }
 
-/** After a change of the password, which ended all sessions: starts the page anew at the login, which leads on to `redirect`. */
+/** After a change of the password, which ended all sessions: reloads at the login page, which leads to `redirect`. */
 export function signInAgain(redirect: unknown) {
   const login = new URL('login?notice=password-changed', document.baseURI)
   if (typeof redirect === 'string') login.searchParams.set('redirect', redirect)
   location.assign(login)
 }
 
-/** Signs out and starts the page anew, so that nothing of the account stays in memory. */
+/** Signs out and reloads, so that nothing of the account stays in memory. */
 export async function signOut() {
   await client.mutation(LogoutDocument, {}).toPromise()
   location.assign(new URL('login', document.baseURI))

@@ -11,7 +11,7 @@ import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
 const dayMs = 86_400_000
 
-/** The viewer's tokens, a page of them; the page is in the address. Expired ones come last. */
+/** The viewer's tokens, a page of them; the URL says which. Expired ones come last. */
 export const useTokens = () =>
   useCursorList({
     document: TokensDocument,

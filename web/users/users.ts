@@ -22,7 +22,7 @@ import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 import { useSession } from '../sign-in/session.ts'
 
-/** What the server gives out once, to be handed to its owner. */
+/** A secret that the server returns once, to be handed to its owner. */
 export interface IssuedSecret {
   title: string
   description: string
@@ -66,7 +66,7 @@ export function useAdministrator() {
   }
 }
 
-/** The people of the server as the address asks for them: `email`, `role`, `state`, `order`, `after`. */
+/** The people of the server by the URL parameters `email`, `role`, `state`, `order`, `after`. */
 export function useUsers() {
   const resets = ['after']
   const email = useQueryParam<string>('email', '', { resets })
@@ -88,7 +88,7 @@ export function useUsers() {
   return { list, email, role, state, order, isFiltered }
 }
 
-/** Those who could own the server. */
+/** Those to whom the ownership can be transferred. */
 export function useActiveAdministrators() {
   const { data, ...query } = useQuery(UsersDocument, { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 })
   return { ...query, administrators: computed(() => data.value?.users.nodes) }
@@ -100,7 +100,7 @@ export function usePeopleLike(email: MaybeRefOrGetter<string>) {
   return computed(() => data.value?.users.nodes ?? [])
 }
 
-/** One account with its tokens and the last that happened around it. */
+/** One account with its sessions, tokens and recent events. */
 export function useUser(uuid: MaybeRefOrGetter<string>) {
   const { data, ...query } = useQuery(UserDocument, () => ({ uuid: toValue(uuid), actor: toValue(uuid) }))
   const { viewer } = useSession()
@@ -111,7 +111,7 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     user,
     isAnswered: computed(() => data.value !== undefined),
     isOneself,
-    /** Why the account cannot be changed here, if so. */
+    /** Why the account cannot be changed here, if it cannot. */
     guard: computed(() => {
       if (user.value?.viewerCanChangeAccess !== false) return undefined
       if (!user.value.viewerCanEdit) return 'The account of the owner cannot be changed here. Transfer the ownership instead.'
@@ -158,7 +158,7 @@ export const invitation = (
   fileName: fileOf(email, 'invitation'),
 })
 
-/** What a new account's owner needs to get in. */
+/** What the owner of a new account needs to sign in. */
 export function secretOf({ user, generatedPassword, inviteUrl, inviteExpiresInHours }: CreateUserMutation['createUser']) {
   if (generatedPassword != null) return oneTimePassword(user, generatedPassword)
   return inviteUrl == null ? undefined : invitation(user, inviteUrl, inviteExpiresInHours ?? 168)

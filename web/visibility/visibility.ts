@@ -13,7 +13,7 @@ import { usePageNumber } from '../shared/query-param.ts'
 
 export const publicPageSize = 20
 
-/** Where the feature of public packages stands. */
+/** The state of public packages on this server. */
 export function usePublicPackages() {
   const { data, ...state } = useQuery(PublicPackagesDocument, {})
   return { ...state, status: computed(() => data.value?.publicPackages) }
