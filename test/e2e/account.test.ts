@@ -95,7 +95,7 @@ it('accepts an invitation, once', async () => {
   await expectSound(page, 'invite-used')
 })
 
-it('lets nobody further who must choose a password', async () => {
+it('lets nobody continue who must choose a password', async () => {
   await using app = await consoleApp()
   const { email } = await app.member({ mustChangePassword: true })
   const page = await openPage(app.url, { tolerate: [/status of 400/] })

@@ -4,7 +4,7 @@ import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-/** Takes the secret of the sheet that shows one, and closes the sheet. */
+/** Reads the secret from its dialog, and closes the dialog. */
 async function takeSecret(page: Page, title: string): Promise<string> {
   const sheet = page.getByRole('dialog', { name: title })
   const secret = (await sheet.locator('[data-secret]').textContent()) ?? ''
@@ -47,7 +47,7 @@ describe('people', () => {
     await page.getByRole('row', { name: /Paul Password.*Viewer.*Active/ }).waitFor()
   })
 
-  it('are filtered and paged by the address', async () => {
+  it('are filtered and paged by the URL', async () => {
     await using app = await consoleApp()
     const { email } = await app.admin()
     for (let made = 0; made < 51; made++) await app.member({ email: `member-no-${made}@example.com` })
@@ -77,7 +77,7 @@ describe('people', () => {
 })
 
 describe('one account', () => {
-  it('changes its role, loses its access and its password, and goes', async () => {
+  it('changes its role, loses its access and its password, and is deleted', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const member = await app.member({ displayName: 'Mona Member' })
@@ -120,7 +120,7 @@ describe('one account', () => {
     await page.getByRole('heading', { name: 'Not found' }).waitFor()
   })
 
-  it('stays while packages have nobody else, which are named', async () => {
+  it('cannot be deleted while it is the only uploader of packages, which are listed', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const member = await app.member()
@@ -137,7 +137,7 @@ describe('one account', () => {
     await screenshot(page, 'delete-refused')
   })
 
-  it('is invited again, and the old invitation dies', async () => {
+  it('is invited again, and the old invitation stops working', async () => {
     await using app = await consoleApp()
     const admin = await app.admin()
     const made = await admin.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' })

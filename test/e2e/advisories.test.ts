@@ -6,7 +6,7 @@ import { expectSound } from '../support/looks.ts'
 
 const untilFixed = { events: [{ introduced: '0' }, { fixed: '1.2.0' }], database_specific: { severity: 'HIGH' } }
 
-it('brings advisories in, withdraws and removes them', async () => {
+it('imports, withdraws and removes advisories', async () => {
   await using app = await consoleApp()
   const [admin, member] = [await app.admin(), await app.member()]
   await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })

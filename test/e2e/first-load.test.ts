@@ -3,10 +3,10 @@ import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, signIn } from '../support/console.ts'
 
-/** What a page may take on the wire, headers included, when nothing of it is in the browser's cache. */
+/** The most bytes that a page may transfer, headers included, with an empty browser cache. */
 const maxBytes = 260_000
 
-/** How many bytes came over the network while this happened, and for what. */
+/** The bytes transferred meanwhile, and for what. */
 async function bytesFor(page: Page, work: () => Promise<unknown>): Promise<{ total: number; largest: [string, number][] }> {
   const session = await page.context().newCDPSession(page)
   const addresses = new Map<string, string>()

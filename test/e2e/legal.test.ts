@@ -28,7 +28,7 @@ it('shows the legal pages to everybody, before the setup and after', async () =>
   await expectSound(guest, 'privacy')
 })
 
-it('says what the page is when its text cannot be had, and tries again', async () => {
+it('shows the title of the page when its text cannot be loaded, and retries', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/Failed to load resource/] })
   await page.route('**/graphql', (route) => route.abort())
@@ -42,7 +42,7 @@ it('says what the page is when its text cannot be had, and tries again', async (
   await page.getByRole('heading', { name: 'What is kept' }).waitFor()
 })
 
-it('lets the owner write, look, compare and put back', async () => {
+it('lets the owner edit, preview, compare and restore the text', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
@@ -60,7 +60,7 @@ it('lets the owner write, look, compare and put back', async () => {
   await page.getByRole('insertion').getByText('**Acme Ltd** runs this server.').waitFor()
   await expectSound(page, 'legal-changes')
 
-  // What is not saved is not lost by a click.
+  // A click does not discard unsaved changes.
   await page.getByRole('link', { name: 'Terms of use' }).click()
   const leaving = page.getByRole('alertdialog', { name: 'Leave without saving?' })
   await leaving.getByRole('button', { name: 'Cancel' }).click()
@@ -86,7 +86,7 @@ it('lets the owner write, look, compare and put back', async () => {
   expect(await editor(page).inputValue()).toBe(text)
 })
 
-it('lets go when the owner says so, and shows other administrators without letting them write', async () => {
+it('lets the owner discard unsaved changes, and shows other administrators the text without letting them edit it', async () => {
   await using app = await consoleApp()
   const [owner, admin] = [await app.owner(), await app.admin()]
   const page = await openPage(app.url)

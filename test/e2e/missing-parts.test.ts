@@ -6,7 +6,7 @@ import { expectSound } from '../support/looks.ts'
 const part = /\/assets\/publishers-page-[^/]+\.js$/
 const gone = { status: 404, body: '' }
 
-it('an open tab starts anew where a link leads to a part that an upgrade took away', async () => {
+it('reloads an open tab when a link leads to a part that an upgrade removed', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await signIn(page, app.url, (await app.member()).email)
@@ -16,7 +16,7 @@ it('an open tab starts anew where a link leads to a part that an upgrade took aw
   expect(new URL(page.url()).pathname).toBe('/publishers')
 })
 
-it('a part that stays away is said to be missing, once, and other pages work', async () => {
+it('reports a part that is still missing after the reload, and other pages work', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await signIn(page, app.url, (await app.member()).email)

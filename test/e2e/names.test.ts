@@ -51,3 +51,17 @@ it('warns readers of a package whose name could be confused, without what is for
   await page.getByRole('heading', { name: 'http_kit 1.0.0' }).waitFor()
   expect(await page.getByText('could be confused').count()).toBe(0)
 })
+
+it('lists requests for confusable names under review, which administrators reject', async () => {
+  await using app = await consoleApp({ env: { CONFUSABLE_NAMES: 'review' } })
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publishTo(app.url, alice.secret ?? '', { name: 'http_kit', version: '1.0.0' })
+  await expect(publishTo(app.url, alice.secret ?? '', { name: 'http_kits', version: '1.0.0' })).rejects.toThrow(/http_kits/)
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/names')
+  await page.getByRole('row', { name: /http_kits Awaiting approval http_kit/ }).waitFor()
+  await page.getByRole('button', { name: 'Reject http_kits' }).click()
+  await page.getByText('No confusable names').waitFor()
+  expect((await admin.get('/api/admin/confusable-names')).body.totalCount).toBe(0)
+})

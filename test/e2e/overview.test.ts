@@ -53,7 +53,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   await page.getByText('Everything works').waitFor()
   await page.getByText('None expire within 14 days.').waitFor()
   await page.unroute('**/graphql')
-  // What a database says that may not be asked.
+  // The report of a database that does not permit the query.
   await page.route('**/graphql', async (route) => {
     const response = await route.fetch()
     const json = await response.json()
@@ -66,7 +66,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   expect(await page.getByRole('region', { name: 'Storage' }).getByText('Not reported').count()).toBe(1)
 })
 
-it('names archives that cannot be downloaded, and a collection that waits for a word', async () => {
+it('lists archives that cannot be downloaded, and a collection that waits for confirmation', async () => {
   await using app = await consoleApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })

@@ -122,7 +122,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await settled(page)
 })
 
-it('keeps administration from those who have nothing to say', async () => {
+it('hides administration from those without permission', async () => {
   await using app = await consoleApp()
   const [alice, bob] = [await app.member(), await app.member()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })

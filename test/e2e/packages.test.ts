@@ -75,7 +75,7 @@ it('shows every side of a package, each at an address of its own', async () => {
   await page.waitForURL(`${app.url}/packages/acme_http`)
 })
 
-it('finds packages; sort and page are in the address', async () => {
+it('finds packages; sort and page are in the URL', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
   const names = Array.from({ length: 23 }, (_, index) => `service_${String.fromCharCode(97 + index)}`)

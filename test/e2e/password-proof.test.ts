@@ -4,7 +4,7 @@ import { openPage } from '../support/browser.ts'
 import { consoleApp, signIn } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
-it('asks for the password once it was long ago, and goes on by itself', async () => {
+it('asks for the password when it was last entered too long ago, then goes on with the change', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 40[03]/] })
@@ -23,7 +23,7 @@ it('asks for the password once it was long ago, and goes on by itself', async ()
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(2)
 }, 120_000)
 
-it('leaves everything as it is when the password is not given', async () => {
+it('changes nothing when the password is not entered', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
@@ -35,7 +35,7 @@ it('leaves everything as it is when the password is not given', async () => {
   expect((await admin.get('/api/auth/keys')).body.keys).toHaveLength(1)
 }, 120_000)
 
-it('gives the focus back to what asked, in a dialog below it, too', async () => {
+it('returns the focus to the button that needed the password, also in a dialog', async () => {
   await using app = await consoleApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
@@ -57,7 +57,7 @@ it('gives the focus back to what asked, in a dialog below it, too', async () => 
   expect((await admin.get('/api/admin/public-packages')).body.enabled).toBe(true)
 }, 120_000)
 
-/** Asks for a token that wants the password first, and gives the dialog that asks for it. */
+/** Requests a token that needs the password first; returns the dialog that asks for it. */
 async function askForToken(page: Page) {
   await page.goto('/settings/tokens?new=1')
   await page.getByLabel('Name', { exact: true }).fill('deploy')

@@ -111,7 +111,7 @@ describe('publishers', () => {
   })
 })
 
-it('claims a domain by a record in the DNS, and goes on after a reload', async () => {
+it('claims a domain by a record in the DNS, and continues after a reload', async () => {
   await using dns = await startDns()
   await using app = await consoleApp({ env: { DNS_SERVERS: dns.address } })
   const mona = await app.member()

@@ -46,7 +46,7 @@ it('leads from the code in the log to a server that is ready', async () => {
   await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
 })
 
-it('tells another address why it may not go on', async () => {
+it('tells another address why it cannot continue', async () => {
   await using app = await consoleApp({ setUp: false, env: { TRUST_PROXY: 'true' } })
   await announceSetupCode(app.services)
   await app.anonymous.post('/api/setup/verify', { code: codeOf(app) })

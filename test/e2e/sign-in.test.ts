@@ -3,7 +3,7 @@ import { expectAccessible, openPage, screenshot, settled } from '../support/brow
 import { consoleApp, signIn } from '../support/console.ts'
 
 describe('signing in', () => {
-  it('comes back to the page that wanted it', async () => {
+  it('returns to the page that required it', async () => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
@@ -70,7 +70,7 @@ describe('a session', () => {
     const { email } = await app.member()
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
     await signIn(page, app.url, email)
-    // What the first page still asks for would lead to the sign-in by itself, before anything is clicked.
+    // Requests of the first page would lead to the sign-in by themselves, before anything is clicked.
     await page.getByText('publish_to').waitFor()
     await settled(page)
     await page.context().clearCookies()
