@@ -43,7 +43,7 @@ describe.each(legalKinds)('the legal page %s', (kind) => {
     // There is nothing to take back any more: the same answer, and nothing to write down.
     expect(await owner.delete(`/api/admin/legal/${kind}`)).toMatchObject(builtIn)
     const title = kind === 'privacy' ? 'privacy policy' : 'terms of use'
-    expect(await audited(app)).toEqual([`Olive Owner put back the built-in ${title}`, `Olive Owner changed the ${title}`])
+    expect(await audited(app)).toEqual([`Olive Owner restored the built-in ${title}`, `Olive Owner changed the ${title}`])
   })
 
   it('is changed by the owner only, with a token or with a session and its CSRF token', async () => {

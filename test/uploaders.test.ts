@@ -39,9 +39,9 @@ describe('uploaders', () => {
     expect(await publishArchive(bob, await packageArchive({ name: 'acme', version: '1.2.0' }))).toMatchObject({ status: 403 })
     const { entries } = (await alice.get('/api/packages/acme/activity-log')).body
     expect(entries.map(({ kind, summary }: { kind: string; summary: string }) => [kind, summary]).slice(0, 3)).toEqual([
-      ['package.uploader_removed', 'Alice took Bob off the uploaders of acme'],
+      ['package.uploader_removed', 'Alice removed Bob from the uploaders of acme'],
       ['package.version_published', 'Bob published acme 1.1.0'],
-      ['package.uploader_added', 'Alice made Bob an uploader of acme'],
+      ['package.uploader_added', 'Alice added Bob to the uploaders of acme'],
     ])
   })
 

@@ -54,7 +54,7 @@ async function belongingsOf(em: EntityManager, userId: string): Promise<Belongin
 async function obstaclesTo(em: EntityManager, userId: string, locked: Belongings): Promise<string[]> {
   const now = await belongingsOf(em, userId)
   const fresh = now.packages.some((id) => !locked.packages.includes(id)) || now.publishers.some((id) => !locked.publishers.includes(id))
-  if (fresh) throw conflict('The person joined a package or a publisher a moment ago. Look again, then try again.')
+  if (fresh) throw conflict('The person joined a package or a publisher a moment ago. Reload, then try again.')
   const packages = await onlyUploaderOf(em, userId, now.packages)
   const publishers = await lastAdminOf(em, userId, now.publishers)
   return [

@@ -54,7 +54,7 @@ export async function createUser(context: SignedInContext, input: NewUser): Prom
         kind: 'user.created',
         actor: viewer,
         user,
-        summary: `${viewer.displayName} made an account for ${displayName} (${role})`,
+        summary: `${viewer.displayName} created an account for ${displayName} (${role})`,
         ip,
       })
       await inner.flush()

@@ -48,4 +48,4 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string): Pro
   return { owner: owner as User, previousOwner: previousOwner as User }
 }
 
-const justChanged = () => conflict('The roles were changed a moment ago. Look again, then try again.')
+const justChanged = () => conflict('The roles were changed a moment ago. Reload, then try again.')

@@ -28,7 +28,7 @@ export async function signUp(context: Context, input: { email: string; displayNa
   await em.transactional(async (inner) => {
     const user = await insert(inner, account)
     if (user) return audit(inner, { kind: 'user.created', actor: user, user, summary: `${displayName} signed up`, ip })
-    const summary = 'Somebody tried to sign up with the e-mail address of an account'
+    const summary = 'Someone tried to sign up with the e-mail address of an account'
     const owner = await inner.findOne(User, { emailKey: account.emailKey }, { fields: ['id'] })
     return audit(inner, { kind: 'user.signup_refused', actor: null, ...(owner && { user: owner }), summary, ip })
   })
@@ -80,7 +80,13 @@ function replaceHash({ em, viewer, ip }: SignedInContext, verified: string, pass
 export async function updateProfile({ em, viewer, ip }: SignedInContext, input: { displayName: string }): Promise<User> {
   const user = await em.findOneOrFail(User, viewer.id, { populate: ['passwordHash'] })
   if (user.displayName !== input.displayName) {
-    audit(em, { kind: 'user.updated', actor: viewer, user: viewer, summary: `${user.displayName} is now called ${input.displayName}`, ip })
+    audit(em, {
+      kind: 'user.updated',
+      actor: viewer,
+      user: viewer,
+      summary: `${user.displayName} changed their name to ${input.displayName}`,
+      ip,
+    })
     user.displayName = input.displayName
     await em.flush()
   }

@@ -4,7 +4,10 @@ import { momentOf } from '../db/clock.ts'
 import { insertRows } from '../db/statements.ts'
 import { AuditEntry } from './entity.ts'
 
-/** Every kind of event that is recorded. */
+/**
+ * Every kind of event that is recorded. What an entry says is written by the service that makes the change: search for its kind. Those of a
+ * publish are `eventsOf` in uploads/publish.ts.
+ */
 export type AuditKind =
   | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
   | `token.${'created' | 'revoked' | 'reuse_detected'}`

@@ -8,6 +8,7 @@ import { type ApiError, conflict } from '../errors.ts'
 export function lostRace(error: unknown): ApiError | null {
   if (error instanceof ForeignKeyConstraintViolationException)
     return conflict('Something that this needs was just deleted. Reload, and try again.')
-  if (error instanceof UniqueConstraintViolationException) return conflict('Somebody else did the same just now. Reload, and try again.')
+  if (error instanceof UniqueConstraintViolationException)
+    return conflict('Someone else made the same change at the same time. Reload, then try again.')
   return null
 }

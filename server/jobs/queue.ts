@@ -20,7 +20,8 @@ export type NewJob = {
 
 /**
  * Enqueues a job in the transaction of `em`: it runs after the commit, at least once, or never when that fails. Gives its id.
- * A worker in this process is told of the commit; others poll every few seconds.
+ * A worker in this process is told of the commit; others poll every few seconds. A job that fails is tried again by attempt.ts, with a longer
+ * wait each time, as often as its handler says (handler.ts).
  */
 export async function enqueue(em: EntityManager, { kind, subject, payload = {}, runAt }: NewJob, now: Date): Promise<string> {
   const [row] = await em.execute<{ id: string }[]>(

@@ -43,7 +43,7 @@ export async function updateLegalDocument(context: SignedInContext, kind: LegalK
 export async function resetLegalDocument({ em, viewer, ip }: SignedInContext, kind: LegalKind): Promise<LegalText> {
   await em.fork().transactional(async (inner) => {
     if (!(await inner.nativeDelete(LegalDocument, { kind }))) return
-    const summary = `${viewer.displayName} put back the built-in ${titles[kind]}`
+    const summary = `${viewer.displayName} restored the built-in ${titles[kind]}`
     audit(inner, { kind: 'server.legal_updated', actor: viewer, summary, ip })
   })
   return builtIn(kind)

@@ -79,7 +79,7 @@ export async function approveAuthorization(context: SignedInContext, requestId: 
         kind: 'oauth.approved',
         actor: viewer,
         user: viewer,
-        summary: `${viewer.displayName} gave a command-line client a token (${scopes})`,
+        summary: `${viewer.displayName} authorized a command-line client (${scopes})`,
         ip,
       })
     return changed > 0

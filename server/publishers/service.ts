@@ -43,7 +43,7 @@ export async function createWithin(em: EntityManager, { viewer, ip, now }: Signe
     createdAt: now(),
   })
   em.create(PublisherMember, { publisher, user: em.getReference(User, viewer.id), role: 'admin', createdAt: now() })
-  audit(em, { kind: 'publisher.created', actor: viewer, publisher: id, summary: `${viewer.displayName} made the publisher ${id}`, ip })
+  audit(em, { kind: 'publisher.created', actor: viewer, publisher: id, summary: `${viewer.displayName} created the publisher ${id}`, ip })
   await em.flush()
   return publisher
 }

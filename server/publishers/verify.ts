@@ -54,7 +54,7 @@ export async function completeVerification(context: SignedInContext, given: stri
   try {
     return await em.fork().transactional(async (inner) => {
       const publisher = await createWithin(inner, context, { id: domain, displayName: claim.displayName, isVerified: true })
-      const summary = `${viewer.displayName} proved to hold the domain ${domain}`
+      const summary = `${viewer.displayName} verified the domain ${domain}`
       audit(inner, { kind: 'publisher.verified', actor: viewer, publisher: domain, summary, ip: context.ip })
       inner.create(DomainCheck, { publisher, token: claim.token, checkedAt: now(), dueAt: firstCheckAfter(now()) })
       await inner.nativeDelete(PublisherClaim, { domain })

@@ -29,7 +29,8 @@ export type CompiledOperation = {
 const compiled = new WeakMap<GraphQLSchema, Map<Route, CompiledOperation>>()
 
 /**
- * Parses and validates a route's operation: once, however many servers of one process have it.
+ * Parses and validates a route's operation: once, however many servers of one process have it. Its variables are read from the request by
+ * variables.ts; the answer is made of its data by router.ts, as the route says (route.ts).
  * @throws Error when it does not fit the schema, so that a wrong table never serves.
  */
 export function compileOperation(schema: GraphQLSchema, route: Route): CompiledOperation {

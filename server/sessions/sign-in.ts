@@ -90,7 +90,7 @@ async function startSession(context: Context, user: Account, { verified, rehashe
 }
 
 async function refuse({ em, ip }: Context, user: Account | null): Promise<never> {
-  const summary = 'Somebody tried to sign in with a wrong e-mail address or password'
+  const summary = 'Someone tried to sign in with a wrong e-mail address or password'
   audit(em, { kind: 'user.login_failed', actor: null, ...(user && { user }), summary, ip })
   await em.flush()
   throw missingAuthentication('The e-mail address or the password is wrong.')

@@ -84,7 +84,7 @@ async function makeOwner(context: Context, proven: SetupCode, { email, displayNa
       if (!taken) throw (await isSetUp(context)) ? alreadySetUp() : otherClient()
       const account = { email, emailKey: emailKey(email), displayName, role: 'owner', passwordHash, createdAt: now() } as const
       const owner = inner.create(User, account)
-      audit(inner, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${displayName} set the server up`, ip })
+      audit(inner, { kind: 'server.setup_completed', actor: owner, user: owner, summary: `${displayName} completed the setup`, ip })
       await inner.nativeDelete(SetupCode, {})
       return owner
     })

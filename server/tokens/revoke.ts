@@ -56,7 +56,7 @@ export async function revokeBySecret({ em, ip, limits, now }: Context, secret: s
     const revoked = token ? await revokeTree(inner, token.id, now()) : 0
     if (!token || !revoked) return
     const { user, name } = token
-    const summary = `Somebody who had the secret of the token "${name}" of ${user.displayName} revoked it${alongWith(revoked)}`
+    const summary = `Someone who had the secret of the token "${name}" of ${user.displayName} revoked it${alongWith(revoked)}`
     audit(inner, { kind: 'token.revoked', actor: null, user, summary, ip })
   })
 }

@@ -80,7 +80,7 @@ export function issueToken(
     kind: 'token.created',
     actor: owner,
     user: owner,
-    summary: `${owner.displayName} made the token "${name}" (${granted.join(', ')})`,
+    summary: `${owner.displayName} created the token "${name}" (${granted.join(', ')})`,
     ip,
   })
   return { token, secret }

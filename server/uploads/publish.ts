@@ -63,7 +63,7 @@ export async function publish(context: SignedInContext, submission: Submission, 
     } catch (error) {
       // Two made the same new name at once: the second attempt finds the other's package and judges it.
       if (!(error instanceof UniqueConstraintViolationException)) throw error
-      if (attemptsLeft === 1) throw conflict('Somebody else is publishing this package at the same time. Try again.')
+      if (attemptsLeft === 1) throw conflict('Someone else is publishing this package at the same time. Try again.')
     }
   }
 }
@@ -77,7 +77,7 @@ async function publishWithin(
   const { name } = submission.pubspec
   const existing = await lockTarget(em, context, submission)
   if (existing && !(await canPublish(em, context, existing)))
-    throw isNewName ? conflict(`Somebody else has just taken the name ${name}.`) : notYours(context, name)
+    throw isNewName ? conflict(`Someone else has just taken the name ${name}.`) : notYours(context, name)
   await alongWith(em, existing ? [] : await judgeNewName(em, context, name))
   if (existing && isPublished(existing, submission)) return
   if (!existing) await refuseDeleted(em, submission)
@@ -88,7 +88,7 @@ async function publishWithin(
   // Only now: whoever deletes a package of this name from here on waits for this transaction.
   if (!existing) await refuseReserved(em, name)
   if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await holdVisibility(em)
-  await (isLatest ? refreshIndex(em, context.config, target.id, latestOf(submission)) : touchIndex(em, target.id, at))
+  await (isLatest ? refreshIndex(em, context.config, target.id, indexedOf(submission)) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
 }
 
@@ -107,7 +107,7 @@ function eventsOf({ viewer, ip }: SignedInContext, { pubspec }: Submission, isNe
 }
 
 /** What the index needs of the version that was just written. */
-const latestOf = ({ pubspec, readme, license }: Submission) => ({
+const indexedOf = ({ pubspec, readme, license }: Submission) => ({
   pubspec,
   readme: readme?.text ?? null,
   license: licenseOf(license?.text ?? null),

@@ -43,7 +43,7 @@ export async function setPublicPackages(
     }
     if (after.requiresServerAdmin !== before.requiresServerAdmin) {
       const who = after.requiresServerAdmin ? 'server administrators only' : 'whoever administers them'
-      const summary = `${viewer.displayName} let ${who} make packages public or private`
+      const summary = `${viewer.displayName} allowed ${who} to make packages public or private`
       audit(inner, { ...entry, kind: 'server.settings_updated', summary })
     }
     await writeSetting(inner, publicPackagesSwitch, after)

@@ -113,7 +113,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   await expect.poll(() => rows.count()).toBe(6)
   await expectSound(page, 'package-activity')
   await choose(page, 'Event', 'Uploader added')
-  await page.getByRole('row', { name: /Alice Archer made Bob Baker an uploader of acme/ }).waitFor()
+  await page.getByRole('row', { name: /Alice Archer added Bob Baker to the uploaders of acme/ }).waitFor()
   expect(new URL(page.url()).search).toBe('?kind=package.uploader_added')
   await choose(page, 'Event', 'Version retracted')
   await page.getByText('No events').waitFor()

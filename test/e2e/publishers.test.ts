@@ -93,7 +93,7 @@ describe('publishers', () => {
     await page.getByRole('link', { name: 'acme.example' }).waitFor()
     await expectSound(page, 'publisher-settings')
     await page.getByRole('link', { name: 'Activity' }).click()
-    await page.getByText('Mona Member gave rocket to the publisher acme').waitFor()
+    await page.getByText('Mona Member transferred rocket to the publisher acme').waitFor()
     await expectSound(page, 'publisher-activity')
     await page.getByRole('link', { name: 'rocket' }).first().click()
     await page.getByRole('complementary').getByRole('link', { name: 'Acme' }).waitFor()

@@ -49,6 +49,6 @@ async function lockMine(em: EntityManager, viewer: Viewer, ids: (string | null)[
 /** An entry for each publisher that is concerned, so that the history of both tells it. */
 function record(em: EntityManager, { viewer, ip }: SignedInContext, name: string, from: string | null, to: string | null): void {
   const entry = { kind: 'package.publisher_changed', actor: viewer, package: name, ip } as const
-  if (from !== null) audit(em, { ...entry, publisher: from, summary: `${viewer.displayName} took ${name} from the publisher ${from}` })
-  if (to !== null) audit(em, { ...entry, publisher: to, summary: `${viewer.displayName} gave ${name} to the publisher ${to}` })
+  if (from !== null) audit(em, { ...entry, publisher: from, summary: `${viewer.displayName} removed ${name} from the publisher ${from}` })
+  if (to !== null) audit(em, { ...entry, publisher: to, summary: `${viewer.displayName} transferred ${name} to the publisher ${to}` })
 }

@@ -27,7 +27,7 @@ export async function addUploader(context: SignedInContext, { package: name, ema
       if (await em.findOne(PackageUploader, { package: pkg, user })) return unchanged(pkg)
       refuseUnlessPublishing(user)
       em.create(PackageUploader, { package: pkg, user })
-      const summary = `${viewer.displayName} made ${user.displayName} an uploader of ${name}`
+      const summary = `${viewer.displayName} added ${user.displayName} to the uploaders of ${name}`
       audit(em, { kind: 'package.uploader_added', actor: viewer, user, summary, package: name, ip })
       await em.flush()
       return pkg
@@ -42,7 +42,8 @@ export async function addUploader(context: SignedInContext, { package: name, ema
 }
 
 /**
- * Takes somebody off the uploaders, oneself included.
+ * Removes an uploader, oneself included. The last one stays: account deletion (account-deletion/service.ts) and taking a package from its
+ * publisher (packages/publisher/service.ts) keep that rule, too.
  * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when a package without a publisher would be left to nobody.
  */
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
@@ -58,7 +59,7 @@ export async function removeUploader(context: SignedInContext, { package: name, 
         'email',
       )
     em.remove(uploader)
-    const summary = `${viewer.displayName} took ${user.displayName} off the uploaders of ${name}`
+    const summary = `${viewer.displayName} removed ${user.displayName} from the uploaders of ${name}`
     audit(em, { kind: 'package.uploader_removed', actor: viewer, user, summary, package: name, ip })
     return pkg
   })
