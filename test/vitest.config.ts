@@ -33,7 +33,7 @@ export default defineConfig({
     projects: [
       project('sqlite', [here, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
-      // These start whole servers and browsers, or measure what they take: one file at a time, after the others.
+      // These start whole servers, take the database away from them, or measure what they take: one file at a time, after the others.
       project('faults', ['test/faults/**/*.test.ts'], {
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 1 },
@@ -44,7 +44,6 @@ export default defineConfig({
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
         sequence: { groupOrder: 2 },
-        maxWorkers: 1,
       }),
     ],
     reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
