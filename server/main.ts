@@ -36,7 +36,7 @@ try {
 } catch (error) {
   const problems = error instanceof ConfigError ? error.problems : [error instanceof Error ? error.message : String(error)]
   for (const problem of problems) log.error(problem)
-  log.flush()
+  await log.flush()
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
@@ -65,7 +65,7 @@ async function serve(config: Config): Promise<void> {
     if (services.stopping.signal.aborted) return
     log.info(`${signal}: stopping`)
     await stopServer({ services, app, worker, timers: stopCollecting })
-    log.flush()
+    await log.flush()
     endProcess()
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
@@ -73,7 +73,7 @@ async function serve(config: Config): Promise<void> {
   // Whoever waits for this line may send a signal at once.
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
-  log.flush()
+  await log.flush()
   tidyMemory()
 }
 

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import sonicBoom from 'sonic-boom'
 
 const levels = ['error', 'warning', 'info', 'debug'] as const
@@ -7,12 +8,13 @@ export type LogLevel = (typeof levels)[number]
 export type Log = Record<LogLevel, (text: string) => void> & {
   /** Writes a line as it is, at any level: for what the operator must see. */
   announce(text: string): void
-  flush(): void
+  /** Resolves when all lines are written, or after a second if nobody takes them. */
+  flush(): Promise<void>
 }
 
 /** Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. */
 export function openLog(level: LogLevel, write?: (line: string) => void): Log {
-  const { emit, flush } = write ? { emit: write, flush: () => {} } : openStdout()
+  const { emit, flush } = write ? { emit: write, flush: async () => {} } : openStdout()
   const least = levels.indexOf(level)
   const log = Object.fromEntries(
     levels.map((name, rank) => [
@@ -31,8 +33,11 @@ function moment(): string {
 }
 let last = { now: 0, text: '' }
 
+/** How long `flush` waits for whoever reads the log. */
+const patienceMs = 1000
+
 /** Writes to stdout without holding anybody up, many lines at once. A line waits for a fifth of a second at most. */
-function openStdout(): { emit(line: string): void; flush(): void } {
+function openStdout(): { emit(line: string): void; flush(): Promise<void> } {
   const out = new sonicBoom.SonicBoom({ fd: 1, sync: false })
   let gathered = ''
   let timer: NodeJS.Timeout | undefined
@@ -50,7 +55,9 @@ function openStdout(): { emit(line: string): void; flush(): void } {
     },
     flush() {
       pass()
-      out.flushSync()
+      // What waits for a thread to write it would be lost if the process ended now (see endProcess).
+      const written = new Promise<void>((resolve) => out.flush(() => resolve()))
+      return Promise.race([written, wait(patienceMs, undefined, { ref: false })])
     },
   }
 }
