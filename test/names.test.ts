@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { insertRows } from '../server/db/statements.ts'
 import { similarNames } from '../server/names/confusable.ts'
 import { testApp } from './app.ts'
 import { packageArchive } from './support/archive.ts'
@@ -223,4 +224,19 @@ it('finds similar names by keyed look-ups, however many packages there are', asy
   expect(await similarNames(em, database.backend, 'package1')).toEqual([])
   expect(await similarNames(em, database.backend, 'packageq')).toEqual(['package_q', 'package_qr'].slice(0, 1))
   expect(performance.now() - started).toBeLessThan(2000)
+})
+
+it('names five of thousands of packages that are alike', async () => {
+  await using app = await testApp()
+  const { database } = app.services
+  const em = database.fork()
+  const alike = Array.from({ length: 5000 }, (_, n) => `tool_${1000 + n}`)
+  await insertRows(
+    em,
+    'reserved_names',
+    alike.map((name) => ({ name, skeleton: 'tool', reserved_at: new Date() })),
+  )
+  const found = await similarNames(em, database.backend, 'tool')
+  expect(found).toHaveLength(5)
+  expect(found).toEqual(alike.filter((name) => found.includes(name)))
 })

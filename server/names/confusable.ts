@@ -12,13 +12,15 @@ const requestMs = 30 * 24 * 3_600_000
 
 /**
  * The names of packages, and the reserved ones of deleted packages, that a new name could be confused with: they differ from it by one letter
- * (added, left out, replaced or swapped), or by underscores and digits only. By name, at most five. Keyed look-ups only, however many there are.
+ * (added, left out, replaced or swapped), or by underscores and digits only. At most five, by name. Keyed look-ups only, of no more rows than that:
+ * thousands may differ from each other by digits only.
  */
 export async function similarNames(em: EntityManager, backend: Context['database']['backend'], name: string): Promise<string[]> {
   const texts = backend === 'sqlite' ? 'select value from json_each(?)' : 'select jsonb_array_elements_text(?::jsonb)'
   const edits = JSON.stringify(oneEditAway(name))
   const alike = (table: string) =>
-    `select name from ${table} where skeleton = ? and name <> ? union select name from ${table} where name in (${texts})`
+    `select name from (select name from ${table} where skeleton = ? and name <> ? limit ${maxShown}) as of_${table}
+     union select name from ${table} where name in (${texts})`
   const parameters = [skeletonOf(name), name, edits]
   // Bound, not written into the text: the edits are hundreds of kilobytes.
   const rows = await readRows<{ name: string }>(
