@@ -65,6 +65,25 @@ export const newestFirst = <Row extends { id: string }>(
     count: () => em.count(entity, where),
   })
 
+/** Rows as a connection, in the order of a text that no two share. `offset` skips that many, for page numbers. */
+export const inOrderOf = <Key extends 'id' | 'name', Row extends Record<Key, string>>(
+  em: EntityManager,
+  entity: EntityName<Row>,
+  key: Key,
+  where: FilterQuery<Row>,
+  { offset, ...page }: PageArguments & { offset?: number | null | undefined },
+) =>
+  pageByKey(page, {
+    keyOf: (row: Row) => row[key],
+    isKey: anyText,
+    load: (limit, after) => {
+      const later = after === undefined ? {} : { [key]: { $gt: after } }
+      const orderBy = { [key]: 'asc' } as OrderDefinition<Row>
+      return em.find(entity, { $and: [where, later] } as FilterQuery<Row>, { orderBy, limit, offset: offset ?? 0 })
+    },
+    count: () => em.count(entity, where),
+  })
+
 /** Whether a text is an id as it stands in the database. */
 const isId = (text: string): boolean => idOf(text) === text
 

@@ -3,8 +3,8 @@ import { notStored } from './conditional.ts'
 import { isSecure } from './cookies.ts'
 
 /**
- * What every answer carries. Pages add a Content-Security-Policy of their own (console/serve.ts, rest/reference.ts, oauth/page.ts); nothing here may be framed, sniffed or read across origins,
- * and nothing is kept by a cache unless its route says so. Over https, browsers are told to stay there.
+ * What every answer carries. Pages add a Content-Security-Policy of their own (console/serve.ts, rest/reference.ts, oauth/page.ts); nothing here
+ * may be framed, sniffed or read across origins, and nothing is kept by a cache unless its route says so. Over https, browsers are told to stay there.
  */
 export function secureHeaders(app: FastifyInstance, serverUrl: string): void {
   app.addHook('onRequest', (request, reply, done) => {

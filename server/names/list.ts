@@ -1,33 +1,19 @@
-import { type FilterQuery, raw } from '@mikro-orm/core'
+import { raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { anyText, pageByKey } from '../graphql/connections.ts'
+import { inOrderOf, type PageArguments } from '../graphql/connections.ts'
 import { containing } from '../db/contains.ts'
 import { batched } from '../db/batched.ts'
 import { ConfusableName, ReservedName } from './entity.ts'
 
-type Page = Parameters<typeof pageByKey>[0] & { q?: string | null | undefined; offset?: number | null | undefined }
+type Page = PageArguments & { q?: string | null | undefined; offset?: number | null | undefined }
 
 /** The reserved names, or those that contain a text, in order, as a connection. */
-export function listReserved(em: EntityManager, { q, offset, ...page }: Page) {
-  const where: FilterQuery<ReservedName> = { $and: [q ? { [contains(q)]: [] } : {}] }
-  return pageByKey(page, {
-    keyOf: ({ name }: ReservedName) => name,
-    isKey: anyText,
-    load: (limit, after) => em.find(ReservedName, { $and: [where, afterName(after)] }, { ...inOrder, limit, offset: offset ?? 0 }),
-    count: () => em.count(ReservedName, where),
-  })
-}
+export const listReserved = (em: EntityManager, { q, ...page }: Page) =>
+  inOrderOf(em, ReservedName, 'name', { $and: [q ? { [contains(q)]: [] } : {}] }, page)
 
 /** The confusable names that no administrator approved yet, or those among them that contain a text, in order, as a connection. */
-export function listConfusable(em: EntityManager, { q, offset, ...page }: Page) {
-  const where: FilterQuery<ConfusableName> = { $and: [{ approvedAt: null }, q ? { [contains(q)]: [] } : {}] }
-  return pageByKey(page, {
-    keyOf: ({ name }: ConfusableName) => name,
-    isKey: anyText,
-    load: (limit, after) => em.find(ConfusableName, { $and: [where, afterName(after)] }, { ...inOrder, limit, offset: offset ?? 0 }),
-    count: () => em.count(ConfusableName, where),
-  })
-}
+export const listConfusable = (em: EntityManager, { q, ...page }: Page) =>
+  inOrderOf(em, ConfusableName, 'name', { $and: [{ approvedAt: null }, q ? { [contains(q)]: [] } : {}] }, page)
 
 /** The names that a package was noticed to be confusable with, by its name; null when there are none, or an administrator approved it. */
 export const loadConfusion = batched(async (em, names) => {
@@ -40,9 +26,5 @@ export const loadReserved = batched(async (em, names) => {
   const rows = await em.find(ReservedName, { name: { $in: names } })
   return new Map(rows.map((row) => [row.name, row]))
 })
-
-const inOrder = { orderBy: { name: 'asc' } } as const
-
-const afterName = (name: string | undefined) => (name === undefined ? {} : { name: { $gt: name } })
 
 const contains = (text: string) => raw((alias) => `${alias}.name like ? escape '!'`, [containing(text)])

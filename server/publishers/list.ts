@@ -1,6 +1,6 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { anyText, type PageArguments, pageByKey } from '../graphql/connections.ts'
+import { inOrderOf, type PageArguments } from '../graphql/connections.ts'
 import { batched } from '../db/batched.ts'
 import { containing } from '../db/contains.ts'
 import { Publisher, PublisherMember } from './entity.ts'
@@ -19,20 +19,8 @@ type Page = PageArguments & { offset?: number | null | undefined }
 export const findPublisher = (em: EntityManager, id: string): Promise<Publisher | null> => em.findOne(Publisher, { id })
 
 /** Publishers by id, as a connection. `offset` skips that many, for page numbers. */
-export function listPublishers(em: EntityManager, filter: PublisherFilter, page: Page) {
-  const where = conditions(filter)
-  return pageByKey(page, {
-    keyOf: ({ id }: Publisher) => id,
-    isKey: anyText,
-    load: (limit, after) =>
-      em.find(
-        Publisher,
-        { $and: [where, after === undefined ? {} : { id: { $gt: after } }] },
-        { orderBy: { id: 'asc' }, limit, offset: page.offset ?? 0 },
-      ),
-    count: () => em.count(Publisher, where),
-  })
-}
+export const listPublishers = (em: EntityManager, filter: PublisherFilter, page: Page) =>
+  inOrderOf(em, Publisher, 'id', conditions(filter), page)
 
 function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery<Publisher> {
   const all: FilterQuery<Publisher>[] = []
