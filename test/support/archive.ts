@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { tarEnd, tarEntry } from './tar.ts'
@@ -28,6 +29,10 @@ export function packageTar({ name, version, pubspec = '', manifest, files = {} }
   ]
   return Buffer.concat([...entries, tarEnd])
 }
+
+/** The archive as a stream of pieces of so many bytes. */
+export const inPieces = (archive: Buffer, size = 1000): Readable =>
+  Readable.from(Array.from({ length: Math.ceil(archive.length / size) }, (_, index) => archive.subarray(index * size, (index + 1) * size)))
 
 /** The pubspec that an archive has when the caller gives none. */
 export const defaultPubspec = (name: string, version: string) =>
