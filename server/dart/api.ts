@@ -1,0 +1,65 @@
+/** The public API of a package as its sources show it: what reading them gives, and what points, pages and comparisons are made of. */
+export type Api = {
+  /** The libraries below `lib/`, those below `lib/src/` left out, by path. */
+  libraries: Library[]
+  /** Files below `lib/` in which something was not understood. What stands around it is there all the same. */
+  unclear: string[]
+}
+
+export type Library = {
+  /** Below `lib/`, such as `widgets.dart`. */
+  path: string
+  /** What a `library` directive says, else its path without `.dart`. */
+  name: string
+  doc: string | null
+  /** Libraries that it imports or exports, as written, with those of conditions. */
+  imports: LibraryImport[]
+  /** What it declares and what it exports from files of this package, exports followed through `show` and `hide`. */
+  declarations: Declaration[]
+  /** What it exports of other packages, as written. */
+  foreignExports: string[]
+}
+
+export type LibraryImport = {
+  kind: 'import' | 'export'
+  uri: string
+  /** `if (dart.library.js_interop) 'web.dart'`: the condition and what is taken then. */
+  conditions: { condition: string; uri: string }[]
+}
+
+export type DeclarationKind =
+  | 'class'
+  | 'mixin'
+  | 'extension'
+  | 'extension type'
+  | 'enum'
+  | 'function'
+  | 'typedef'
+  | 'variable'
+  | 'constant'
+  | 'getter'
+  | 'setter'
+
+export type Declaration = Described & {
+  kind: DeclarationKind
+  /** Types that it extends, implements, mixes in, or stands `on`, as written, with their type arguments. */
+  supertypes: { relation: 'extends' | 'implements' | 'with' | 'on' | 'represents'; type: string }[]
+  members: Member[]
+}
+
+export type MemberKind = 'constructor' | 'method' | 'operator' | 'getter' | 'setter' | 'field' | 'constant' | 'enum value'
+
+export type Member = Described & { kind: MemberKind; isStatic: boolean }
+
+type Described = {
+  /** Without type parameters; that of a constructor is `Name` or `Name.named`, that of an unnamed extension empty. */
+  name: string
+  /** As a reader of the documentation sees it: modifiers, types, parameters with defaults, without annotations and body, in one line. */
+  signature: string
+  /** Its doc comment as Markdown, without slashes or stars; null where there is none. */
+  doc: string | null
+  /** The message of `@Deprecated`, empty for `@deprecated`; null when it is neither. */
+  deprecated: string | null
+  /** Where it is declared: a path in the archive and a line, from 1. */
+  source: { path: string; line: number }
+}
