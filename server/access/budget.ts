@@ -1,4 +1,4 @@
-import type { Meter } from '../db/meter.ts'
+import { type Meter, withMeter } from '../db/meter.ts'
 import { unavailable } from '../db/unavailable.ts'
 import { type ApiError, budgetSpent } from '../errors.ts'
 import { isSliceOver, nextSlice } from '../threads/slices.ts'
@@ -22,6 +22,17 @@ const maxConcurrent = 2
 
 /** So many fields are resolved before a look at the clock: a pause splits what would be loaded together. */
 const fieldsAtOnce = 256
+
+/** Has some work of a request take no more than one may, of the database's time and everything else. */
+export async function withinBudget<Value>(caller: { budget?: Budget }, work: () => Value | Promise<Value>): Promise<Value> {
+  const budget = new Budget()
+  caller.budget = budget
+  try {
+    return await withMeter(budget, work)
+  } finally {
+    budget.close()
+  }
+}
 
 /** What is left of an allowance. Once any part of it is spent, nothing more is done for the request. */
 export class Budget implements Meter {

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Budget } from './budget.ts'
 import { requireCsrf } from '../http/csrf.ts'
 import type { Services } from '../services.ts'
-import { authenticate } from './authenticate.ts'
+import { authenticate, type Identity } from './authenticate.ts'
 import { keepLastUse } from './last-use.ts'
 import { usersById, type UsersById } from '../users/loader.ts'
 import { effectiveScopes, type Scope } from '../roles/roles.ts'
@@ -36,10 +36,22 @@ const noScopes: ReadonlySet<Scope> = new Set()
 
 /** Finds out who is asking. */
 export async function createContext(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<Context> {
-  const { database, keys, config } = services
   const now = services.now()
-  const identity = await authenticate(request, database.reads, keys, config.SERVER_URL, now)
+  const identity = await identify(services, request, now)
   if (identity) keepLastUse(services, identity, now)
+  return contextOf(services, request, reply, identity)
+}
+
+/** Finds out anew who sent a request that goes on, with what is known by now. That is no further use of the credential. */
+export async function renewContext(context: Context): Promise<Context> {
+  const { request, reply } = context
+  return plainContext(context, contextOf(context, request, reply, await identify(context, request, context.now())))
+}
+
+const identify = ({ database, keys, config }: Services, request: FastifyRequest, now: Date) =>
+  authenticate(request, database.reads, keys, config.SERVER_URL, now)
+
+function contextOf(services: Services, request: FastifyRequest, reply: FastifyReply, identity: Identity | null): Context {
   return Object.assign(Object.create(baseOf(services)) as Services & OnDemand, {
     request,
     reply,

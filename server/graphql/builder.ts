@@ -129,6 +129,7 @@ const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn:
 
 builder.queryType({ description: 'Everything that can be read.', authScopes: { signedIn: true } })
 builder.mutationType({ description: 'Everything that can be changed.', authScopes: { signedIn: true } })
+builder.subscriptionType({ description: 'Everything that can be watched, as server-sent events.', authScopes: { signedIn: true } })
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({

@@ -2,6 +2,9 @@ import type { FastifyRequest } from 'fastify'
 import { invalidInput, notAcceptable } from '../errors.ts'
 import { refuseDeepJson } from '../http/json-body.ts'
 
+/** How a subscription's events are sent: as server-sent events. */
+export const eventStream = 'text/event-stream'
+
 const json = ['application/graphql-response+json', 'application/json']
 
 /**
@@ -21,11 +24,17 @@ export function toFetch(request: FastifyRequest): RequestInit {
   }
 }
 
-/** What of the wanted media types can be had here. Answers come whole: neither in parts nor as a stream of events. */
+/** Whether the client takes server-sent events, as it must for a subscription. */
+export const takesEvents = ({ headers }: FastifyRequest): boolean =>
+  (headers.accept ?? '').split(',').some((type) => typeOf(type) === eventStream)
+
+/** What of the wanted media types can be had here. Answers come whole, never in parts; those of a subscription as a stream of events. */
 function acceptable(accept: string | undefined, method: string): string | undefined {
   if (accept === undefined) return accept
-  const offered = ['*/*', 'application/*', ...json, ...(method === 'POST' ? [] : ['text/*', 'text/html'])]
-  const wanted = accept.split(',').filter((type) => offered.includes((type.split(';', 1)[0] ?? '').trim().toLowerCase()))
+  const offered = ['*/*', 'application/*', ...json, eventStream, ...(method === 'POST' ? [] : ['text/*', 'text/html'])]
+  const wanted = accept.split(',').filter((type) => offered.includes(typeOf(type)))
   if (wanted.length === 0) throw notAcceptable(json.join(' or '))
   return wanted.join(',')
 }
+
+const typeOf = (accepted: string) => (accepted.split(';', 1)[0] ?? '').trim().toLowerCase()

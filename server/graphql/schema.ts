@@ -96,6 +96,7 @@ function gated() {
       }
     }
   }
+  for (const field of Object.values(built.getSubscriptionType()?.getFields() ?? {})) guardSubscription(built, field)
   fields.forEach(paceField)
   return built
 }
@@ -106,6 +107,20 @@ function sendPlainly(field: GraphQLField<unknown, Context>): void {
   field.resolve = (parent, args, context, info) => {
     neverCompress(context.reply)
     return resolve(parent, args, context, info)
+  }
+}
+
+/** The arguments of a subscription are used when it begins. */
+function guardSubscription(built: GraphQLSchema, field: GraphQLField<unknown, Context>): void {
+  requireDeclaration('Subscription', field)
+  const { subscribe } = field
+  if (!subscribe) throw new Error(`Subscription.${field.name} has no events`)
+  const checkIds = globalIdCheck(built, field)
+  field.subscribe = async (root, args, context, info) => {
+    await requireSetup(context)
+    refuseUnstorableText(args)
+    checkIds?.(args as Record<string, unknown>)
+    return subscribe(root, args, context, info)
   }
 }
 

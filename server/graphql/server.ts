@@ -1,19 +1,20 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
 import type { Plugin } from 'graphql-yoga'
-import { Budget } from '../access/budget.ts'
+import { Readable } from 'node:stream'
+import { withinBudget } from '../access/budget.ts'
 import { consoleSender } from '../console/serve.ts'
 import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
-import { withMeter } from '../db/meter.ts'
-import { bodyTooLarge, invalidInput } from '../errors.ts'
+import { bodyTooLarge, invalidInput, notAcceptable } from '../errors.ts'
 import { refuseExpensive } from './cost.ts'
 import { answerErrors, masked } from './errors.ts'
 import { nameLiterals } from './literals.ts'
 import { refuseDeepQuery } from './nesting.ts'
-import { toFetch } from './request.ts'
+import { eventStream, takesEvents, toFetch } from './request.ts'
+import { subscribe } from './subscriptions.ts'
 import { executeInTurn } from './turns.ts'
 import { compressText } from '../http/compression.ts'
-import { prefers } from '../http/conditional.ts'
+import { notStored, prefers } from '../http/conditional.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { addressKey } from '../http/limits.ts'
 import { basePath } from '../http/public-url.ts'
@@ -51,22 +52,21 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
         const response = await withinBudget(caller, () =>
           fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
         )
-        for (const [name, value] of response.headers) reply.header(name, value)
-        return reply.code(response.status).send(Buffer.from(await response.arrayBuffer()))
+        return send(response, reply)
       },
     })
   })
 }
 
-/** Has the request take no more than one may, of the database's time and everything else. */
-async function withinBudget<Value>(caller: Context, work: () => Value | Promise<Value>): Promise<Value> {
-  const budget = new Budget()
-  caller.budget = budget
-  try {
-    return await withMeter(budget, work)
-  } finally {
-    budget.close()
+async function send(response: Response, reply: FastifyReply): Promise<FastifyReply> {
+  reply.code(response.status)
+  if (response.body && response.headers.get('content-type')?.startsWith(eventStream)) {
+    // No proxy may hold events back (nginx reads the second header), and none of them are compressed.
+    reply.header('content-type', eventStream).header('cache-control', notStored).header('x-accel-buffering', 'no')
+    return reply.send(Readable.from(response.body))
   }
+  for (const [name, value] of response.headers) reply.header(name, value)
+  return reply.send(Buffer.from(await response.arrayBuffer()))
 }
 
 async function openYoga(services: Services, schema: GraphQLSchema) {
@@ -113,22 +113,35 @@ const boundQuery: Plugin<Door & Context> = {
 /** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {
   async onExecute({ args, setExecuteFn }) {
-    const { schema, document, operationName, variableValues, contextValue } = args as {
-      schema: GraphQLSchema
-      document: DocumentNode
-      operationName?: string | null
-      variableValues?: Record<string, unknown>
-      contextValue: Context
-    }
-    const chosen = document.definitions.find(
-      (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
-    )
-    const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
-    if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
-    if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
+    const { contextValue, cost } = await guard(args)
     // The one of graphql-js, as on REST, so that both doors word their errors alike.
     setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
   },
+  async onSubscribe({ args, setSubscribeFn }) {
+    const { contextValue } = await guard(args)
+    if (!takesEvents(contextValue.request)) throw notAcceptable(eventStream)
+    setSubscribeFn(subscribe)
+  },
+}
+
+type Operation = {
+  schema: GraphQLSchema
+  document: DocumentNode
+  operationName?: string | null
+  variableValues?: Record<string, unknown>
+  contextValue: Context
+}
+
+/** Refuses an operation that may not be executed; gives what it costs. */
+async function guard(args: object): Promise<{ contextValue: Context; cost: number }> {
+  const { schema, document, operationName, variableValues, contextValue } = args as Operation
+  const chosen = document.definitions.find(
+    (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
+  )
+  const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
+  if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
+  if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
+  return { contextValue, cost }
 }
 
 function refuseIntrospection({ name }: FieldNode): void {

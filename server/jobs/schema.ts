@@ -1,5 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
+import { watch } from '../graphql/subscriptions.ts'
 import { Job, type JobState } from './entity.ts'
 import { listJobs } from './list.ts'
 import { byServerAdmin, canSeeJobs } from './policy.ts'
@@ -71,6 +72,23 @@ builder.queryField('jobCounts', (t) =>
     type: JobCountsRef,
     description: 'Number of jobs in each state; for administrators.',
     resolve: (_root, _args, { database }) => countJobs(database.reads),
+  }),
+)
+
+builder.subscriptionField('jobProgress', (t) =>
+  t.withAuth(byServerAdmin).field({
+    type: JobRef,
+    description: 'A background job, and again whenever it gets ahead, until it ended; for administrators.',
+    args: { id: t.arg.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
+    subscribe: (_root, { id }, context) =>
+      watch<Job>(context, {
+        permits: canSeeJobs,
+        read: ({ em }) => em.findOne(Job, { id: id.id }),
+        tag: ({ state, attempts, phase, done, total }) => [state, attempts, phase, done, total].join(' '),
+        isLast: ({ state }) => state === 'done' || state === 'failed',
+        missing: 'There is no job with this id.',
+      }),
+    resolve: ({ value }) => value,
   }),
 )
 

@@ -1,0 +1,47 @@
+import { createInterface } from 'node:readline'
+import { Readable } from 'node:stream'
+import { ReadableStream } from 'node:stream/web'
+
+/** What a subscription sends, as a client of GraphQL over server-sent events reads it. */
+export type Events = {
+  status: number
+  headers: Headers
+  /** The next result; null when the stream has ended in good order. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- tests compare it with what they expect
+  next: () => Promise<any>
+  /** Goes away, as a browser that closes a page does. */
+  close: () => void
+}
+
+/** Subscribes at an address as whoever holds the secret. */
+export async function subscribeAt(address: string, secret: string | undefined, query: string, variables: object = {}): Promise<Events> {
+  const controller = new AbortController()
+  const response = await fetch(`${address}/graphql`, {
+    method: 'POST',
+    headers: {
+      accept: 'text/event-stream',
+      'content-type': 'application/json',
+      ...(secret && { authorization: `Bearer ${secret}` }),
+    },
+    body: JSON.stringify({ query, variables }),
+    signal: controller.signal,
+  })
+  const results = read(response)
+  return {
+    status: response.status,
+    headers: response.headers,
+    next: async () => (await results.next()).value ?? null,
+    close: () => controller.abort(),
+  }
+}
+
+async function* read({ body }: { body: unknown }): AsyncGenerator<unknown, null> {
+  if (!(body instanceof ReadableStream)) throw new Error('The answer has no body.')
+  let event = ''
+  for await (const line of createInterface({ input: Readable.fromWeb(body) })) {
+    if (line.startsWith('event:')) event = line.slice(6).trim()
+    else if (line.startsWith('data:') && event === 'next') yield JSON.parse(line.slice(5))
+    if (event === 'complete') return null
+  }
+  throw new Error('The stream was cut off.')
+}
