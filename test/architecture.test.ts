@@ -8,7 +8,7 @@ import { folderOf, roleOf, root, type Source, sources } from './support/sources.
 
 const server = sources('server/**/*.ts')
 /** What knows no feature. */
-const infrastructure = ['blobs', 'config', 'db', 'http', 'jobs', 'pub', 'roles', 'threads']
+const infrastructure = ['blobs', 'config', 'db', 'http', 'jobs', 'pub', 'roles', 'sandbox', 'threads']
 const composition = [...infrastructure, 'access', 'archive', 'graphql', 'rest', 'launch']
 const features = new Set(server.map(({ path }) => folderOf(path)).filter((folder) => folder !== null && !composition.includes(folder)))
 

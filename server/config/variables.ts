@@ -150,6 +150,10 @@ export const variables = {
   },
   BCRYPT_COST: { schema: integer(4, 15), default: '12', about: 'Cost of password hashing, 10 to 15.' },
   DNS_SERVERS: { schema: dnsServers, default: '', about: "Resolvers for domain verification; the system's when empty." },
+  SCORING_SANDBOX: {
+    schema: text,
+    about: 'Shuts in what runs from an SDK: `bwrap`, or a command line to put before, in which {folder} is the folder of the job.',
+  },
   SDK_ARCHIVE_URL: {
     schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
     default: 'https://storage.googleapis.com/dart-archive',

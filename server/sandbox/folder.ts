@@ -1,0 +1,42 @@
+import { execFile } from 'node:child_process'
+import { chmod, readdir, stat } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
+import { promisify } from 'node:util'
+import { jobGroup, type Reach } from './command.ts'
+import { SandboxUnusable } from './problem.ts'
+
+const execute = promisify(execFile)
+
+/** Gives the folder of a job with all that is in it to the job's account, and lets it read what it is to read: no secrets, such as an SDK. */
+export async function giveFolders({ folder, readable }: Reach, account: number): Promise<void> {
+  await execute('chown', ['-RP', `${account}:${jobGroup}`, folder])
+  for (const path of readable) if (!(await allows(path, 0o005))) await execute('chmod', ['-R', 'o+rX', path])
+}
+
+/**
+ * Lets every account pass through the server's data to the folders of a job, and only there: nothing on the way can be listed, and what lies
+ * beside the way is shut.
+ * @throws SandboxUnusable when a folder above the data cannot be passed
+ */
+export async function openWay({ folder, readable }: Reach, dataDir: string): Promise<void> {
+  const ways = [folder, ...readable]
+  const above = new Set(ways.flatMap(parentsOf))
+  for (const path of above) {
+    if (await allows(path, 0o001)) continue
+    if (path !== dataDir && !path.startsWith(dataDir + sep)) throw new SandboxUnusable(shutMessage(path))
+    await chmod(path, (await modeOf(path)) | 0o001)
+  }
+  if (!above.has(dataDir)) return
+  for (const name of await readdir(dataDir)) {
+    const path = join(dataDir, name)
+    if (!above.has(path) && !ways.includes(path) && (await modeOf(path)) & 0o007) await chmod(path, (await modeOf(path)) & 0o770)
+  }
+}
+
+const parentsOf = (path: string): string[] => (dirname(path) === path ? [] : [...parentsOf(dirname(path)), dirname(path)])
+
+const modeOf = async (path: string): Promise<number> => (await stat(path)).mode & 0o7777
+const allows = async (path: string, rights: number): Promise<boolean> => ((await modeOf(path)) & rights) === rights
+
+const shutMessage = (path: string) =>
+  `The server runs as root, so jobs run under accounts of their own, and these cannot enter ${path}. Run chmod o+x on it, run the server under an account of its own, or install bubblewrap and set SCORING_SANDBOX=bwrap.`

@@ -1,0 +1,130 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import type { Config } from '../config/config.ts'
+import { commandLine, nextAccount, type Reach } from './command.ts'
+import { giveFolders, openWay } from './folder.ts'
+import { type Limits, prlimit, usualLimits } from './limits.ts'
+import { findMeans, type Means, systemPath } from './means.ts'
+import { keepOutput } from './output.ts'
+import { SandboxUnusable } from './problem.ts'
+import { countOfAccount } from './processes.ts'
+import { type Reason, watch } from './watch.ts'
+
+/** A program to run, shut in. Everything about its reach but the folder may be left out: it reads nothing further and has no network. */
+export type Job = Pick<Reach, 'folder'> &
+  Partial<Omit<Reach, 'folder'>> & {
+    /** The program and its arguments. */
+    command: string[]
+    /** All that it gets of an environment, beside PATH, HOME and TMPDIR. */
+    env?: Record<string, string>
+    /** What is otherwise than usual. */
+    limits?: Partial<Limits>
+    /** How many of the last lines of its output are kept; 200 when left out. */
+    lines?: number
+    /** How much of stdout is kept whole; nothing when left out. */
+    stdoutBytes?: number
+    onLine?: (line: string) => void
+    /** Ends it. */
+    signal?: AbortSignal
+  }
+
+/** How a job ended. */
+export type Outcome = {
+  /** `exited` by itself; everything else is what it was ended for. */
+  end: 'exited' | Reason
+  /** Its exit code; null when a signal ended it, as going over a limit of the kernel's does. */
+  code: number | null
+  lines: string[]
+  stdout: Buffer
+  usage: { ms: number; peakBytes: number }
+}
+
+type Settings = Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'>
+
+/**
+ * Runs a program with nothing of the server's environment, within limits, and ends all that it started. A program that fails is an outcome.
+ * @throws SandboxUnusable when this machine cannot hold the limits, or SCORING_SANDBOX does not work
+ */
+export async function run(config: Settings, job: Job): Promise<Outcome> {
+  const problem = proven.has(config.SCORING_SANDBOX) ? null : await sandboxProblem(config)
+  if (problem !== null) throw new SandboxUnusable(problem)
+  return runShutIn(config, await findMeans(config.SCORING_SANDBOX), job)
+}
+
+/** What keeps jobs from being run on this machine, and what to do about it; null when nothing does. */
+export async function sandboxProblem(config: Settings): Promise<string | null> {
+  const means = await findMeans(config.SCORING_SANDBOX)
+  if (!means.limits) return withoutLimits
+  if (means.sandbox === null) return null
+  const folder = await mkdtemp(join(config.DATA_DIR, '.sandbox-check-'))
+  try {
+    const { end, code, lines } = await runShutIn(config, means, { folder, command: ['true'], limits: { seconds: 20 } })
+    if (end !== 'exited' || code !== 0) return unusable(means.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
+    proven.add(config.SCORING_SANDBOX)
+    return null
+  } catch (error) {
+    return unusable(means.sandbox, String(error))
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** The settings that were seen to work. */
+const proven = new Set<string | undefined>()
+
+const withoutLimits =
+  'Jobs need the programs prlimit and setpriv to set their limits, and they are not installed. Install util-linux; other systems than Linux can use the built-in engine only.'
+
+const unusable = ([program = '']: string[], said: string) =>
+  `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them), or unset SCORING_SANDBOX to run jobs with limits only.`
+
+async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outcome> {
+  const { folder, readable = [], network = false, signal } = job
+  const reach = { folder, readable, network }
+  const limits = { ...usualLimits, ...job.limits }
+  const account = means.root ? nextAccount() : null
+  const scratch = join(folder, '.tmp')
+  await mkdir(scratch, { recursive: true })
+  if (account !== null) await giveFolders(reach, account)
+  if (account !== null && !means.bubblewrap) await openWay(reach, config.DATA_DIR)
+  const besides = account === null ? countOfAccount(process.getuid?.() ?? 0) : 0
+  const [program = '', ...args] = commandLine(means, reach, account, [...prlimit(limits, besides), ...job.command])
+  // Nothing leaves namespaces of its own, so nothing has to be looked for.
+  const contained = means.bubblewrap || (means.sandbox === null && means.namespaces)
+  const mark = contained ? null : `SNUG_JOB=${folder}`
+  const env = { PATH: systemPath, HOME: folder, TMPDIR: scratch, LANG: 'C.UTF-8', ...job.env, SNUG_JOB: folder }
+  try {
+    if (signal?.aborted) return { end: 'aborted', code: null, lines: [], stdout: Buffer.alloc(0), usage: { ms: 0, peakBytes: 0 } }
+    const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
+    return await follow(child, { job, limits, mark, account })
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+type Followed = { job: Job; limits: Limits; mark: string | null; account: number | null }
+
+async function follow(child: ChildProcess, { job, limits, mark, account }: Followed): Promise<Outcome> {
+  const started = performance.now()
+  const first = child.pid
+  if (first === undefined) throw await new Promise((resolve) => child.once('error', resolve))
+  const output = keepOutput({ mostBytes: limits.outputBytes, lines: job.lines ?? 200, stdoutBytes: job.stdoutBytes ?? 0 }, job.onLine)
+  const processes = { first, mark, known: [] }
+  const watched = watch({ processes, limits, folder: job.folder, account, abort: job.signal })
+  for (const stream of ['stdout', 'stderr'] as const)
+    child[stream]?.on('data', (chunk: Buffer) => {
+      if (!output.take(stream, chunk)) watched.stop('output')
+    })
+  const closed = new Promise((resolve) => child.once('close', resolve))
+  const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
+  const { reason, peakBytes } = await watched.close()
+  // What is in the pipes is read; a process that could not be ended does not keep them open.
+  await Promise.race([closed, setTimeout(1000)])
+  child.stdout?.destroy()
+  child.stderr?.destroy()
+  output.end()
+  const usage = { ms: Math.round(performance.now() - started), peakBytes }
+  return { end: reason ?? 'exited', code, lines: output.lines(), stdout: output.stdout(), usage }
+}
