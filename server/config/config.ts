@@ -5,7 +5,14 @@ import { type VariableName, variables } from './variables.ts'
 
 type Environment = Record<string, string | undefined>
 type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
-type Optional = 'POSTGRES_URL' | 'S3_BUCKET' | 'S3_ENDPOINT' | 'S3_ACCESS_KEY_ID' | 'S3_SECRET_ACCESS_KEY' | 'TOKEN_MAX_DAYS' | 'SCORING_SANDBOX'
+type Optional =
+  | 'POSTGRES_URL'
+  | 'S3_BUCKET'
+  | 'S3_ENDPOINT'
+  | 'S3_ACCESS_KEY_ID'
+  | 'S3_SECRET_ACCESS_KEY'
+  | 'TOKEN_MAX_DAYS'
+  | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
 
 /** The effective configuration, by the names of the variables. Paths are absolute; SERVER_URL has no trailing slash. */

@@ -63,22 +63,14 @@ function bubblewrap({ folder, readable, network }: Reach, root: boolean): string
   // Root needs no namespace of users, and could not change the account in one.
   const rights = root ? ['--cap-drop', 'ALL', '--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'] : ['--unshare-user']
   const etc = settings.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`])
-  return [
-    ...apart,
-    ...rights,
-    '--die-with-parent',
-    '--new-session',
-    ...systemFolders(),
-    ...['--dir', '/etc'],
-    ...etc,
-    ...['--proc', '/proc', '--dev', '/dev', '--dir', '/tmp'],
-    ...readable.flatMap((path) => [...parents(path), '--ro-bind', path, path]),
-    ...parents(folder),
-    ...['--bind', folder, folder],
-    // Both are memory, which nothing else bounds.
-    ...['--remount-ro', '/', '--remount-ro', '/dev'],
-    ...(root ? [] : ['--chdir', folder]),
-  ]
+  const own = ['--proc', '/proc', '--dev', '/dev', '--dir', '/tmp']
+  const given = readable.flatMap((path) => [...parents(path), '--ro-bind', path, path])
+  // Both are memory, which nothing else bounds.
+  const sealed = ['--remount-ro', '/', '--remount-ro', '/dev']
+  const start = root ? [] : ['--chdir', folder]
+  const system = [...systemFolders(), '--dir', '/etc', ...etc]
+  const living = ['--die-with-parent', '--new-session']
+  return [...apart, ...rights, ...living, ...system, ...own, ...given, ...parents(folder), '--bind', folder, folder, ...sealed, ...start]
 }
 
 /** The folders above one, for everybody to enter. */

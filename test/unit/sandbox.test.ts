@@ -55,7 +55,12 @@ describe('a job ends', () => {
       { limits: { memoryBytes: 64 * megabyte } },
       { end: 'memory' },
     ],
-    ['when its files are too many', 'while :; do head -c 1M /dev/zero >>f$((n+=1)); done', { limits: { folderBytes: megabyte } }, { end: 'disk' }],
+    [
+      'when its files are too many',
+      'while :; do head -c 1M /dev/zero >>f$((n+=1)); done',
+      { limits: { folderBytes: megabyte } },
+      { end: 'disk' },
+    ],
   ])('%s', async (_when, text, options, outcome) => {
     const before = performance.now()
     expect(await script(text, { ...options, limits: { seconds: 20, ...options.limits } })).toMatchObject(outcome)
