@@ -2,6 +2,8 @@
 export type Api = {
   /** The libraries below `lib/`, those below `lib/src/` left out, by path. */
   libraries: Library[]
+  /** What each file below `lib/` imports and exports, those below `lib/src/` included, by its path in the archive; that of a part stands with its library. */
+  files: { path: string; imports: LibraryImport[] }[]
   /** Files below `lib/` in which something was not understood. What stands around it is there all the same. */
   unclear: string[]
 }
