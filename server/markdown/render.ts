@@ -7,9 +7,12 @@ import { taskLists } from './task-lists.ts'
  * Markdown (GitHub's kind: tables, strikethrough, task lists, bare links, HTML within) as HTML that is safe to show. A picture becomes a
  * link to it: loading it would tell another server who reads the page.
  */
-export function renderMarkdown(source: string, resolve: LinkResolver): string {
+export const renderMarkdown = (source: string, resolve: LinkResolver): string => sanitizeRendered(markdown.render(source), resolve)
+
+/** HTML that was made of Markdown, without what could do harm. */
+export function sanitizeRendered(rendered: string, resolve: LinkResolver): string {
   let links = 0
-  return sanitizeHtml(markdown.render(source), {
+  return sanitizeHtml(rendered, {
     ...allowed,
     transformTags: {
       a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve) }),

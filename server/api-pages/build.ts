@@ -1,0 +1,23 @@
+import type { Api } from '../dart/api.ts'
+import { templatesOf } from './directives.ts'
+import type { Page } from './frame.ts'
+import { indexPage } from './index-page.ts'
+import { libraryPage } from './library-page.ts'
+import { searchPage } from './search-page.ts'
+import { type About, arrange, hasPage } from './site.ts'
+import { typePage } from './type-page.ts'
+
+/**
+ * The API documentation of a package as whole pages, one after the other: an index, one for each library, one for each class, mixin, extension,
+ * extension type and enum, and one of all symbols. The same API gives the same pages. They are safe to serve whatever the package says, and
+ * expect their style and script at `../../-/` seen from the index (server/docs).
+ */
+export function* buildPages(api: Api, about: About): Generator<Page> {
+  const making = { site: arrange(api, about), templates: templatesOf(api) }
+  yield indexPage(making)
+  yield searchPage(making)
+  for (const shelf of making.site.libraries) {
+    yield libraryPage(making, shelf)
+    for (const place of shelf.places) if (hasPage(place.declaration)) yield typePage(making, place)
+  }
+}

@@ -1,0 +1,49 @@
+import type { Api } from '../dart/api.ts'
+
+/** Whether its author keeps something out of the documentation. */
+export const hiddenIn = (doc: string | null): boolean => doc !== null && doc.includes('@nodoc') && /(^|\s)@nodoc(\s|$)|\{@nodoc\}/.test(doc)
+
+/** Texts that doc comments name, to be shown elsewhere by `{@macro name}`. */
+export type Templates = ReadonlyMap<string, string>
+
+/** The templates of all doc comments of a package. Of several with one name, the first counts. */
+export function templatesOf({ libraries }: Api): Templates {
+  const templates = new Map<string, string>()
+  const gather = (doc: string | null) => {
+    if (!doc?.includes('{@template')) return
+    for (const [, name = '', text = ''] of doc.matchAll(template)) if (!templates.has(name)) templates.set(name, text)
+  }
+  for (const library of libraries) {
+    gather(library.doc)
+    for (const { doc, members } of library.declarations) {
+      gather(doc)
+      for (const member of members) gather(member.doc)
+    }
+  }
+  return templates
+}
+
+/** A doc comment with its macros filled in and without the other directives of dartdoc (`{@category …}`, `{@tool …}`, …). */
+export function applyDirectives(doc: string, templates: Templates): string {
+  if (!doc.includes('{@')) return doc
+  return fill(doc, templates, 0)
+    .replace(/\{@inject-html[^}\n]*\}[\s\S]{0,20000}?\{@end-inject-html\}/g, '')
+    .replace(/\{@(youtube|animation)\s+\d+%?\s+\d+%?\s+(https:\/\/[^\s}]+)[^}\n]*\}/g, '[Video]($2)')
+    .replace(/\{@[a-zA-Z-]+[^}\n]*\}/g, '')
+}
+
+const template = /\{@template\s+([^\s}]{1,200})\s*\}([\s\S]*?)\{@endtemplate\}/g
+/** A macro may name a template that has macros itself; one that comes back to itself ends here. */
+const maxDepth = 4
+/** What macros may make of one comment. */
+const maxFilled = 100_000
+
+function fill(doc: string, templates: Templates, depth: number): string {
+  let room = maxFilled
+  return doc.replace(/\{@macro\s+([^\s}]{1,200})\s*\}/g, (_macro, name: string) => {
+    const text = depth < maxDepth ? (templates.get(name) ?? '') : ''
+    const filled = text.includes('{@macro') ? fill(text, templates, depth + 1) : text
+    room -= filled.length
+    return room < 0 ? '' : filled
+  })
+}

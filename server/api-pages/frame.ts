@@ -1,0 +1,83 @@
+import { type Html, html } from './html.ts'
+import type { About } from './site.ts'
+import { upFrom } from './view.ts'
+
+/** A page: where it is, what it is called, the way to it, its table of contents, and what it says. */
+export type Framed = {
+  path: string
+  title: string
+  crumbs: readonly { label: string; href: string | null }[]
+  contents: readonly Section[]
+  main: Html
+}
+
+/** A part of a page, with what is in it. */
+export type Section = { id: string; label: string; entries: readonly { id: string; label: string }[] }
+
+export type Page = { path: string; content: string }
+
+/** The whole page. Style and script are the server's own; everything works without the script but the search box and the switch for dark mode. */
+export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
+  const up = upFrom(path)
+  const assets = `${up}../../-/`
+  const packagePage = `${up}../../../packages/${encodeURIComponent(name)}/versions/${encodeURIComponent(version)}`
+  const steps = [{ label: `${name} ${version}`, href: path === 'index.html' ? null : `${up}index.html` }, ...crumbs]
+  const page = html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width" />
+        <title>${title}</title>
+        <link rel="stylesheet" href="${assets}docs.css" />
+        <script src="${assets}docs.js" data-search="${up}search.html"></script>
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to content</a>
+        <header>
+          <nav class="crumbs" aria-label="Breadcrumb">
+            <ol>
+              ${steps.map(crumb)}
+            </ol>
+          </nav>
+          <div class="tools"><a class="index" href="${up}search.html">All symbols</a></div>
+        </header>
+        <div class="page">
+          <main id="main">
+            ${contents.length > 0 ? html`<p class="to-contents"><a href="#contents">On this page</a></p>` : null}${main}
+          </main>
+          ${tableOf(contents)}
+        </div>
+        <footer><a href="${packagePage}">${name} ${version} on the package server</a></footer>
+      </body>
+    </html> `
+  return { path, content: page.text }
+}
+
+const crumb = ({ label, href }: Framed['crumbs'][number]): Html =>
+  href === null ? html`<li><span aria-current="page">${label}</span></li>` : html`<li><a href="${href}">${label}</a></li>`
+
+/** More than that would be as long as the page itself. */
+const maxEntries = 400
+
+function tableOf(contents: readonly Section[]): Html | null {
+  if (contents.length === 0) return null
+  const isShort = contents.reduce((sum, { entries }) => sum + entries.length, 0) <= maxEntries
+  const sections = contents.map(
+    ({ id, label, entries }) =>
+      html`<li>
+        <a href="#${encodeURIComponent(id)}">${label}</a>${
+          isShort && entries.length > 0
+            ? html`<ul>
+                ${entries.map((entry) => html`<li><a href="#${encodeURIComponent(entry.id)}">${entry.label}</a></li>`)}
+              </ul>`
+            : null
+        }
+      </li>`,
+  )
+  return html`<nav class="contents" id="contents" aria-labelledby="contents-title">
+    <h2 id="contents-title">On this page</h2>
+    <ul>
+      ${sections}
+    </ul>
+  </nav>`
+}

@@ -1,0 +1,110 @@
+import { frame, type Page, type Section } from './frame.ts'
+import { type Group, idOf, nameOf, renderGroups } from './entries.ts'
+import { html, type Html } from './html.ts'
+import { hasPage, type Place, type Shelf } from './site.ts'
+import { type Making, viewOf, type View } from './view.ts'
+
+/** The page of a library: its types, each with a line, and everything else in full. */
+export function libraryPage(making: Making, shelf: Shelf): Page {
+  const view = viewOf(making, shelf.path, { shelf })
+  const { library, shown } = shelf
+  const own = shown.flatMap(({ place, isOwn }) => (isOwn ? [place] : []))
+  const lists = typeLists(own).map((list) => ({ ...list, id: idOf(list.title) }))
+  const { main, contents } = renderGroups(groupsOf(own), view)
+  const exported = shown.flatMap(({ place, isOwn }) => (isOwn ? [] : [place]))
+  const about = making.site.about
+  return frame(about, {
+    path: shelf.path,
+    title: `${library.name} library - ${about.name} ${about.version}`,
+    crumbs: [{ label: library.name, href: null }],
+    contents: [
+      ...lists.map(({ id, title, places }): Section => ({
+        id,
+        label: title,
+        entries: [],
+        ...(places.length === 0 && { entries: [] }),
+      })),
+      ...contents,
+      ...(exported.length > 0 ? [{ id: idOf('Exported'), label: 'Exported', entries: [] }] : []),
+    ],
+    main: html`<h1>${library.name} <span class="kind">library</span></h1>
+      <pre class="signature"><code>import 'package:${about.name}/${library.path}';</code></pre>
+      <div class="doc">${view.comment(library.doc, 1)}</div>
+      ${lists.map((list) => typeList(list, view))}${main}${exportedPart(exported, library.foreignExports, view)}`,
+  })
+}
+
+const titles = [
+  ['class', 'Classes'],
+  ['mixin', 'Mixins'],
+  ['extension', 'Extensions'],
+  ['extension type', 'Extension types'],
+  ['enum', 'Enums'],
+] as const
+
+const typeLists = (places: readonly Place[]) =>
+  titles
+    .map(([kind, title]) => ({ title, places: byName(places.filter(({ declaration }) => declaration.kind === kind)) }))
+    .filter((list) => list.places.length > 0)
+
+function typeList({ title, id, places }: { title: string; id: string; places: readonly Place[] }, view: View): Html {
+  return html`<section aria-labelledby="${id}">
+    <h2 id="${id}">${title}</h2>
+    <dl class="list">
+      ${places.map(
+        (place) =>
+          html`<dt>${linkTo(place, view)}</dt>
+            <dd>${view.summary(place.declaration.doc)}</dd> `,
+      )}
+    </dl>
+  </section> `
+}
+
+/** A link to a declaration. */
+export const linkTo = (place: Place, view: View): Html => html`<a href="${view.to(place)}">${nameOf(place.declaration)}</a>`
+
+function groupsOf(places: readonly Place[]): Group[] {
+  const group = (title: string, ...kinds: string[]): Group => ({
+    title,
+    entries: byName(places.filter(({ declaration }) => kinds.includes(declaration.kind))).map(({ declaration, anchor }) => ({
+      described: declaration,
+      anchor: anchor ?? '',
+    })),
+  })
+  return [
+    group('Functions', 'function'),
+    group('Typedefs', 'typedef'),
+    group('Constants', 'constant'),
+    group('Properties', 'variable', 'getter', 'setter'),
+  ]
+}
+
+/** In the order of names, as one looks for them. */
+const byName = (places: readonly Place[]): Place[] =>
+  places
+    .filter(({ declaration }) => hasPage(declaration) || declaration.name !== '')
+    .toSorted((a, b) => compare(a.declaration.name.toLowerCase(), b.declaration.name.toLowerCase()))
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+
+/** What the library exports and other libraries declare. */
+function exportedPart(places: readonly Place[], foreign: readonly string[], view: View): Html | null {
+  if (places.length === 0 && foreign.length === 0) return null
+  const homes = [...Map.groupBy(places, ({ shelf }) => shelf)]
+  return html`<section aria-labelledby="${idOf('Exported')}">
+    <h2 id="${idOf('Exported')}">Exported</h2>
+    ${homes.map(
+      ([shelf, some]) =>
+        html`<p>From <a href="${view.to({ path: shelf.path, anchor: null })}">${shelf.library.name}</a>:</p>
+          <ul class="names">
+            ${byName(some).map((place) => html`<li>${linkTo(place, view)}</li>`)}
+          </ul> `,
+    )}${
+      foreign.length > 0
+        ? html`<p>From other packages:</p>
+            <ul>
+              ${foreign.map((uri) => html`<li><code>${uri}</code></li>`)}
+            </ul> `
+        : null
+    }
+  </section> `
+}

@@ -1,0 +1,64 @@
+import { frame, type Page } from './frame.ts'
+import { Html, html } from './html.ts'
+import { anchorOf, hasPage, type Place } from './site.ts'
+import { addressFrom, type Making } from './view.ts'
+
+/** Something that can be found: its name, what it is, in what it is, and its address. */
+type Symbol = [name: string, kind: string, context: string, address: string]
+
+/**
+ * Lists everything that has a name. The list of what libraries declare stands there for everybody; members are in a block of data, which the
+ * script searches. The index is part of the page, because a page without an origin cannot fetch anything with the reader's cookies.
+ */
+export function searchPage({ site }: Making): Page {
+  const path = 'search.html'
+  const places = site.libraries.flatMap(({ places: some }) => some).filter(({ declaration }) => declaration.name)
+  const declared = places.map((place): Symbol => {
+    const { name, kind } = place.declaration
+    return [name, kind, place.shelf.library.name, addressFrom(path, place)]
+  })
+  const members = places.flatMap((place) => membersOf(place, path))
+  return symbolsPage(site.about, [...libraries(site.libraries), ...declared], members)
+}
+
+/** The page of these symbols: those at the top are listed, those below them are only found. */
+export function symbolsPage(about: { name: string; version: string }, top: readonly Symbol[], below: readonly Symbol[]): Page {
+  const sorted = top.toSorted(([a], [b]) => compare(a.toLowerCase(), b.toLowerCase())).slice(0, maxListed)
+  const data = JSON.stringify([...sorted, ...below.slice(0, maxSearched)]).replace(/[<>&\u2028\u2029]/g, encoded)
+  return frame(about, {
+    path: 'search.html',
+    title: `All symbols - ${about.name} ${about.version}`,
+    crumbs: [{ label: 'All symbols', href: null }],
+    contents: [],
+    main: html`<h1>All symbols</h1>
+      <div id="results" role="status" hidden></div>
+      <ul class="symbols" id="symbols">
+        ${sorted.map(
+          ([name, kind, context, address]) =>
+            html`<li><a href="${address}">${name}</a> <span class="kind">${kind}</span> <span>${context}</span></li> `,
+        )}
+      </ul>
+      <script type="application/json" id="index">
+        ${new Html(data)}
+      </script>`,
+  })
+}
+
+const maxListed = 20_000
+const maxSearched = 50_000
+
+const libraries = (shelves: Making['site']['libraries']) =>
+  shelves.map(({ library, path }): Symbol => [library.name, 'library', `lib/${library.path}`, path])
+
+function membersOf(place: Place, path: string): Symbol[] {
+  if (!hasPage(place.declaration)) return []
+  const { name } = place.declaration
+  const isListed = ({ name: member, kind }: Place['members'][number]) => kind !== 'constructor' || member !== name
+  return place.members
+    .filter(isListed)
+    .map((member): Symbol => [member.name, member.kind, name, addressFrom(path, { path: place.path, anchor: anchorOf(member) })])
+}
+
+const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
+/** So that nothing in the data ends the block. */
+const encoded = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

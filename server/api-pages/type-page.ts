@@ -1,0 +1,132 @@
+import type { Member } from '../dart/api.ts'
+import { type Group, idOf, nameOf, renderGroups } from './entries.ts'
+import { frame, type Page } from './frame.ts'
+import { html, type Html, join } from './html.ts'
+import { linkTo } from './library-page.ts'
+import { lineage } from './references.ts'
+import { anchorOf, type Place } from './site.ts'
+import { type Making, type View, viewOf } from './view.ts'
+
+/** The page of a class, mixin, extension, extension type or enum: what it is, what it inherits from, and its members in full. */
+export function typePage(making: Making, place: Place): Page {
+  const { declaration, shelf } = place
+  const { about } = making.site
+  const view = viewOf(making, place.path, { shelf, place })
+  const name = declaration.name || '(unnamed)'
+  const { main, contents } = renderGroups(groupsOf(place.members), view)
+  const inherited = inheritedMembers(place, view)
+  return frame(about, {
+    path: place.path,
+    title: `${name} ${declaration.kind} - ${shelf.library.name} - ${about.name} ${about.version}`,
+    crumbs: [
+      { label: shelf.library.name, href: view.to({ path: shelf.path, anchor: null }) },
+      { label: name, href: null },
+    ],
+    contents: [...contents, ...(inherited.length > 0 ? [{ id: idOf('Inherited'), label: 'Inherited', entries: [] }] : [])],
+    main: html`<h1>${nameOf(declaration)} <span class="kind">${declaration.kind}</span></h1>
+      ${view.signature(declaration)} ${view.deprecation(declaration)}
+      <div class="doc">${view.comment(declaration.doc, 1)}</div>
+      ${relations(place, view)}${view.source(declaration)} ${main}${inheritedPart(inherited, view)}`,
+  })
+}
+
+function groupsOf(members: readonly Member[]): Group[] {
+  const used = new Map<string, number>()
+  const group = (title: string, holds: (member: Member) => boolean): Group => ({
+    title,
+    entries: members.filter(holds).map((described) => ({ described, anchor: distinct(anchorOf(described), used) })),
+  })
+  const isProperty = ({ kind }: Member) => kind === 'field' || kind === 'getter' || kind === 'setter'
+  return [
+    group('Enum values', ({ kind }) => kind === 'enum value'),
+    group('Constructors', ({ kind }) => kind === 'constructor'),
+    group('Constants', ({ kind }) => kind === 'constant'),
+    group('Static properties', (member) => member.isStatic && isProperty(member)),
+    group('Static methods', ({ kind, isStatic }) => isStatic && kind === 'method'),
+    group('Properties', (member) => !member.isStatic && isProperty(member)),
+    group('Methods', ({ kind, isStatic }) => !isStatic && kind === 'method'),
+    group('Operators', ({ kind }) => kind === 'operator'),
+  ]
+}
+
+/** Ids are there once, whatever the source says. */
+function distinct(anchor: string, used: Map<string, number>): string {
+  const count = (used.get(anchor) ?? 0) + 1
+  used.set(anchor, count)
+  return count === 1 ? anchor : `${anchor}-${count}`
+}
+
+const words = { extends: 'Extends', implements: 'Implements', with: 'Mixes in', on: 'On', represents: 'Represents' } as const
+const heirWords = {
+  extends: 'Subtypes',
+  implements: 'Implementers',
+  with: 'Mixed into',
+  on: 'Extensions and mixins',
+  represents: 'Extension types',
+} as const
+/** So many heirs are named. */
+const maxHeirs = 100
+
+/** What it inherits from, and what inherits from it. */
+function relations(place: Place, view: View): Html | null {
+  const supertypes = Map.groupBy(view.site.supertypesOf(place), ({ relation }) => relation)
+  const heirs = Map.groupBy(view.site.heirsOf(place), ({ relation }) => relation)
+  if (supertypes.size + heirs.size === 0) return null
+  const up = [...supertypes].map(
+    ([relation, types]) =>
+      html`<dt>${words[relation]}</dt>
+        <dd>
+          ${join(
+            types.map(({ type, place: found }) =>
+              found ? html`<a href="${view.to(found)}"><code>${type}</code></a>` : html`<code>${type}</code>`,
+            ),
+            ', ',
+          )}
+        </dd> `,
+  )
+  const down = [...heirs].map(
+    ([relation, all]) =>
+      html`<dt>${heirWords[relation]}</dt>
+        <dd>
+          ${join(
+            all.slice(0, maxHeirs).map(({ heir }) => linkTo(heir, view)),
+            ', ',
+          )}${all.length > maxHeirs ? ` and ${all.length - maxHeirs} more` : null}
+        </dd> `,
+  )
+  return html`<dl class="relations">${up}${down}</dl> `
+}
+
+type Inherited = { from: Place; members: Member[] }
+
+/** The members that it inherits from types of the package and does not declare itself, by type, nearest first. */
+function inheritedMembers(place: Place, { site }: View): Inherited[] {
+  if (place.declaration.kind === 'extension') return []
+  const known = new Set(place.members.map(anchorOf))
+  return lineage(place, site)
+    .slice(1)
+    .map((from) => ({
+      from,
+      members: from.members.filter((member) => {
+        const anchor = anchorOf(member)
+        const isInherited = !member.isStatic && !['constructor', 'constant', 'enum value'].includes(member.kind) && !known.has(anchor)
+        if (isInherited) known.add(anchor)
+        return isInherited
+      }),
+    }))
+    .filter(({ members }) => members.length > 0)
+}
+
+function inheritedPart(inherited: readonly Inherited[], view: View): Html | null {
+  if (inherited.length === 0) return null
+  return html`<section aria-labelledby="${idOf('Inherited')}">
+    <h2 id="${idOf('Inherited')}">Inherited</h2>
+    ${inherited.map(
+      ({ from, members }) =>
+        html`<h3 class="from">From ${linkTo(from, view)}</h3>
+          <ul class="names">
+            ${members.map((member) => html`<li><a href="${view.to({ path: from.path, anchor: anchorOf(member) })}">${member.name}</a></li>`)}
+          </ul> `,
+    )}
+  </section> `
+}

@@ -1,0 +1,82 @@
+import { repositoryLinks } from '../markdown/repository-links.ts'
+import { renderComment, renderSummary } from './doc-comment.ts'
+import type { Templates } from './directives.ts'
+import { type Html, html, nothing } from './html.ts'
+import { resolveReference, type Spot, type Target } from './references.ts'
+import { renderSignature } from './signature.ts'
+import { hasPage, type Place, type Shelf, type Site } from './site.ts'
+
+type Described = { name: string; signature: string; doc: string | null; deprecated: string | null; source: { path: string; line: number } }
+
+/** A page while it is written: how things are shown on it, with addresses as seen from there. */
+export type View = {
+  site: Site
+  path: string
+  /** The address of another page, or of an anchor. */
+  to: (target: Target) => string
+  /** A doc comment below a heading of this level. */
+  comment: (doc: string | null, level: number, signature?: string) => Html
+  summary: (doc: string | null) => Html
+  signature: (described: Described) => Html
+  deprecation: (described: Described) => Html
+  source: (described: Described) => Html
+}
+
+/** What all pages share. */
+export type Making = { site: Site; templates: Templates }
+
+/** A page at `path`, of a library or a type if it is one of theirs. */
+export function viewOf({ site, templates }: Making, path: string, where: { shelf?: Shelf; place?: Place } = {}): View {
+  const [shelf, place] = [where.shelf ?? null, where.place ?? null]
+  const to = (target: Target) => addressFrom(path, target)
+  const link = repositoryLinks(site.about.repository, place?.declaration.source.path ?? `lib/${shelf?.library.path ?? ''}`)
+  const addresses = (parameters: string) => ({
+    link: (target: string) => link(target, 'link'),
+    reference(name: string) {
+      const spot: Spot = { shelf, place, parameters }
+      const target = resolveReference(name, spot, site)
+      return target && to(target)
+    },
+  })
+  const typeAddress = (name: string) => {
+    const found = site.find(name, shelf)
+    return found && found.path !== path && (hasPage(found.declaration) || found.declaration.kind === 'typedef') ? to(found) : null
+  }
+  return {
+    site,
+    path,
+    to,
+    comment: (doc, level, signature = '') => renderComment(doc, addresses(signature), { templates, level }),
+    summary: (doc) => renderSummary(doc, addresses(''), { templates, level: 3 }),
+    signature: ({ signature, name }) => html`<pre class="signature">${renderSignature(signature, name, typeAddress)}</pre>`,
+    deprecation: ({ deprecated }) =>
+      deprecated === null
+        ? nothing
+        : html`<div class="deprecated">
+            <strong>Deprecated</strong>${renderComment(deprecated, addresses(''), { templates, level: 4 })}
+          </div>`,
+    source: ({ source }) => sourceLink(source, link),
+  }
+}
+
+/** The address of a page or an anchor, relative, so that pages stand below any address. */
+export function addressFrom(from: string, { path, anchor }: Target): string {
+  const fragment = anchor === null ? '' : `#${encodeURIComponent(anchor)}`
+  if (path === from) return fragment || (path.split('/').at(-1) ?? '')
+  const folder = folderOf(from)
+  const relative = folder && path.startsWith(folder) ? path.slice(folder.length) : `${upFrom(from)}${path}`
+  return `${relative}${fragment}`
+}
+
+/** The way from a page to where `index.html` is. */
+export const upFrom = (path: string): string => '../'.repeat(path.split('/').length - 1)
+
+const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)
+
+function sourceLink({ path, line }: Described['source'], link: ReturnType<typeof repositoryLinks>): Html {
+  const address = link(`/${path.split('/').map(encodeURIComponent).join('/')}`, 'link')
+  const text = `${path}:${line}`
+  return html`<p class="source">
+    ${address === null ? html`<span>${text}</span>` : html`<a href="${address}#L${line}" rel="nofollow noopener">${text}</a>`}
+  </p>`
+}

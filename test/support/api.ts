@@ -1,0 +1,76 @@
+import type { About } from '../../server/api-pages/site.ts'
+import type { Api, Declaration, Library, Member } from '../../server/dart/api.ts'
+
+export const about: About = {
+  name: 'shapes',
+  version: '1.2.0',
+  description: 'Shapes to draw.',
+  readme: '# Shapes\n\nDraw them.',
+  repository: null,
+}
+
+type Parts = Partial<Pick<Declaration, 'doc' | 'signature' | 'members' | 'supertypes' | 'source'>>
+let line = 0
+
+/** A declaration of the public API of a package. */
+export const declared = (kind: Declaration['kind'], name: string, parts: Parts = {}): Declaration => ({
+  kind,
+  name,
+  signature: `${kind} ${name}`,
+  doc: null,
+  deprecated: null,
+  supertypes: [],
+  members: [],
+  source: { path: 'lib/shapes.dart', line: ++line },
+  ...parts,
+})
+
+/** A member of a type. */
+export const memberOf = (kind: Member['kind'], name: string, doc: string | null = null, signature = `void ${name}()`): Member => ({
+  kind,
+  name,
+  signature,
+  doc,
+  deprecated: null,
+  isStatic: false,
+  source: { path: 'lib/shapes.dart', line: ++line },
+})
+
+/** A package with one library. */
+export const apiOf = (declarations: Declaration[], library: Partial<Library> = {}): Api => ({
+  libraries: [{ path: 'shapes.dart', name: 'shapes', doc: null, imports: [], declarations, foreignExports: [], ...library }],
+  unclear: [],
+})
+
+const shape = declared('class', 'Shape', {
+  signature: 'abstract class Shape',
+  doc: 'Something to draw.\n\n{@template round}It is [Circle]-shaped.{@endtemplate}',
+  members: [
+    memberOf('getter', 'area', 'In square pixels.', 'double get area'),
+    memberOf('operator', 'operator ==', null, 'bool operator ==(Object other)'),
+  ],
+})
+const circle = declared('class', 'Circle', {
+  signature: 'class Circle extends Shape',
+  doc: 'A round [Shape].',
+  supertypes: [{ relation: 'extends', type: 'Shape' }],
+  members: [
+    memberOf('constructor', 'Circle', null, 'Circle(double radius)'),
+    memberOf(
+      'constructor',
+      'Circle.around',
+      'Around [other].',
+      "Circle.around(Shape other, {double margin = 1.5, String label = 'a, Shape', required List<Shape> more, bool? isFilled})",
+    ),
+  ],
+})
+const largest = declared('function', 'largest', { signature: 'Shape largest(List<Shape> shapes)', doc: 'The largest of [shapes].' })
+
+/** A small package: a library with two classes and a function, and another one that exports the first class. */
+export const shapes: Api = {
+  libraries: [
+    ...apiOf([shape, circle, largest], { doc: 'Shapes.' }).libraries,
+    ...apiOf([shape], { path: 'extras.dart', name: 'extras', foreignExports: ['package:other/other.dart'] }).libraries,
+  ],
+  unclear: [],
+}
