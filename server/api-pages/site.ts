@@ -136,11 +136,16 @@ function kinship(places: ReadonlyMap<string, Place>, find: Site['find']): Pick<S
   for (const heir of places.values()) {
     const found = heir.declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(headOf(type), heir.shelf) }))
     supertypes.set(heir, found)
-    for (const { place: ancestor, relation } of found)
-      if (ancestor && ancestor !== heir) heirs.get(ancestor)?.push({ heir, relation }) ?? heirs.set(ancestor, [{ heir, relation }])
+    for (const { place: ancestor, relation } of found) if (ancestor && ancestor !== heir) listIn(heirs, ancestor).push({ heir, relation })
   }
   return { heirsOf: (of) => heirs.get(of) ?? [], supertypesOf: (of) => supertypes.get(of) ?? [] }
 }
 
 /** The name of a type without its prefix and type arguments. */
 const headOf = (type: string) => /(?:[\w$]+\.)?([\w$]+)/.exec(type)?.[1] ?? type
+
+function listIn<Key, Value>(map: Map<Key, Value[]>, key: Key): Value[] {
+  const list = map.get(key) ?? []
+  map.set(key, list)
+  return list
+}

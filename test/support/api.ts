@@ -39,6 +39,7 @@ export const memberOf = (kind: Member['kind'], name: string, doc: string | null 
 /** A package with one library. */
 export const apiOf = (declarations: Declaration[], library: Partial<Library> = {}): Api => ({
   libraries: [{ path: 'shapes.dart', name: 'shapes', doc: null, imports: [], declarations, foreignExports: [], ...library }],
+  files: [],
   unclear: [],
 })
 
@@ -72,5 +73,6 @@ export const shapes: Api = {
     ...apiOf([shape, circle, largest], { doc: 'Shapes.' }).libraries,
     ...apiOf([shape], { path: 'extras.dart', name: 'extras', foreignExports: ['package:other/other.dart'] }).libraries,
   ],
+  files: [],
   unclear: [],
 }
