@@ -13,7 +13,7 @@ const busyMs = 1500
 const retryMs = 20
 
 /** The connection that this process writes on, and how often it may have written. */
-type Writer = { readonly native: SqliteDatabase.Database; readonly written: number }
+type Writer = { readonly inTransaction: boolean; readonly written: number }
 
 /** Reads on a connection of their own. `writer` is what this process writes through. */
 export function sqliteReads(path: string, writer: Writer): Source {
@@ -88,7 +88,7 @@ function watch(reader: SqliteDatabase.Database, writer: Writer): () => 'nothing'
   const versionOfOthers = reader.prepare<[], number>('pragma data_version').pluck()
   let [own, others, glancedAt] = [-1, -1, 0]
   return () => {
-    if (writer.native.inTransaction) return 'under way'
+    if (writer.inTransaction) return 'under way'
     const [ownBefore, othersBefore, now] = [own, others, performance.now()]
     own = writer.written
     if (now - glancedAt > glanceMs) {

@@ -8,7 +8,13 @@ import { isUnforced } from './unforced.ts'
 import { DatabaseAway } from './unavailable.ts'
 
 /** What all turns share: the connection, how to open it anew, and whose turn it is. */
-export type Shared = { native: () => Database; renew: () => void; turns: Turns; onWrite: () => void }
+export type Shared = {
+  native: () => Database
+  renew: () => void
+  turns: Turns
+  onWrite: () => void
+  onTransaction: (isOpen: boolean) => void
+}
 
 /** How long a statement waits for another process that holds the file, and how often it looks. */
 const busyMs = 1500
@@ -43,25 +49,30 @@ export class Turn implements DatabaseConnection {
     if (isUnforced()) this.#force(false)
     // Locks at once: a transaction that reads first could not be upgraded after another process wrote.
     await this.#whenFree(() => this.#shared.native().exec('begin immediate'))
-    this.#inTransaction = true
+    this.#setInTransaction(true)
   }
 
   commit(): void {
     this.run('commit')
-    this.#inTransaction = false
+    this.#setInTransaction(false)
   }
 
   rollback(): void {
     const { native, renew } = this.#shared
-    this.#inTransaction = false
-    // SQLite itself rolls back after some errors, such as a full disk.
-    if (!native().inTransaction) return
     try {
-      native().exec('rollback')
+      // SQLite itself rolls back after some errors, such as a full disk.
+      if (native().inTransaction) native().exec('rollback')
     } catch (error) {
       if (native().inTransaction) renew()
       throw error
+    } finally {
+      this.#setInTransaction(false)
     }
+  }
+
+  #setInTransaction(isOpen: boolean): void {
+    this.#inTransaction = isOpen
+    this.#shared.onTransaction(isOpen)
   }
 
   /** Whether commits wait for the disk, as they do for everybody else. */

@@ -15,6 +15,8 @@ export class SqliteWriter implements Dialect {
   #closed = false
   /** How many statements have written, or may have: every one of them goes through here. */
   written = 0
+  /** Whether a transaction is open: kept here, since asking SQLite would cost the most frequent reads more than all else that they do. */
+  inTransaction = false
 
   /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`. */
   constructor(open: () => Database, turnMs: number) {
@@ -35,7 +37,14 @@ export class SqliteWriter implements Dialect {
 
   createDriver(): Driver {
     const native = () => this.native
-    return driver({ native, renew: () => this.#renew(), turns: openTurns(this.#turnMs), onWrite: () => void this.written++ }, () => {
+    const shared = {
+      native,
+      renew: () => this.#renew(),
+      turns: openTurns(this.#turnMs),
+      onWrite: () => void this.written++,
+      onTransaction: (isOpen: boolean) => void (this.inTransaction = isOpen),
+    }
+    return driver(shared, () => {
       this.#closed = true
       this.#native.close()
     })

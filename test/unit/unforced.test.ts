@@ -22,7 +22,8 @@ afterAll(() => {
 /** How SQLite forces commits: 2 all of them, 1 none. */
 const forcing = () => native.pragma('synchronous', { simple: true })
 
-const turn = () => new Turn({ native: () => native, renew: () => expect.unreachable(), onWrite: () => {}, turns: openTurns(1000) })
+const turn = () =>
+  new Turn({ native: () => native, renew: () => expect.unreachable(), onWrite: () => {}, onTransaction: () => {}, turns: openTurns(1000) })
 
 async function begun() {
   const one = turn()
