@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import type { Socket } from 'node:net'
 import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
@@ -44,12 +45,24 @@ export async function authenticate(
 ): Promise<Identity | null> {
   const { authorization } = request.headers
   if (authorization !== undefined) {
-    const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-    return secret && isSecret(secret) ? byToken(await reads.recall<TokenRow>(tokenSql, sha256(secret)), now) : null
+    const hash = tokenHash(request.socket, authorization)
+    return hash === null ? null : byToken(await reads.recall<TokenRow>(tokenSql, hash), now)
   }
   const cookie = sessionCookie(request, isSecure(request, serverUrl))
   return cookie ? bySession(await reads.recall<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null
 }
+
+/** The hash of the token in an Authorization header, or null when there is none. A client sends the same one over its connection again and again. */
+function tokenHash(socket: Socket, authorization: string): string | null {
+  const latest = latestHashes.get(socket)
+  if (latest?.authorization === authorization) return latest.hash
+  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
+  const hash = secret && isSecret(secret) ? sha256(secret) : null
+  latestHashes.set(socket, { authorization, hash })
+  return hash
+}
+
+const latestHashes = new WeakMap<Socket, { authorization: string; hash: string | null }>()
 
 function byToken(row: TokenRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null
