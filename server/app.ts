@@ -1,4 +1,3 @@
-import cookie from '@fastify/cookie'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { mountConsole } from './console/serve.ts'
 import { keepDownloads } from './downloads/tally.ts'
@@ -13,7 +12,7 @@ import { parseJsonBody } from './http/json-body.ts'
 import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/pace.ts'
 import { boundPipelining } from './http/pipelining.ts'
-import { basePath, warnOfOtherScheme } from './http/public-url.ts'
+import { basePath } from './http/public-url.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
 import { type Sockets, watchSockets } from './http/sockets.ts'
 import { type Timings, timingsFor } from './http/timings.ts'
@@ -54,12 +53,10 @@ export async function createApp(
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
   logRequests(app, log)
-  secureHeaders(app, config.SERVER_URL)
-  warnOfOtherScheme(app, config.SERVER_URL, log)
+  secureHeaders(app, config.SERVER_URL, log)
   answerOtherMethods(app, routerOptions)
   const release = guardConnections(app, services, timings)
   app.addHook('onClose', () => (release(), keepDownloads(services)))
-  await app.register(cookie)
   mountProbes(app, services)
   await app.register(
     async (scope) => {

@@ -1,4 +1,4 @@
-import type { CookieSerializeOptions } from '@fastify/cookie'
+import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { notStored } from './conditional.ts'
 
@@ -12,43 +12,58 @@ export const cookieNames = (secure: boolean) => {
 export const isSecure = (request: FastifyRequest, serverUrl: string) => serverUrl.startsWith('https:') || request.protocol === 'https'
 
 /** The session secret that the request carries, if any. */
-export const sessionCookie = (request: FastifyRequest, secure: boolean): string | undefined => request.cookies[cookieNames(secure).session]
+export const sessionCookie = (request: FastifyRequest, secure: boolean): string | undefined =>
+  cookieOf(request, cookieNames(secure).session)
 
 /** Sets both cookies of a session; `maxAge` in seconds. */
 export function setSessionCookies(reply: FastifyReply, secure: boolean, values: { session: string; csrf: string; maxAge: number }): void {
   const names = cookieNames(secure)
   reply.header('cache-control', notStored)
-  reply.setCookie(names.session, values.session, { ...attributes(secure), httpOnly: true, maxAge: values.maxAge })
-  reply.setCookie(names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
+  setCookie(reply, names.session, values.session, { ...attributes(secure), httpOnly: true, maxAge: values.maxAge })
+  setCookie(reply, names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
 }
 
 /** What tells this browser from others to the accounts that it signed in to, if it has that. */
-export const deviceCookie = (request: FastifyRequest, secure: boolean): string | undefined => request.cookies[cookieNames(secure).device]
+export const deviceCookie = (request: FastifyRequest, secure: boolean): string | undefined => cookieOf(request, cookieNames(secure).device)
 
 /** Sets the cookie that tells this browser from others; signing out leaves it. `maxAge` in seconds. */
 export function setDeviceCookie(reply: FastifyReply, secure: boolean, value: string, maxAge: number): void {
-  reply.setCookie(cookieNames(secure).device, value, { ...attributes(secure), httpOnly: true, maxAge })
+  setCookie(reply, cookieNames(secure).device, value, { ...attributes(secure), httpOnly: true, maxAge })
 }
 
 /** Makes the browser forget the cookies of its session. */
 export function clearSessionCookies(reply: FastifyReply, secure: boolean): void {
   const names = cookieNames(secure)
   reply.header('cache-control', notStored)
-  reply.clearCookie(names.session, { ...attributes(secure), httpOnly: true })
-  reply.clearCookie(names.csrf, attributes(secure))
+  clearCookie(reply, names.session, { ...attributes(secure), httpOnly: true })
+  clearCookie(reply, names.csrf, attributes(secure))
 }
 
 /** The one-time secret of the setup that the request carries, if any. */
-export const setupCookie = (request: FastifyRequest, secure: boolean): string | undefined => request.cookies[cookieNames(secure).setup]
+export const setupCookie = (request: FastifyRequest, secure: boolean): string | undefined => cookieOf(request, cookieNames(secure).setup)
 
 /** Sets the cookie that proves who verified the setup code; `maxAge` in seconds. */
 export function setSetupCookie(reply: FastifyReply, secure: boolean, token: string, maxAge: number): void {
-  reply.setCookie(cookieNames(secure).setup, token, { ...attributes(secure), sameSite: 'strict', httpOnly: true, maxAge })
+  setCookie(reply, cookieNames(secure).setup, token, { ...attributes(secure), sameSite: 'strict', httpOnly: true, maxAge })
 }
 
 /** Makes the browser forget it. */
 export function clearSetupCookie(reply: FastifyReply, secure: boolean): void {
-  reply.clearCookie(cookieNames(secure).setup, { ...attributes(secure), sameSite: 'strict', httpOnly: true })
+  clearCookie(reply, cookieNames(secure).setup, { ...attributes(secure), sameSite: 'strict', httpOnly: true })
 }
 
-const attributes = (secure: boolean): CookieSerializeOptions => ({ path: '/', sameSite: 'lax', secure })
+type Attributes = Omit<SetCookie, 'name' | 'value'>
+
+const attributes = (secure: boolean): Attributes => ({ path: '/', sameSite: 'lax', secure })
+
+const cookieOf = ({ headers: { cookie } }: FastifyRequest, name: string): string | undefined =>
+  cookie === undefined ? undefined : parseCookie(cookie)[name]
+
+/** Adds a cookie to the answer, in place of one with its name that was added before. */
+function setCookie(reply: FastifyReply, name: string, value: string, given: Attributes): void {
+  const others = [reply.getHeader('set-cookie') ?? []].flat().filter((cookie) => !String(cookie).startsWith(`${name}=`))
+  reply.removeHeader('set-cookie').header('set-cookie', [...others, stringifySetCookie({ ...given, name, value })])
+}
+
+const clearCookie = (reply: FastifyReply, name: string, given: Attributes): void =>
+  setCookie(reply, name, '', { ...given, expires: new Date(0), maxAge: 0 })
