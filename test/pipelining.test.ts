@@ -53,6 +53,23 @@ it('works on few requests of a client that takes no answers, and on all once it 
   await expect.poll(bytes, { timeout: 10_000 }).toBeGreaterThan(40 * 4_000_000)
 })
 
+it('logs as 499 what the client did not wait for, and what waited for that', async () => {
+  await using app = await testApp()
+  await app.listen()
+  const alice = await app.member()
+  await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(12_000_000) } })
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${alice.secret}\r\n\r\n`
+  using client = await open(app.http)
+  client.socket.pause()
+  client.socket.write(get('/api/archives/large-1.0.0.tar.gz') + get('/api/auth/me'))
+  const left = () => app.lines.flatMap((line) => / GET (\S+) 499 \d+ms /.exec(line)?.[1] ?? [])
+  await expect.poll(() => app.queries.some((sql) => sql.includes('archive_sha256'))).toBe(true)
+  await wait(100)
+  expect(left()).toEqual([])
+  client.socket.destroy()
+  await expect.poll(() => left().toSorted()).toEqual(['/api/archives/large-1.0.0.tar.gz', '/api/auth/me'])
+})
+
 it('answers pipelined requests with bodies in their order, and keeps the connection', async () => {
   await using app = await testApp()
   await app.listen()

@@ -76,7 +76,7 @@ it('ends requests whose body comes too slowly, on every kind of route, and says 
     expect(await client.closed).toBeLessThan(5000)
     expect(client.text()).toMatch(timedOut)
   }
-  await expect.poll(() => app.lines.filter((line) => / POST \/api\/auth\/login 408 0ms 127\.0\.0\.1 /.test(line))).toHaveLength(1)
+  await expect.poll(() => app.lines.filter((line) => / POST \/api\/auth\/login 408 \d+ms 127\.0\.0\.1 /.test(line))).toHaveLength(1)
   // The answer is out already; the rest of the body must not keep the connection.
   const refused = await open(app, head('POST /api/v1/health', { ...json, 'content-length': 5000 }))
   void trickle(refused, 1, 100)

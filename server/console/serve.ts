@@ -51,7 +51,7 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
   for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
   // Below a prefix, `/` is also SERVER_URL itself, without a slash; the page's base makes its addresses hold there too.
   app.get('/', { onSend: compressText }, sendPage)
-  app.get('/*', { onSend: compressText, config: { isCatchAll: true } }, sendPage)
+  app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
 }
 
 /** What answers with the console's one page, which shows what belongs to the address. */

@@ -1,14 +1,19 @@
 import type { FastifyInstance } from 'fastify'
 import { notStored } from './conditional.ts'
 import { isSecure } from './cookies.ts'
+import type { Log } from './log.ts'
+import { warnerOfOtherScheme } from './public-url.ts'
 
 /**
  * What every answer carries. Pages add a Content-Security-Policy of their own (console/serve.ts, rest/reference.ts, oauth/page.ts); nothing here
  * may be framed, sniffed or read across origins, and nothing is kept by a cache unless its route says so. Over https, browsers are told to stay there.
  */
-export function secureHeaders(app: FastifyInstance, serverUrl: string): void {
+export function secureHeaders(app: FastifyInstance, serverUrl: string, log: Log): void {
+  const warnOfOtherScheme = warnerOfOtherScheme(serverUrl, log)
   app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(isSecure(request, serverUrl) ? overHttps : headers)
+    const overHttps = isSecure(request, serverUrl)
+    if (overHttps) warnOfOtherScheme(request)
+    reply.headers(overHttps ? headersOverHttps : headers)
     done()
   })
 }
@@ -22,7 +27,7 @@ const headers = {
 }
 
 // Subdomains are not ours to decide about. Browsers ignore both headers over http.
-const overHttps = {
+const headersOverHttps = {
   ...headers,
   'strict-transport-security': 'max-age=31536000',
   'cross-origin-opener-policy': 'same-origin',

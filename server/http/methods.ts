@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyRequest, HTTPMethods, onRequestHookHandler } from 'fastify'
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way'
 import { methodNotAllowed } from '../errors.ts'
 
@@ -9,10 +9,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Every path of the server once, to be found by an address whatever the method. */
     paths: Instance<HTTPVersion.V1>
-  }
-  interface FastifyContextConfig {
-    /** Whether this route answers what no other does, so that a path which is there may come to it by a method that it lacks. */
-    isCatchAll?: boolean
+    /** A hook for a route that answers what no other does: a path which is there may come to it by a method that it lacks. */
+    refuseOtherMethod: onRequestHookHandler
   }
 }
 
@@ -25,14 +23,17 @@ type Path = { allow: readonly string[]; exists: (request: FastifyRequest) => boo
  */
 export function answerOtherMethods(app: FastifyInstance, routerOptions: { maxParamLength: number; ignoreTrailingSlash: boolean }): void {
   app.decorate('paths', findMyWay(routerOptions))
-  app.addHook('onRequest', (request, reply, done) => {
-    const { is404, method, routeOptions } = request
-    const mayLackMethod = (is404 && app.supportedMethods.includes(method)) || routeOptions.config.isCatchAll
-    const path = mayLackMethod ? pathOf(app, request) : undefined
-    if (!path || path.allow.includes(method)) return done()
+  const refuseOtherMethod: onRequestHookHandler = (request, reply, done) => {
+    const path = pathOf(app, request)
+    if (!path || path.allow.includes(request.method)) return done()
     const allow = path.allow.join(', ')
     reply.header('allow', allow)
     path.scope.errorHandler(Object.assign(methodNotAllowed(allow), { statusCode: 405 }), request, reply)
+  }
+  app.decorate('refuseOtherMethod', refuseOtherMethod)
+  app.addHook('onRequest', function (request, reply, done) {
+    if (request.is404 && app.supportedMethods.includes(request.method)) refuseOtherMethod.call(this, request, reply, done)
+    else done()
   })
 }
 

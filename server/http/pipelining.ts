@@ -14,8 +14,8 @@ type Line = { unanswered: number; waiting: (() => void)[] }
 export function boundPipelining(app: FastifyInstance): void {
   const lines = new WeakMap<Socket, Line>()
   app.addHook('onRequest', ({ raw: { socket } }, { raw: response }, done) => {
-    const line = lines.get(socket) ?? openLine(socket)
-    lines.set(socket, line)
+    let line = lines.get(socket)
+    if (!line) lines.set(socket, (line = openLine(socket)))
     const begin = () => {
       line.unanswered++
       response.once('close', () => (line.unanswered--, beginNext(socket, line)))

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { isSecure } from './cookies.ts'
 import type { Log } from './log.ts'
 
@@ -9,16 +9,13 @@ export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
 /** The path that SERVER_URL ends in, such as `/pub`; empty where there is none. Everything but the probes is below it. */
 export const basePath = (serverUrl: string): string => new URL(serverUrl).pathname.replace(/\/$/, '')
 
-/** Warns, once, when a trusted proxy says https where SERVER_URL says http: what is not built for one client still says http. */
-export function warnOfOtherScheme(app: FastifyInstance, serverUrl: string, log: Log): void {
-  if (serverUrl.startsWith('https:')) return
-  let warned = false
-  app.addHook('onRequest', (request, _reply, done) => {
-    if (!warned && request.protocol === 'https') {
-      warned = true
-      const meant = publicUrl(request, serverUrl)
-      log.warning(`The proxy says that clients come over https, but SERVER_URL is ${serverUrl}. If that is right, set SERVER_URL=${meant}`)
-    }
-    done()
-  })
+/** What warns, once, when a trusted proxy says https where SERVER_URL says http: what is not built for one client still says http. */
+export function warnerOfOtherScheme(serverUrl: string, log: Log): (request: FastifyRequest) => void {
+  let warned = serverUrl.startsWith('https:')
+  return (request) => {
+    if (warned) return
+    warned = true
+    const meant = publicUrl(request, serverUrl)
+    log.warning(`The proxy says that clients come over https, but SERVER_URL is ${serverUrl}. If that is right, set SERVER_URL=${meant}`)
+  }
 }

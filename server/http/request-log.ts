@@ -10,16 +10,26 @@ export function logRequests(app: FastifyInstance, log: Log): void {
     log.info(
       `${request.method} ${pathOf(request.raw.url ?? '')} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}`,
     )
-  app.addHook('onResponse', (request, reply, done) => {
-    write(request, reply.statusCode, reply.elapsedTime)
-    done()
-  })
-  // The client went away before the answer: nginx calls that 499. How long it waited is not known here.
-  app.addHook('onRequestAbort', (request, done) => {
-    write(request, wasTooSlow(request.raw) ? 408 : 499, 0)
+  // Listeners of its own instead of Fastify's hooks for the end of a request, which take a twentieth of a short request's time.
+  app.addHook('onRequest', (request, { raw: response }, done) => {
+    const startedAt = performance.now()
+    let isLogged = false
+    const end = (status: number) => {
+      if (!isLogged) write(request, status, performance.now() - startedAt)
+      isLogged = true
+    }
+    const goAway = () => end(wasTooSlow(request.raw) ? 408 : clientWentAway)
+    response.on('finish', () => end(response.statusCode))
+    response.on('close', goAway)
+    // A response that waits for earlier ones is not told when its connection ends, but its request is.
+    const isWaiting = () => response.socket === null && !response.writableEnded
+    if (isWaiting()) request.raw.once('close', () => void (isWaiting() && goAway()))
     done()
   })
 }
+
+/** What nginx answers in the log where nobody was there any more to take the answer. */
+const clientWentAway = 499
 
 /** Numbers requests so that the ids of several processes, and of one before and after a restart, differ in one log. */
 export function requestIds(): () => string {
