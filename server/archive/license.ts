@@ -15,6 +15,12 @@ export function licenseOf(text: string | null): string {
   return found.toSorted((a, b) => beginning(a) - beginning(b))[0]?.id ?? 'unknown'
 }
 
+/** Whether the Open Source Initiative approved a license that `licenseOf` gives. Source: SPDX License List. */
+export const isOsiApproved = (id: string): boolean => id !== 'unknown' && !['BSD-4-Clause', 'CC0-1.0', 'CC-BY-4.0'].includes(id)
+
+/** Whether the Free Software Foundation lists a license that `licenseOf` gives as free. Source: SPDX License List. */
+export const isFsfLibre = (id: string): boolean => id !== 'unknown' && !['0BSD', 'LGPL-2.0', 'MIT-0'].includes(id)
+
 type License = { id: string; phrases: string[]; without?: string[] }
 
 /** Letters and digits with single blanks between them. */
@@ -40,6 +46,14 @@ const licenses: License[] = [
   { id: 'GPL-2.0', phrases: [gnu('gnu general public license', '2')] },
   { id: 'MPL-2.0', phrases: ['mozilla public license', '2.0', 'covered software'] },
   { id: 'Apache-2.0', phrases: ['apache license', 'version 2.0', 'www.apache.org licenses'] },
+  { id: 'EPL-2.0', phrases: ['eclipse public license v 2.0', 'recipient s acceptance of this agreement'] },
+  { id: 'EUPL-1.2', phrases: ['european union public licence v 1.2', 'licensed under the eupl'] },
+  { id: 'BSL-1.0', phrases: ['boost software license version 1.0', 'to any person or organization obtaining a copy'] },
+  { id: 'CC0-1.0', phrases: ['cc0 1.0 universal', 'affirmer'] },
+  { id: 'CC-BY-4.0', phrases: ['creative commons attribution 4.0 international', 'attribution', 'licensed material'] },
+  { id: 'Artistic-2.0', phrases: ['the artistic license 2.0', 'standard version', 'modified version'] },
+  { id: 'MS-PL', phrases: ['microsoft public license ms pl', 'if you use the software you accept this license'] },
+  { id: 'BSD-4-Clause', phrases: [redistribution, 'all advertising materials', 'binary form must reproduce the above'] },
   { id: 'BSD-3-Clause', phrases: [redistribution, noPromotion], without: ['all advertising materials'] },
   {
     id: 'BSD-2-Clause',
@@ -53,6 +67,11 @@ const licenses: License[] = [
       'the above copyright notice and this permission notice shall be included',
     ],
     without: ['shall be used for good'],
+  },
+  {
+    id: 'MIT-0',
+    phrases: ['permission is hereby granted free of charge to any person', 'the software is provided as is without warranty of any kind'],
+    without: ['notice', 'shall be used for good', 'subject to'],
   },
   {
     id: '0BSD',

@@ -33,13 +33,20 @@ export type ArchiveContents = Record<RootDocument, TextFile | null> & {
 /** An archive that is all there and unpacks to no more than this is unpacked in one piece. */
 const maxWholeBytes = 2 * 1024 ** 2
 
+/** Offered each file of which nothing is kept otherwise; gives a taker for its content, or nothing to skip it. */
+export type FileVisitor = (file: ArchiveFile) => ((chunk: Uint8Array) => void) | undefined
+
 /**
- * Reads a .tar.gz package in one pass, in bounded memory, and destroys its stream in every case.
+ * Reads a .tar.gz package in one pass, in bounded memory, and destroys its stream in every case. Other files go to `others`.
  * Throws `PackageRejected` with the first reason that an archive is not acceptable; an error of the source itself comes out as it is.
  */
-export async function readArchive(source: Readable | Buffer, limits: Partial<ArchiveLimits> = {}): Promise<ArchiveContents> {
+export async function readArchive(
+  source: Readable | Buffer,
+  limits: Partial<ArchiveLimits> = {},
+  others: FileVisitor = () => undefined,
+): Promise<ArchiveContents> {
   const bounds = { ...archiveLimits, ...limits }
-  const reading = start(bounds)
+  const reading = start(bounds, others)
   const framing = tarFraming(bounds)
   const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) => unpackTar(watched(framing, chunks), (entry) => visit(reading, entry))
   try {
@@ -64,10 +71,11 @@ async function unpackStream(source: Readable, unpack: (chunks: AsyncIterable<Buf
 type Kept = { path: string; rank: number; chunks: Buffer[] }
 type Reading = ReturnType<typeof start>
 
-function start(limits: ArchiveLimits) {
+function start(limits: ArchiveLimits, others: FileVisitor) {
   const documents = new Map<RootDocument, Kept>()
   return {
     limits,
+    others,
     tree: archiveTree(limits),
     files: Array<ArchiveFile>(),
     manifest: Array<Buffer>(),
@@ -112,7 +120,7 @@ function taker(reading: Reading, path: string, size: number) {
     return keep(kept, documentBytes)
   }
   const cost = Math.max(1024, Math.min(size, documentBytes))
-  if (!mayBeExample(path) || reading.exampleBytes + cost > exampleBytes) return undefined
+  if (!mayBeExample(path) || reading.exampleBytes + cost > exampleBytes) return reading.others({ path, size })
   const kept: Kept = { path, rank: 0, chunks: [] }
   reading.exampleBytes += cost
   reading.examples.push(kept)

@@ -1,0 +1,89 @@
+import MarkdownIt, { type Token } from 'markdown-it'
+import type { TextFile } from '../archive/documents.ts'
+import { isOsiApproved, licenseOf } from '../archive/license.ts'
+import { allOrNothing, code, counted, type Fault, type Finding, firstOf, granting, type Subject } from './judge.ts'
+
+/** The documents at the root of the package: what pana asks of them, without its preference for English. */
+export function judgeDocuments({ contents, facts }: Subject): Finding[] {
+  const { readme, changelog, license } = contents
+  return [
+    allOrNothing(
+      { id: 'readme', title: 'Provide a valid `README.md`', maximum: 5 },
+      documentFaults(readme, 'README.md', aboutReadme, facts.isPrivate),
+      'There is one, and its links are in order.',
+    ),
+    allOrNothing(
+      { id: 'changelog', title: 'Provide a valid `CHANGELOG.md`', maximum: 5 },
+      [...documentFaults(changelog, 'CHANGELOG.md', aboutChangelog, facts.isPrivate), ...versionFaults(changelog, facts.version)],
+      `It has an entry for ${code(facts.version)}.`,
+    ),
+    judgeLicense(license, facts.isPrivate),
+  ]
+}
+
+const aboutReadme = 'Add a `README.md` that says what the package is for, how to install it, and shows its most common use.'
+const aboutChangelog = 'Add a `CHANGELOG.md` with a heading for each version, such as `## 1.2.0`, and what changed for users below it.'
+
+function documentFaults(file: TextFile | null, name: string, remedy: string, isPrivate: boolean): Fault[] {
+  if (!file) return [{ fault: `There is no \`${name}\`.`, remedy }]
+  if (file.text.trim() === '') return [{ fault: `${code(file.path)} is empty.`, remedy }]
+  const { broken, insecure, isMalformed } = linksOf(file)
+  const faults: Fault[] = []
+  if (isMalformed) faults.push({ fault: `${code(file.path)} is not UTF-8.`, remedy: 'Save it as UTF-8.' })
+  if (broken.length > 0)
+    faults.push({ fault: `It has ${counted(broken.length, 'malformed URL')}: ${shown(broken)}.`, remedy: 'Correct them.' })
+  if (insecure.length > 0 && !isPrivate) {
+    const fault = `${code(file.path)} has ${counted(insecure.length, 'insecure link')}: ${shown(insecure)}.`
+    faults.push({ fault, remedy: 'Use https URLs for links and images.' })
+  }
+  return faults
+}
+
+const shown = (urls: string[]) => firstOf(urls.map(code), 3)
+
+/** A work in progress is listed under the version that it will be. */
+function versionFaults(changelog: TextFile | null, version: string): Fault[] {
+  const [release = version] = version.split(/[-+]/)
+  if (!changelog?.text.trim() || changelog.text.includes(release)) return []
+  const fault = `${code(changelog.path)} does not mention the version ${code(version)}.`
+  return [{ fault, remedy: `Add a heading ${code(`## ${version}`)} and what changed in it.` }]
+}
+
+function judgeLicense(file: TextFile | null, isPrivate: boolean): Finding {
+  const criterion = { id: 'license', title: 'Use an OSI-approved license', maximum: 10 }
+  if (isPrivate) return { ...criterion, reason: 'The package is private: it needs no open-source license.' }
+  const remedy = 'Add a `LICENSE` file with the whole text of an [OSI-approved license](https://opensource.org/licenses).'
+  if (!file) return granting(criterion, 0, 'There is no `LICENSE` file.', remedy)
+  const id = licenseOf(file.text)
+  if (id === 'unknown') return granting(criterion, 0, `The text of ${code(file.path)} is none of the well-known licenses.`, remedy)
+  if (!isOsiApproved(id)) return granting(criterion, criterion.maximum / 2, `${code(id)} is not approved by the OSI.`, remedy)
+  return granting(criterion, criterion.maximum, `Its license is ${code(id)}.`)
+}
+
+type Links = { broken: string[]; insecure: string[]; isMalformed: boolean }
+
+/** The addresses in a Markdown text that cannot be read, or that are not secure: of links and images, also of those in HTML. */
+function linksOf({ text }: TextFile): Links {
+  const found = new Set(addresses(markdown.parse(text, {})))
+  const links: Links = { broken: [], insecure: [], isMalformed: text.includes('\ufffd') }
+  for (const address of found) {
+    const [, scheme = ''] = /^([a-z][a-z0-9+.-]*):/i.exec(address) ?? []
+    if (!URL.canParse(address, 'https://example.com')) links.broken.push(address)
+    else if (scheme && !/^(?:https|mailto)$/i.test(scheme)) links.insecure.push(address)
+  }
+  return links
+}
+
+const markdown = new MarkdownIt({ html: true })
+// It drops links that it would not render, which are the ones to be told of.
+markdown.validateLink = () => true
+
+function addresses(tokens: readonly Token[]): string[] {
+  return tokens.flatMap(({ type, content, children, attrs }) => {
+    if (type === 'html_block' || type === 'html_inline') return [...content.matchAll(htmlAddress)].map(([, address = '']) => address)
+    const own = (attrs ?? []).flatMap(([name, value]) => (name === 'href' || name === 'src' ? [String(value)] : []))
+    return [...own, ...addresses(children ?? [])]
+  })
+}
+
+const htmlAddress = /<(?:a|img)\s[^<>]{0,2000}?\b(?:href|src)\s*=\s*["']([^"'<>]{1,2000})["']/gi

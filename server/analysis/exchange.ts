@@ -1,0 +1,66 @@
+import { constants, copyFile, link, rename, rm } from 'node:fs/promises'
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { AnalysisFailed } from './process/failure.ts'
+import type { AnalysisProcess } from './process/start.ts'
+import {
+  type AnalysisResult,
+  type AnalysisTask,
+  type Answer,
+  answerSchema,
+  archiveName,
+  docsName,
+  type Question,
+  type Usage,
+} from './task.ts'
+
+/** What came of a task, and how much memory the process holds after it. */
+export type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { residentBytes: number }
+
+/** Gives a process a task and takes what it made of it. @throws AnalysisFailed; the process is to be ended then. */
+export async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<Outcome> {
+  const { archive, facts, docs, earlier } = task
+  const started = performance.now()
+  const [own, zip] = [join(process.folder, archiveName), join(process.folder, docsName)]
+  await bring(archive, own)
+  const question: Question = { facts, wantsDocs: docs !== null, earlier }
+  const { answer, peakBytes } = await process.ask(question)
+  await rm(own)
+  const read = understood(answer)
+  const { cpuMs, residentBytes } = read
+  const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
+  if ('refused' in read) return { refused: read.refused, usage, residentBytes }
+  const { report, surface } = read
+  return { report, surface, docs: docs && (await takeAway(zip, docs.folder)), usage, residentBytes }
+}
+
+function understood(answer: unknown): Answer {
+  const { data, error } = answerSchema.safeParse(answer)
+  if (!data) throw new AnalysisFailed('The analysis process gave an answer that makes no sense.', { cause: error })
+  return data
+}
+
+/** A link costs nothing; where there can be none, a copy. */
+async function bring(archive: string, own: string): Promise<void> {
+  await rm(own, { force: true })
+  try {
+    await link(archive, own)
+  } catch {
+    await copyFile(archive, own, constants.COPYFILE_FICLONE).catch((cause: unknown) => {
+      throw new AnalysisFailed('The archive could not be read from the storage.', { isTransient: true, cause })
+    })
+  }
+}
+
+/** Moves the zip to whoever wants it, and tells where it is. */
+async function takeAway(zip: string, folder: string): Promise<string> {
+  const path = join(folder, `${randomUUID()}.zip`)
+  try {
+    await rename(zip, path)
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EXDEV')) throw error
+    await copyFile(zip, path)
+    await rm(zip)
+  }
+  return path
+}

@@ -1,0 +1,16 @@
+import { code, counted, firstOf, type Subject } from './judge.ts'
+import { leftoversIn } from './sizes.ts'
+
+/** Remarks that cost no points, as Markdown. */
+export function notesOn({ contents, api }: Subject): string[] {
+  const notes = leftoversIn(contents.files).map(
+    ({ folder, bytes }) =>
+      `The archive has ${code(folder)} (${Math.ceil(bytes / 1024)} KB), which users do not need. Add it to \`.pubignore\`.`,
+  )
+  if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
+  if (api.unclear.length > 0)
+    notes.push(
+      `In ${counted(api.unclear.length, 'file')} some code was not understood: ${firstOf(api.unclear.map((path) => code(`lib/${path}`)))}.`,
+    )
+  return notes
+}

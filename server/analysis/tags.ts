@@ -1,0 +1,33 @@
+import { isFsfLibre, isOsiApproved, licenseOf } from '../archive/license.ts'
+import { isObject } from '../archive/yaml.ts'
+import { allows, parseConstraint } from '../pub/constraint.ts'
+import { constraintOn, isNullSafe, throughDart3 } from './sdk-criterion.ts'
+import type { PackageContents } from './unpack.ts'
+
+/** What follows from a package without its code, as pana's tags. */
+export function tagsOf({ pubspec, document, license }: PackageContents): string[] {
+  const dart = constraintOn(pubspec, 'sdk')
+  const licenseId = licenseOf(license?.text ?? null)
+  const flags = {
+    'is:plugin': pubspec.pluginPlatforms !== null,
+    'is:null-safe': dart !== null && isNullSafe(dart),
+    'is:dart3-compatible': dart !== null && isNullSafe(dart) && admitsDart3(dart),
+    'has:executable': pubspec.executables.length > 0,
+    'has:screenshot': Array.isArray(document.screenshots) && document.screenshots.some(isObject),
+    'license:osi-approved': isOsiApproved(licenseId),
+    'license:fsf-libre': isFsfLibre(licenseId),
+  }
+  return [
+    `license:${licenseId.toLowerCase()}`,
+    ...pubspec.topics.map((topic) => `topic:${topic}`),
+    ...Object.entries(flags).flatMap(([tag, holds]) => (holds ? [tag] : [])),
+  ]
+}
+
+function admitsDart3(constraint: ReturnType<typeof constraintOn>): boolean {
+  const { min, max } = constraint ? throughDart3(constraint) : { min: null, max: null }
+  const dart3 = parseConstraint('^3.0.0')
+  if (!dart3?.min) return false
+  const lowest = min?.version.release[0] === 3n ? min.version.text : dart3.min.version.text
+  return allows({ min, max }, lowest)
+}
