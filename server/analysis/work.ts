@@ -12,7 +12,7 @@ export async function work({ facts }: Question, folder: string): Promise<Answer>
   try {
     const contents = await unpack(join(folder, archiveName))
     usage.look()
-    const api = { libraries: [], unclear: [] }
+    const api = { libraries: [], files: [], unclear: [] }
     const report = buildReport({ contents, facts, api })
     const surface = await compress(JSON.stringify({}))
     return { report, surface, ...usage.taken() }
