@@ -13,6 +13,7 @@ export async function makeDirectories(paths: string[]): Promise<void> {
 
 /**
  * Makes a directory with those between it and `base`, which has to be there: a volume that is not mounted must not be written to beside it.
+ * The new names do not last yet (see syncNames).
  * @throws Error ENOENT without `base`.
  */
 export async function makeDirectoryBelow(base: string, path: string): Promise<void> {
@@ -20,7 +21,17 @@ export async function makeDirectoryBelow(base: string, path: string): Promise<vo
   const parent = dirname(path)
   if (parent !== base) await makeDirectoryBelow(base, parent)
   await mkdir(path).catch(unlessThere)
-  await syncDirectory(parent)
+}
+
+/**
+ * Makes what is named in a directory below `base` survive a power cut, and the names of the directories that lead to it, whoever made them: at
+ * once, since each sync waits for the disk. `lasting` are those whose names are known to last, and gets these.
+ */
+export async function syncNames(base: string, path: string, lasting: Set<string>): Promise<void> {
+  const unsure: string[] = []
+  for (let above = path; above !== base && !lasting.has(above); above = dirname(above)) unsure.push(above)
+  await Promise.all([path, ...unsure.map((above) => dirname(above))].map(syncDirectory))
+  for (const above of unsure) lasting.add(above)
 }
 
 /** Throws an error unless it says that what was to be made is there already. */

@@ -1,18 +1,18 @@
 import { createHash, hash, randomUUID } from 'node:crypto'
-import { existsSync, writeFile } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { promisify } from 'node:util'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
-import { makeDirectories, makeDirectoryBelow, syncDirectory } from './directories.ts'
+import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
 import { streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './filesystem-marker.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
 import { watchRoom } from './room.ts'
+import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
 import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
 import { openVerifier } from './verified-reads.ts'
 
@@ -23,15 +23,19 @@ import { openVerifier } from './verified-reads.ts'
 export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
   const places = placesBelow(root)
   await makeDirectories([places.staging, places.stored, places.removed])
-  const [promoting, room, verifier] = [new Set<string>(), watchRoom(root), openVerifier()]
+  const [promoting, lasting] = [new Set<string>(), new Set<string>()]
+  const [room, verifier, syncs] = [watchRoom(root), openVerifier(), openStagedSyncs()]
   return {
-    stage: (name, source, limit) => room.write(async () => stage(places.staged(name), source, limit)),
-    stageWhole: (name, bytes) => room.write(async () => stageWhole(places.staged(name), bytes)),
+    stage: (name, source, limit) => room.write(async () => stage(syncs, places.staged(name), source, limit)),
+    stageWhole: (name, bytes) => room.write(async () => stageWhole(syncs, places.staged(name), bytes)),
     openStaged: async (name) => streamFile(places.staged(name)),
     async promote(name, sha256) {
       promoting.add(sha256)
       try {
-        await room.write(async () => promote(places.staged(name), places.blob(sha256), places.stored))
+        await room.write(async () => {
+          await syncs.settle(places.staged(name))
+          await promote(places.staged(name), places.blob(sha256), { stored: places.stored, lasting })
+        })
       } finally {
         promoting.delete(sha256)
       }
@@ -92,11 +96,12 @@ function valid(name: string, form: RegExp): string {
 }
 
 /** Writes beside the final name and renames when all is there, so that a second try never disturbs a reader of the first. */
-async function stage(path: string, source: Readable, limit: number): Promise<StoredBytes> {
+async function stage(syncs: StagedSyncs, path: string, source: Readable, limit: number): Promise<StoredBytes> {
   const partial = `${path}.${randomUUID()}`
   try {
     const stored = await write(partial, source, limit)
     await rename(partial, path)
+    syncs.note(path)
     return stored
   } catch (error) {
     await rm(partial, { force: true })
@@ -121,9 +126,9 @@ async function write(path: string, source: Readable, limit: number): Promise<Sto
 }
 
 /** Nobody knows the name yet, so nobody reads what is not all there. */
-async function stageWhole(path: string, bytes: Buffer): Promise<StoredBytes> {
+async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Promise<StoredBytes> {
   try {
-    await writeDurably(path, bytes, { flag: 'wx', flush: true })
+    await syncs.write(path, bytes)
   } catch (error) {
     await rm(path, { force: true })
     throw error
@@ -131,17 +136,15 @@ async function stageWhole(path: string, bytes: Buffer): Promise<StoredBytes> {
   return { bytes: bytes.length, sha256: hash('sha256', bytes), crc32c: encodeCrc32c(crc32c(bytes)) }
 }
 
-const writeDurably = promisify(writeFile)
-
 /** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */
-async function promote(staged: string, path: string, stored: string): Promise<void> {
+async function promote(staged: string, path: string, { stored, lasting }: { stored: string; lasting: Set<string> }): Promise<void> {
   await makeDirectoryBelow(stored, dirname(path))
   if (!(await moved(staged, path))) {
     // Bytes of long ago must not be collected while they are published again.
     const now = new Date()
     await utimes(path, now, now)
   }
-  await syncDirectory(dirname(path))
+  await syncNames(stored, dirname(path), lasting)
 }
 
 /** False when there is nothing to move. */

@@ -28,7 +28,7 @@ export class DamagedBytes extends Error {
 export type BlobStore = {
   /** Streams `source` into the staging area. Past `limit` bytes it stops reading, removes what was written and throws archiveTooLarge. */
   stage(name: string, source: Readable, limit: number): Promise<StoredBytes>
-  /** Writes bytes that are all there into the staging area, under a name that nobody else uses. */
+  /** Writes bytes that are all there into the staging area, under a name that nobody else uses. They need not survive a power cut yet. */
   stageWhole(name: string, bytes: Buffer): Promise<StoredBytes>
   /** Reads staged bytes; rejects with ENOENT when there are none. */
   openStaged(name: string): Promise<Readable>
