@@ -21,6 +21,7 @@ import { SignInOrigin } from './sessions/origin-entity.ts'
 import { ServerSetting } from './settings/entity.ts'
 import { SetupCode } from './setup/entity.ts'
 import { AccessToken } from './tokens/entity.ts'
+import { JobToken } from './tokens/job-entity.ts'
 import { Upload } from './uploads/entity.ts'
 import { Avatar } from './users/avatar-entity.ts'
 import { User } from './users/entity.ts'
@@ -31,6 +32,7 @@ export const entities = [
   Session,
   SignInOrigin,
   AccessToken,
+  JobToken,
   SetupCode,
   AuditEntry,
   Package,

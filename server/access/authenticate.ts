@@ -4,6 +4,7 @@ import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
 import type { Role, Scope } from '../roles/roles.ts'
+import { identityOfJob, jobSecretIn } from './job-identity.ts'
 import { isSecret } from './token-secret.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
@@ -45,6 +46,8 @@ export async function authenticate(
 ): Promise<Identity | null> {
   const { authorization } = request.headers
   if (authorization !== undefined) {
+    const ofJob = jobSecretIn(authorization)
+    if (ofJob !== null) return identityOfJob(request, reads, sha256(ofJob), now)
     const hash = tokenHash(request.socket, authorization)
     return hash === null ? null : byToken(await reads.recall<TokenRow>(tokenSql, hash), now)
   }

@@ -4,13 +4,23 @@ import { crc32 } from 'node:zlib'
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 /** A new token secret: `svc_pat_`, 32 random base62 characters, 6 of checksum, so that scanners know a real one. */
-export function newSecret(): string {
+export const newSecret = (): string => `svc_pat_${newBody()}`
+
+/** A new secret for a job of the server's own. */
+export const newJobSecret = (): string => `svc_job_${newBody()}`
+
+function newBody(): string {
   const body = Array.from({ length: 32 }, () => alphabet[randomInt(62)]).join('')
-  return `svc_pat_${body}${checksum(body)}`
+  return `${body}${checksum(body)}`
 }
 
 /** Whether the text has the form of our secrets, its checksum included: nothing else is looked up. */
-export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.test(text) && text.slice(40) === checksum(text.slice(8, 40))
+export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
+
+/** Whether the text has the form of the secret of a job. */
+export const isJobSecret = (text: string): boolean => /^svc_job_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
+
+const hasChecksum = (text: string) => text.slice(40) === checksum(text.slice(8, 40))
 
 function checksum(body: string): string {
   let rest = crc32(body)

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { packageRejected } from '../errors.ts'
 import { plainPath } from './path.ts'
-import { addPath, archiveTree, type ArchiveFile } from './tree.ts'
+import { addPath, archiveTree, type ArchiveFile, type ArchiveTree } from './tree.ts'
 import { documentRank, mayBeExample, type RootDocument, rootDocuments, textOf, type TextFile } from './documents.ts'
 import { gzipStages, isBrokenDeflate, unzipWhole } from './gzip.ts'
 import { manifestIn, manifestName } from './manifest.ts'
@@ -33,11 +33,11 @@ export type ArchiveContents = Record<RootDocument, TextFile | null> & {
 /** An archive that is all there and unpacks to no more than this is unpacked in one piece. */
 const maxWholeBytes = 2 * 1024 ** 2
 
-/** Offered each file of which nothing is kept otherwise; gives a taker for its content, or nothing to skip it. */
+/** Offered a file; gives a taker for its content, or nothing to skip it. */
 export type FileVisitor = (file: ArchiveFile) => ((chunk: Uint8Array) => void) | undefined
 
 /**
- * Reads a .tar.gz package in one pass, in bounded memory, and destroys its stream in every case. Other files go to `others`.
+ * Reads a .tar.gz package in one pass, in bounded memory, and destroys its stream in every case. Files of which nothing is kept go to `others`.
  * Throws `PackageRejected` with the first reason that an archive is not acceptable; an error of the source itself comes out as it is.
  */
 export async function readArchive(
@@ -47,8 +47,19 @@ export async function readArchive(
 ): Promise<ArchiveContents> {
   const bounds = { ...archiveLimits, ...limits }
   const reading = start(bounds, others)
+  await eachFile(source, bounds, (file) => taker(reading, file))
+  return finish(reading)
+}
+
+/**
+ * Offers every file of a .tar.gz package in turn, in bounded memory, once its path and its size are known to be acceptable; destroys the stream
+ * in every case. Throws as `readArchive` does.
+ */
+export async function eachFile(source: Readable | Buffer, limits: Partial<ArchiveLimits>, visitor: FileVisitor): Promise<void> {
+  const bounds = { ...archiveLimits, ...limits }
   const framing = tarFraming(bounds)
-  const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) => unpackTar(watched(framing, chunks), (entry) => visit(reading, entry))
+  const tree = archiveTree(bounds)
+  const unpack = (chunks: AsyncIterable<Buffer> | Buffer[]) => unpackTar(watched(framing, chunks), (entry) => visit(tree, entry, visitor))
   try {
     const whole = Buffer.isBuffer(source) ? unzipWhole(source, maxWholeBytes) : null
     if (whole) await unpack([whole])
@@ -56,7 +67,6 @@ export async function readArchive(
   } catch (error) {
     throw isBrokenDeflate(error) ? packageRejected('The archive is damaged or cut short. Upload it again.') : error
   }
-  return finish(reading)
 }
 
 async function unpackStream(source: Readable, unpack: (chunks: AsyncIterable<Buffer>) => Promise<void>): Promise<void> {
@@ -76,7 +86,6 @@ function start(limits: ArchiveLimits, others: FileVisitor) {
   return {
     limits,
     others,
-    tree: archiveTree(limits),
     files: Array<ArchiveFile>(),
     manifest: Array<Buffer>(),
     documents,
@@ -93,20 +102,19 @@ async function* watched(framing: TarFraming, chunks: AsyncIterable<Buffer> | Buf
   watchEnd(framing)
 }
 
-function visit(reading: Reading, { path: raw, type, size }: TarEntry) {
+function visit(tree: ArchiveTree, { path: raw, type, size }: TarEntry, visitor: FileVisitor) {
   const path = plainPath(raw)
   if (type !== 'file' && type !== 'directory')
     refuse(`The archive has ${quoted(path)} as a ${type}. Only files and directories are allowed.`)
   if (type === 'file' && (path === '' || raw.endsWith('/')))
     refuse(`The archive has ${quoted(raw)} as a file. Pack it with \`dart pub publish\`.`)
-  addPath(reading.tree, path, type)
-  if (type === 'directory') return undefined
-  reading.files.push({ path, size })
-  return taker(reading, path, size)
+  addPath(tree, path, type)
+  return type === 'directory' ? undefined : visitor({ path, size })
 }
 
 /** Takes the content of the few files that are kept, skips the others. */
-function taker(reading: Reading, path: string, size: number) {
+function taker(reading: Reading, { path, size }: ArchiveFile) {
+  reading.files.push({ path, size })
   const { manifestBytes, documentBytes, exampleBytes } = reading.limits
   if (path === manifestName) {
     if (size > manifestBytes) refuse(`pubspec.yaml is larger than ${manifestBytes} bytes, the limit. Shorten it.`)

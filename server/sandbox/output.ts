@@ -1,6 +1,6 @@
 const longestLine = 2000
 
-/** What a job says: the last lines of both streams, and the beginning of stdout as it is. */
+/** What a job says: the last lines, and the beginning of stdout as it is. */
 export type Output = {
   /** Takes what arrived; false once it was more than the job may say. */
   take: (stream: 'stdout' | 'stderr', chunk: Buffer) => boolean
@@ -14,15 +14,18 @@ export type Output = {
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, (character) => (character === '\t' ? '\t' : '\u{FFFD}'))
 
 /**
- * Keeps the last `lines` lines and the first `stdoutBytes` bytes of stdout; counts to `mostBytes`.
+ * Keeps the last `lines` lines of both streams, or only of stderr when the first `stdoutBytes` bytes of stdout are kept; counts to `mostBytes`.
  * @param onLine hears the lines as they are complete, of a flood only the last ones.
  */
-export function keepOutput(limits: { mostBytes: number; lines: number; stdoutBytes: number }, onLine?: (line: string) => void): Output {
+export function keepOutput(
+  limits: { mostBytes: number; lines: number; stdoutBytes: number | undefined },
+  onLine?: (line: string) => void,
+): Output {
   const kept: string[] = []
   const whole: Buffer[] = []
   const open = { stdout: '', stderr: '' }
   let seen = 0
-  let room = limits.stdoutBytes
+  let room = limits.stdoutBytes ?? 0
 
   const addLine = (text: string) => {
     const line = printable(text.length > longestLine ? `${text.slice(0, longestLine)} …` : text)
@@ -42,12 +45,12 @@ export function keepOutput(limits: { mostBytes: number; lines: number; stdoutByt
     take: (stream, chunk) => {
       const within = chunk.subarray(0, Math.max(0, limits.mostBytes - seen))
       seen += chunk.length
-      if (stream === 'stdout' && room > 0) {
+      if (stream === 'stderr' || limits.stdoutBytes === undefined) addText(stream, within.toString('utf8'))
+      else if (room > 0) {
         // A copy: the part would keep all of the chunk in memory.
         whole.push(Buffer.from(within.subarray(0, room)))
         room -= Math.min(room, within.length)
       }
-      addText(stream, within.toString('utf8'))
       return seen <= limits.mostBytes
     },
     end: () => {

@@ -46,12 +46,21 @@ function textOf(path: string): string {
 export function findProcesses(job: JobProcesses): Seen[] {
   const all = everyProcess()
   const isKnown = ({ id, start }: Seen) => job.known.some((known) => known.id === id && known.start === start)
-  const isMarked = ({ id }: Seen) => job.mark !== null && textOf(`/proc/${id}/environ`).split('\0').includes(job.mark)
-  const ours = new Set(all.filter((one) => one.session === job.first || isKnown(one) || isMarked(one)))
+  const ours = new Set(all.filter((one) => one.session === job.first || isKnown(one) || isMarked(one, job.mark)))
   const byParent = Map.groupBy(all, ({ parent }) => parent)
   for (const { id } of ours) for (const child of byParent.get(id) ?? []) ours.add(child)
   job.known = [...ours]
   return job.known
+}
+
+/** The variable that the processes of a job are started with. */
+export const markOf = (folder: string): string => `SNUG_JOB=${folder}`
+
+const isMarked = ({ id }: Seen, mark: string | null) => mark !== null && textOf(`/proc/${id}/environ`).split('\0').includes(mark)
+
+/** Ends the processes that a server before left behind. */
+export function endMarked(mark: string): void {
+  for (const one of everyProcess()) if (isMarked(one, mark)) signal(one.id, 'SIGKILL')
 }
 
 /** How many processes and threads an account has. */

@@ -9,7 +9,7 @@ import { type Limits, prlimit, usualLimits } from './limits.ts'
 import { findMeans, type Means, systemPath } from './means.ts'
 import { keepOutput } from './output.ts'
 import { SandboxUnusable } from './problem.ts'
-import { countOfAccount } from './processes.ts'
+import { countOfAccount, markOf } from './processes.ts'
 import { type Reason, watch } from './watch.ts'
 
 /** A program to run, shut in. Everything about its reach but the folder may be left out: it reads nothing further and has no network. */
@@ -17,13 +17,13 @@ export type Job = Pick<Reach, 'folder'> &
   Partial<Omit<Reach, 'folder'>> & {
     /** The program and its arguments. */
     command: string[]
-    /** All that it gets of an environment, beside PATH, HOME and TMPDIR. */
+    /** All that it gets of an environment, beside HOME, TMPDIR and the system's PATH; a PATH given here comes before that. */
     env?: Record<string, string>
     /** What is otherwise than usual. */
     limits?: Partial<Limits>
     /** How many of the last lines of its output are kept; 200 when left out. */
     lines?: number
-    /** How much of stdout is kept whole; nothing when left out. */
+    /** How much of stdout is kept whole, apart from the lines; when left out, its lines are among them. */
     stdoutBytes?: number
     onLine?: (line: string) => void
     /** Ends it. */
@@ -90,11 +90,14 @@ async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outc
   if (account !== null) await giveFolders(reach, account)
   if (account !== null && !means.bubblewrap) await openWay(reach, config.DATA_DIR)
   const besides = account === null ? countOfAccount(process.getuid?.() ?? 0) : 0
-  const [program = '', ...args] = commandLine(means, reach, account, [...prlimit(limits, besides), ...job.command])
+  const { PATH: ownPath, ...given } = job.env ?? {}
+  // Only the job itself looks for programs where it says.
+  const command = ownPath === undefined ? job.command : ['env', `PATH=${ownPath}:${systemPath}`, ...job.command]
+  const [program = '', ...args] = commandLine(means, reach, account, [...prlimit(limits, besides), ...command])
   // Nothing leaves namespaces of its own, so nothing has to be looked for.
   const contained = means.bubblewrap || (means.sandbox === null && means.namespaces)
-  const mark = contained ? null : `SNUG_JOB=${folder}`
-  const env = { PATH: systemPath, HOME: folder, TMPDIR: scratch, LANG: 'C.UTF-8', ...job.env, SNUG_JOB: folder }
+  const mark = contained ? null : markOf(folder)
+  const env = { HOME: folder, TMPDIR: scratch, LANG: 'C.UTF-8', ...given, PATH: systemPath, SNUG_JOB: folder }
   try {
     if (signal?.aborted) return { end: 'aborted', code: null, lines: [], stdout: Buffer.alloc(0), usage: { ms: 0, peakBytes: 0 } }
     const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
@@ -110,7 +113,7 @@ async function follow(child: ChildProcess, { job, limits, mark, account }: Follo
   const started = performance.now()
   const first = child.pid
   if (first === undefined) throw await new Promise((resolve) => child.once('error', resolve))
-  const output = keepOutput({ mostBytes: limits.outputBytes, lines: job.lines ?? 200, stdoutBytes: job.stdoutBytes ?? 0 }, job.onLine)
+  const output = keepOutput({ mostBytes: limits.outputBytes, lines: job.lines ?? 200, stdoutBytes: job.stdoutBytes }, job.onLine)
   const processes = { first, mark, known: [] }
   const watched = watch({ processes, limits, folder: job.folder, account, abort: job.signal })
   for (const stream of ['stdout', 'stderr'] as const)

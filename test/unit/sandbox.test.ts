@@ -23,12 +23,17 @@ describe('a job', () => {
   it('has its own folder and environment, and none of the server', async () => {
     vi.stubEnv('JWT_SECRET', 'of the server')
     onTestFinished(() => void vi.unstubAllEnvs())
-    const { end, code, lines, stdout } = await script('env; pwd; touch made && ls; exit 3', { env: { GIVEN: 'yes' }, stdoutBytes: 5 })
+    const { end, code, lines } = await script('env; pwd; touch made && ls; exit 3', { env: { GIVEN: 'yes' } })
     expect({ end, code }).toEqual({ end: 'exited', code: 3 })
     expect(lines).toContain('GIVEN=yes')
     expect(lines.at(-1)).toBe('made')
     expect(lines.join()).not.toContain('of the server')
-    expect(stdout.length).toBe(5)
+  })
+
+  it('gives the beginning of its stdout whole, and then lines of stderr only', async () => {
+    const { lines, stdout } = await script('seq 1000; echo said >&2', { stdoutBytes: 5 })
+    expect(stdout.toString()).toBe('1\n2\n3')
+    expect(lines).toEqual(['said'])
   })
 
   it('says its last lines, without what a terminal would act on', async () => {

@@ -1,0 +1,46 @@
+import type { FastifyRequest } from 'fastify'
+import { type Reads, toDate } from '../db/reads.ts'
+import { splitArchiveName } from '../pub/archive-name.ts'
+import { isJobSecret } from './token-secret.ts'
+import type { Credential, Viewer } from '../roles/viewer.ts'
+
+type JobTokenRow = { id: string; packages: string; expires_at: number | Date }
+
+const jobTokenSql = 'select id, packages, expires_at from job_tokens where hash = ?'
+
+/**
+ * Who a job of the server's own is, for a request that its token is for: a package client's, for one of its packages. For every other request it
+ * is nobody.
+ */
+export async function identityOfJob(
+  request: FastifyRequest,
+  reads: Reads,
+  hash: string,
+  now: Date,
+): Promise<{ viewer: Viewer; credential: Credential; lastUsedAt: Date } | null> {
+  const row = await reads.recall<JobTokenRow>(jobTokenSql, hash)
+  if (!row || toDate(row.expires_at) <= now) return null
+  const name = packageOf(request)
+  if (name === null || !row.packages.split(',').includes(name)) return null
+  const expiresAt = toDate(row.expires_at)
+  const viewer = { ...nobodyInPerson, id: row.id, createdAt: now }
+  return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt }, lastUsedAt: now }
+}
+
+/** The secret of a job in an Authorization header, if there is one. */
+export function jobSecretIn(authorization: string): string | null {
+  const [, secret = ''] = /^Bearer +(svc_job_\S+) *$/i.exec(authorization) ?? []
+  return isJobSecret(secret) ? secret : null
+}
+
+const nobodyInPerson = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
+
+/** What package clients read when they resolve and fetch dependencies. */
+const readable = /\/api\/packages\/:pkg(?:\/versions\/:version|\/advisories)?$/
+const archives = /\/api\/archives\/:file$/
+
+function packageOf({ routeOptions: { url = '' }, params }: FastifyRequest): string | null {
+  const { pkg, file } = params as { pkg?: string; file?: string }
+  if (readable.test(url)) return pkg ?? null
+  return archives.test(url) && file !== undefined ? (splitArchiveName(file)?.name ?? null) : null
+}

@@ -1,0 +1,104 @@
+import { createReadStream } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Report } from '../analysis/report.ts'
+import { sizesOf } from '../analysis/sizes.ts'
+import { unpackInto } from '../archive/unpack.ts'
+import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
+import { type Outcome, run } from '../sandbox/run.ts'
+import type { Services } from '../services.ts'
+import { withJobToken } from '../tokens/job-token.ts'
+import { type Invocation, prepare, type Sdk } from './invocation.ts'
+import { logLine, withoutPlaces } from './log.ts'
+import { PanaFailed } from './problems.ts'
+import { readablePackages } from './readable-packages.ts'
+import { readSummary, type Summary } from './summary.ts'
+import { faultOfReport } from './symptoms.ts'
+import { toReport } from './to-report.ts'
+
+export type PanaTask = {
+  versionId: string
+  /** Path of the .tar.gz on disk. */
+  archive: string
+  /** Whether only members read the package. */
+  isPrivate: boolean
+  /** How long it may take. */
+  seconds: number
+  signal?: AbortSignal
+  /** Hears what pana logs while it works. */
+  onLine?: (line: string) => void
+  /** Takes the output of `dart doc` out of its folder, which is removed afterwards; null when it is not wanted. */
+  takeDocs: ((folder: string) => Promise<string>) | null
+}
+
+export type PanaResult = { report: Report; docs: string | null; log: string[]; usage: Outcome['usage'] }
+
+/** What pana prints on stdout is its report, and nothing else. */
+const reportBytes = 16 * 1024 ** 2
+const logLines = 1000
+
+/**
+ * Judges a version with pana. Everything happens in a folder of its own, which is removed at the end, with a token that reads the dependencies
+ * of this package here and nothing else, and that ends with the job.
+ * @throws PanaFailed when it gives no report that says something; SandboxUnusable when nothing can be run on this machine
+ */
+export async function analyzeOn(services: Services, sdk: Sdk, task: PanaTask): Promise<PanaResult> {
+  const folder = await makeJobFolder(services.config)
+  try {
+    const files = await unpackInto(createReadStream(task.archive), join(folder, 'package'))
+    const packages = await readablePackages(services, task.versionId)
+    return await withJobToken(services, { packages, lifeMs: (task.seconds + 60) * 1000 }, async (token) => {
+      const tidy = withoutPlaces({ folder, sdk: sdk.path, token })
+      const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
+      const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(tidy(line))) })
+      const log = outcome.lines.map((line) => logLine(tidy(line)))
+      const summary = summaryOf(outcome, tidy, log, task.seconds)
+      const report = toReport(summary, { isPrivate: task.isPrivate, sizes: sizesOf(files) })
+      const docs = task.takeDocs && (await hasDocs(invoked.docs)) ? await task.takeDocs(invoked.docs) : null
+      return { report, docs, log, usage: outcome.usage }
+    })
+  } finally {
+    await removeFolder(folder)
+  }
+}
+
+const runPana = ({ config }: Services, { command, env, readable }: Invocation, { folder, seconds, signal, onLine }: Running) =>
+  run(config, {
+    folder,
+    command,
+    env,
+    readable,
+    network: true,
+    limits: { seconds, outputBytes: 2 * reportBytes },
+    lines: logLines,
+    stdoutBytes: reportBytes,
+    ...(signal && { signal }),
+    onLine,
+  })
+
+type Running = { folder: string; seconds: number; signal?: AbortSignal; onLine: (line: string) => void }
+
+function summaryOf({ end, code, stdout }: Outcome, tidy: (text: string) => string, log: string[], seconds: number): Summary {
+  if (end !== 'exited') throw new PanaFailed(endings[end](seconds), log)
+  const summary = readSummary(tidy(stdout.toString('utf8')))
+  if (summary === null)
+    throw new PanaFailed(`pana ended with code ${code ?? 'none'} and without a report: ${log.at(-1) ?? 'it said nothing'}`, log)
+  const fault = faultOfReport(summary, log)
+  if (fault) throw fault
+  return summary
+}
+
+const endings: Record<Exclude<Outcome['end'], 'exited'>, (seconds: number) => string> = {
+  timeout: (seconds) => `pana did not end within ${seconds} seconds, the limit.`,
+  aborted: () => 'The analysis was called off.',
+  output: () => 'pana said more than it may.',
+  memory: () => 'pana took more memory than it may.',
+  processes: () => 'pana started more processes than it may.',
+  disk: () => 'pana wrote more to the disk than it may.',
+}
+
+const hasDocs = (folder: string) =>
+  access(join(folder, 'index.html')).then(
+    () => true,
+    () => false,
+  )

@@ -1,0 +1,23 @@
+import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
+import type { Services } from '../services.ts'
+
+/**
+ * The packages of this server that resolving a version can lead to, by name: what it depends on, for development too, and what these depend on
+ * in any version. One statement, however deep; circles end.
+ */
+export async function readablePackages({ config, database }: Services, versionId: string): Promise<string[]> {
+  const here = hostedHere(config)
+  const rows = await database.fork().execute<{ name: string }[]>(
+    `with recursive needed(name) as (
+       select d.name from package_dependencies d where d.version_id = ? and ${isHostedHere('d.hosted_url')}
+       union
+       select d.name from needed n
+         join packages p on p.name = n.name
+         join package_versions v on v.package_id = p.id
+         join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHostedHere('d.hosted_url')}
+     )
+     select q.name from needed n join packages q on q.name = n.name order by q.name`,
+    [versionId, here, here],
+  )
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,32 @@
+import { z } from 'zod'
+
+const points = z.number().int().nonnegative().max(10_000)
+/** Longer ones are cut: nobody reads them, and packages decide what is in them. */
+const text = z.string().transform((all) => all.slice(0, 65_536))
+
+const section = z.object({ id: z.string().max(100), title: z.string().max(500), grantedPoints: points, maxPoints: points, summary: text })
+export type PanaSection = z.infer<typeof section>
+
+const summarySchema = z.object({
+  runtimeInfo: z.object({
+    panaVersion: z.string().max(100),
+    sdkVersion: z.string().max(100),
+    flutterVersions: z.record(z.string(), z.unknown()).nullish(),
+  }),
+  tags: z.array(z.string().max(100)).max(1000).nullish(),
+  report: z.object({ sections: z.array(section).max(50) }).nullish(),
+  errorMessage: text.nullish(),
+})
+
+/** What we use of the JSON that pana prints. Source: `Summary` in lib/src/model.dart of pana. */
+export type Summary = z.infer<typeof summarySchema>
+
+/** Reads what pana printed; null when that is no report of pana's. Other tools may have printed lines before it. */
+export function readSummary(printed: string): Summary | null {
+  const start = printed.startsWith('{') ? 0 : printed.indexOf('\n{') + 1
+  try {
+    return summarySchema.safeParse(JSON.parse(printed.slice(start))).data ?? null
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,162 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { analyzeOn, type PanaTask } from '../server/pana/analyze.ts'
+import { AnalysisNeedsFlutter, PanaFailed } from '../server/pana/problems.ts'
+import { withJobToken } from '../server/tokens/job-token.ts'
+import { type TestApp, testApp } from './app.ts'
+import type { ArchiveOptions } from './support/archive.ts'
+import { installFakeSdk } from './support/fake-sdk.ts'
+import { publish } from './support/publish.ts'
+import { recordedReport } from './support/recorded-report.ts'
+
+/** Publishes a package, and judges it with a pana that reports what was recorded. */
+async function analyze(app: TestApp, contents: Partial<ArchiveOptions>, options: Partial<PanaTask> = {}) {
+  const member = await app.member()
+  const { name = 'judged', version = '1.0.0' } = contents
+  const bytes = await publish(member, { name, version, ...contents })
+  const archive = join(app.config.DATA_DIR, `${name}.tar.gz`)
+  writeFileSync(archive, bytes)
+  const [row] = await app.services.database.reads.all<{ id: string }>(
+    'select v.id from package_versions v join packages p on p.id = v.package_id where p.name = ?',
+    name,
+  )
+  const sdk = installFakeSdk(join(app.config.DATA_DIR, 'sdks', 'dart'))
+  const task = { versionId: row?.id ?? '', archive, isPrivate: true, seconds: 20, takeDocs: null, ...options }
+  return analyzeOn(app.services, sdk, task)
+}
+
+const attack = (script: string) => ({ 'tool/during_analysis.sh': script })
+const jobs = (app: TestApp) => readdirSync(join(app.config.DATA_DIR, 'jobs'))
+
+describe('pana judges a version', () => {
+  it('and its report is told in our words, without what a private package cannot help', async () => {
+    await using app = await testApp()
+    const { report, log } = await analyze(app, {})
+    expect(report).toMatchObject({
+      engine: { name: 'pana', version: '0.23.18, Dart 3.11.0' },
+      documented: { documented: 246, total: 263 },
+      notMeasured: [{ id: 'urls' }, { id: 'license' }],
+    })
+    const points = report.sections.map(({ id, granted, maximum, status }) => [id, granted, maximum, status])
+    expect(points).toEqual([
+      ['convention', 20, 20, 'passed'],
+      ['documentation', 10, 20, 'partial'],
+      ['platform', 20, 20, 'passed'],
+      ['analysis', 50, 50, 'passed'],
+      ['dependency', 40, 40, 'passed'],
+    ])
+    expect(report.sections[1]?.criteria[1]).toEqual({
+      id: 'example',
+      title: 'Package has an example',
+      granted: 0,
+      maximum: 10,
+      reason: 'No example found.',
+      remedy: 'See [package layout](https://dart.dev/tools/pub/package-layout#examples) guidelines on how to add an example.',
+    })
+    expect(report.tags).toContain('platform:web')
+    expect(report.sizes.length).toBeGreaterThan(0)
+    expect(log).toContain('INFO: Running `dart pub get`...')
+    expect(jobs(app)).toEqual([])
+  })
+
+  it('and a public package has to have what the world can see', async () => {
+    await using app = await testApp()
+    const { report } = await analyze(app, {}, { isPrivate: false })
+    expect(report.notMeasured).toEqual([])
+    expect(report.sections[0]).toMatchObject({ granted: 20, maximum: 30, status: 'partial' })
+    expect(report.sections[0]?.criteria[0]).toMatchObject({
+      id: 'pubspec',
+      granted: 0,
+      reason: 'Failed to verify repository URL.',
+      remedy: expect.stringContaining('defines `publish_to`'),
+    })
+  })
+
+  it('and leaves its documentation to whoever wants it, before all is removed', async () => {
+    await using app = await testApp()
+    let kept = ''
+    const takeDocs = async (folder: string) => {
+      kept = folder
+      return readFileSync(join(folder, 'index.html'), 'utf8')
+    }
+    const { docs } = await analyze(app, {}, { takeDocs })
+    expect(docs).toContain('<h1>judged</h1>')
+    expect(existsSync(kept)).toBe(false)
+  })
+
+  it('with nothing of the server in reach of its environment, and its places and token in no text', async () => {
+    await using app = await testApp()
+    const script = 'env; cat "$HOME/.config/dart/pub-tokens.json"; echo; ls -a "$PWD"'
+    const { log } = await analyze(app, { files: attack(script) })
+    expect(log).toContain('{"version":1,"hosted":[{"url":"http://localhost:8080","token":"[token]"}]}')
+    expect(log).toContain('HOME=[job]/home')
+    expect(log.join('\n')).not.toContain(app.config.DATA_DIR)
+    expect(log.join('\n')).not.toContain(app.config.JWT_SECRET)
+  })
+})
+
+describe('no report is given', () => {
+  it('of what is none, and the log says why', async () => {
+    await using app = await testApp()
+    const broken = analyze(app, { files: { 'tool/report.json': 'Unhandled exception', ...attack('echo broken') } })
+    await expect(broken).rejects.toThrow('pana ended with code 0 and without a report: broken')
+    expect(jobs(app)).toEqual([])
+  })
+
+  it('after the time is over, or when it is called off', async () => {
+    await using app = await testApp()
+    const files = attack('sleep 60')
+    await expect(analyze(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana did not end within 1 seconds, the limit.')
+    const signal = AbortSignal.timeout(300)
+    await expect(analyze(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was called off.')
+    expect(jobs(app)).toEqual([])
+  })
+
+  it.each([
+    ['Got socket error trying to find package http at https://pub.dev.', PanaFailed, /could not be fetched: Got socket error.* Check that/],
+    ['Because judged depends on a_widget which requires the Flutter SDK, version solving failed.', AnalysisNeedsFlutter, /needs Flutter/],
+  ])('when it would blame the package for: %s', async (said, kind, message) => {
+    await using app = await testApp()
+    const summary = `### [x] 0/50 points: code has no errors\n\n* Running failed:\n\n\`\`\`\n${said}\n\`\`\`\n`
+    const sections = recordedReport.report.sections.map((section) =>
+      section.id === 'analysis' ? { ...section, grantedPoints: 0, summary } : section,
+    )
+    const report = JSON.stringify({ ...recordedReport, report: { sections } })
+    const failure: unknown = await analyze(app, { files: { 'tool/report.json': report } }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(kind)
+    expect(String(failure)).toMatch(message)
+  })
+})
+
+describe('the token of a job', () => {
+  it('reads the packages that it is for, as package clients do, and nothing else', async () => {
+    await using app = await testApp()
+    const member = await app.member()
+    for (const name of ['needed', 'foreign']) await publish(member, { name, version: '1.0.0' })
+    const secret = await withJobToken(app.services, { packages: ['needed'], lifeMs: 60_000 }, async (lent) => {
+      const job = app.withToken(lent)
+      const status = async (path: string) => (await job.get(path)).status
+      expect(await status('/api/packages/needed')).toBe(200)
+      expect(await status('/api/packages/needed/versions/1.0.0')).toBe(200)
+      expect(await status('/api/archives/needed-1.0.0.tar.gz')).toBe(200)
+      const refused = [
+        '/api/packages/foreign',
+        '/api/archives/foreign-1.0.0.tar.gz',
+        '/api/package-names',
+        '/api/packages',
+        '/api/packages/needed/score',
+      ]
+      for (const path of refused) expect([path, await status(path)]).toEqual([path, 401])
+      expect((await job.graphql('{ viewer { email } }')).body.data?.viewer ?? null).toBeNull()
+      expect((await job.delete('/api/packages/needed')).status).toBe(401)
+      app.clock.now = new Date(Date.now() + 61_000)
+      expect(await status('/api/packages/needed')).toBe(401)
+      app.clock.now = null
+      return lent
+    })
+    expect((await app.withToken(secret).get('/api/packages/needed')).status).toBe(401)
+    expect(await app.services.database.reads.all('select id from job_tokens')).toEqual([])
+    expect(app.queries.some((sql) => sql.includes(secret))).toBe(false)
+  })
+})
