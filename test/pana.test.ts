@@ -149,7 +149,7 @@ describe('the token of a job', () => {
       ]
       for (const path of refused) expect([path, await status(path)]).toEqual([path, 401])
       expect((await job.graphql('{ viewer { email } }')).body.data?.viewer ?? null).toBeNull()
-      expect((await job.delete('/api/packages/needed')).status).toBe(401)
+      expect((await job.put('/api/packages/needed/options', { isUnlisted: true })).status).toBe(401)
       app.clock.now = new Date(Date.now() + 61_000)
       expect(await status('/api/packages/needed')).toBe(401)
       app.clock.now = null

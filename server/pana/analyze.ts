@@ -48,7 +48,7 @@ export async function analyzeOn(services: Services, sdk: Sdk, task: PanaTask): P
     const files = await unpackInto(createReadStream(task.archive), join(folder, 'package'))
     const packages = await readablePackages(services, task.versionId)
     return await withJobToken(services, { packages, lifeMs: (task.seconds + 60) * 1000 }, async (token) => {
-      const tidy = withoutPlaces({ folder, sdk: sdk.path, token })
+      const tidy = withoutPlaces({ folder, sdk, token })
       const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
       const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(tidy(line))) })
       const log = outcome.lines.map((line) => logLine(tidy(line)))

@@ -14,7 +14,15 @@ export function logLine(line: string): string {
 }
 
 /** Takes out of texts what readers of a report have no use for, or must not see: where the job ran, and its token. */
-export function withoutPlaces({ folder, sdk, token }: { folder: string; sdk: string; token: string }): (text: string) => string {
+export function withoutPlaces({
+  folder,
+  sdk,
+  token,
+}: {
+  folder: string
+  sdk: { path: string; pubCache: string }
+  token: string
+}): (text: string) => string {
   // pana works on a copy with a name of its own.
   const copies = `${folder}/.tmp/`
   return (text) =>
@@ -25,5 +33,6 @@ export function withoutPlaces({ folder, sdk, token }: { folder: string; sdk: str
       .join('')
       .replaceAll(`${folder}/package/`, '')
       .replaceAll(folder, '[job]')
-      .replaceAll(sdk, '[sdk]')
+      .replaceAll(sdk.path, '[sdk]')
+      .replaceAll(sdk.pubCache, '[pub-cache]')
 }
