@@ -16,6 +16,7 @@ import { Package, PackageUploader, PackageVersion, VersionDocument } from './pac
 import { PublisherClaim } from './publishers/claim-entity.ts'
 import { DomainCheck } from './publishers/domain-check-entity.ts'
 import { Publisher, PublisherMember } from './publishers/entity.ts'
+import { SdkInstall } from './sdks/entity.ts'
 import { Session } from './sessions/entity.ts'
 import { SignInOrigin } from './sessions/origin-entity.ts'
 import { ServerSetting } from './settings/entity.ts'
@@ -63,4 +64,5 @@ export const entities = [
   Advisory,
   AdvisoryPackage,
   ServerAddress,
+  SdkInstall,
 ]

@@ -159,6 +159,16 @@ export const variables = {
     default: 'https://storage.googleapis.com/dart-archive',
     about: 'Mirror of the Dart SDK archive, for closed networks.',
   },
+  FLUTTER_ARCHIVE_URL: {
+    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    default: 'https://storage.googleapis.com/flutter_infra_release/releases',
+    about: 'Mirror of the Flutter release archive.',
+  },
+  SDK_PUB_HOSTED_URL: {
+    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    default: 'https://pub.dev',
+    about: 'Package server that SDKs get pana from.',
+  },
 } satisfies Record<string, Variable>
 
 export type VariableName = keyof typeof variables

@@ -50,6 +50,7 @@ import '../visibility/switch-schema.ts'
 import '../packages/publisher/schema.ts'
 import '../packages/publisher/publisher-schema.ts'
 import '../jobs/schema.ts'
+import '../sdks/schema.ts'
 import {
   defaultFieldResolver,
   type GraphQLField,

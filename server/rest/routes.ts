@@ -15,6 +15,7 @@ import { packageRoutes } from '../packages/rest.ts'
 import { publisherRoutes } from '../publishers/rest.ts'
 import { scoreRoutes } from '../scoring/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
+import { sdkRoutes } from '../sdks/rest.ts'
 import { sessionRoutes } from '../sessions/rest.ts'
 import { setupRoutes } from '../setup/rest.ts'
 import { statsRoutes } from '../stats/rest.ts'
@@ -50,4 +51,5 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...legalRoutes,
   ...statsRoutes,
   ...visibilityRoutes,
+  ...sdkRoutes,
 ]

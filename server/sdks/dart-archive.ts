@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { Config } from '../config/config.ts'
+import { readFrom, type Site, siteAway } from './archive-site.ts'
+import type { SdkChannel } from './entity.ts'
+import { thisPlatform } from './platform.ts'
+import { type Download, newest, type Release, sha256In } from './release.ts'
+
+// The layout of Google's archive: a bucket of Google Cloud Storage, whose prefixes can be listed as with S3 (XML), and below
+// channels/<channel>/release/<version>/ the files VERSION (JSON) and sdk/dartsdk-<os>-<arch>-release.zip with its .sha256sum.
+
+type Settings = Pick<Config, 'SDK_ARCHIVE_URL'>
+
+const siteOf = ({ SDK_ARCHIVE_URL }: Settings): Site => ({ name: 'Dart archive', url: SDK_ARCHIVE_URL, variable: 'SDK_ARCHIVE_URL' })
+
+/**
+ * The newest releases of a channel, the newest first.
+ * @throws ApiError ServiceUnavailable
+ */
+export async function listDart(config: Settings, channel: SdkChannel): Promise<Release[]> {
+  const versions = newest((await listVersions(siteOf(config), channel)).map((version) => ({ version })))
+  const releases: Release[] = []
+  const rest = versions.entries()
+  const next = async () => {
+    for (const [index, { version }] of rest) {
+      const { publishedAt } = (await readVersion(config, channel, version)) ?? { publishedAt: null }
+      releases[index] = { kind: 'dart', version, channel, publishedAt, dartVersion: version }
+    }
+  }
+  await Promise.all(Array.from({ length: concurrency }, next))
+  return releases
+}
+
+/**
+ * Where a release is; null when there is none of this version in this channel, or none for this platform.
+ * @throws ApiError ServiceUnavailable
+ */
+export async function findDart(config: Settings, channel: SdkChannel, version: string): Promise<Download | null> {
+  if (!(await readVersion(config, channel, version))) return null
+  const { sdkPlatform } = thisPlatform()
+  const url = `${folderOf(config, channel, version)}/sdk/dartsdk-${sdkPlatform}-release.zip`
+  const text = await readFrom(siteOf(config), `${url}.sha256sum`)
+  if (text === null) return null
+  const sha256 = sha256In(text)
+  if (!sha256) throw siteAway(siteOf(config), new Error(`${url}.sha256sum is no SHA-256`))
+  return { url, sha256 }
+}
+
+const concurrency = 8
+/** A thousand versions a page. */
+const maxPages = 5
+
+const folderOf = ({ SDK_ARCHIVE_URL }: Settings, channel: SdkChannel, version: string) =>
+  `${SDK_ARCHIVE_URL.replace(/\/$/, '')}/channels/${channel}/release/${encodeURIComponent(version)}`
+
+async function listVersions(site: Site, channel: SdkChannel): Promise<string[]> {
+  const prefix = `channels/${channel}/release/`
+  const found: string[] = []
+  let marker: string | undefined
+  for (let page = 0; page < maxPages; page++) {
+    const query = new URLSearchParams({ prefix, delimiter: '/', ...(marker && { marker }) })
+    const text = await readFrom(site, `${site.url}?${query}`)
+    if (text === null || !text.includes('<ListBucketResult')) throw siteAway(site, new Error('it gives no listing'))
+    for (const [, path = ''] of text.matchAll(/<Prefix>([^<]*)<\/Prefix>/g))
+      if (path.startsWith(prefix) && path.endsWith('/')) found.push(path.slice(prefix.length, -1))
+    marker = /<NextMarker>([^<]*)<\/NextMarker>/.exec(text)?.[1]
+    if (!marker) break
+  }
+  return found
+}
+
+const described = z.object({ version: z.string(), date: z.string().default('') })
+
+async function readVersion(config: Settings, channel: SdkChannel, version: string): Promise<{ publishedAt: Date | null } | null> {
+  const text = await readFrom(siteOf(config), `${folderOf(config, channel, version)}/VERSION`)
+  if (text === null) return null
+  return { publishedAt: dateIn(text) }
+}
+
+/** `2024-08-06`, and in older releases `201311121112`. */
+function dateIn(text: string): Date | null {
+  const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)/.exec(described.safeParse(jsonIn(text)).data?.date ?? '') ?? []
+  const date = new Date(`${year}-${month}-${day}T00:00:00Z`)
+  return Number.isNaN(date.getTime()) ? null : date
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return null
+  }
+}

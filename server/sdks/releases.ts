@@ -1,0 +1,54 @@
+import { invalidInput } from '../errors.ts'
+import { parseVersion } from '../pub/version.ts'
+import type { Services } from '../services.ts'
+import { findDart, listDart } from './dart-archive.ts'
+import { type SdkChannel, type SdkKind, sdkKinds } from './entity.ts'
+import { findFlutter, listFlutter } from './flutter-archive.ts'
+import type { Download, Release } from './release.ts'
+
+const keptMs = 3_600_000
+
+type Environment = Pick<Services, 'config' | 'now'>
+
+/** Which release somebody means. */
+export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
+
+/**
+ * The newest releases of a channel, the newest first; of both kinds unless one is named. A listing is read at most once an hour.
+ * @throws ApiError ServiceUnavailable when an archive cannot be read.
+ */
+export async function listReleases(services: Environment, channel: SdkChannel, kind?: SdkKind | null): Promise<Release[]> {
+  const kinds = kind ? [kind] : sdkKinds
+  return (await Promise.all(kinds.map((one) => keptListing(services, one, channel)))).flat()
+}
+
+/**
+ * Where a release is for this platform; null when there is none.
+ * @throws ApiError InvalidInput for what is no version; ServiceUnavailable.
+ */
+export function findRelease({ config }: Pick<Services, 'config'>, { kind, version, channel }: Wanted): Promise<Download | null> {
+  requireVersion(version)
+  return kind === 'dart' ? findDart(config, channel, version) : findFlutter(config, channel, version)
+}
+
+/** Refuses what is no version before it becomes a part of an address, a path or a command line. @throws ApiError InvalidInput. */
+export function requireVersion(version: string): void {
+  if (!parseVersion(version)) throw invalidInput(`version: ${JSON.stringify(version.slice(0, 80))} is no version such as 3.5.0.`, 'version')
+}
+
+type Kept = { readAt: number; listing: Promise<Release[]> }
+/** By configuration, since that says which archive it is. */
+const kept = new WeakMap<Services['config'], Map<string, Kept>>()
+
+/** Whoever asks while a listing is being read waits for the same; one that failed is not kept. */
+function keptListing({ config, now }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
+  const listings = kept.get(config) ?? new Map<string, Kept>()
+  kept.set(config, listings)
+  const key = `${kind} ${channel}`
+  const known = listings.get(key)
+  if (known && now().getTime() - known.readAt < keptMs) return known.listing
+  const listing = (kind === 'dart' ? listDart : listFlutter)(config, channel)
+  listings.set(key, { readAt: now().getTime(), listing })
+  listing.catch(() => listings.get(key)?.listing === listing && listings.delete(key))
+  return listing
+}

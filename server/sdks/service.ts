@@ -1,0 +1,158 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
+import type { SignedInContext } from '../access/context.ts'
+import { audit } from '../audit/service.ts'
+import { idOf } from '../db/base.ts'
+import { conflict, notFound } from '../errors.ts'
+import { enqueue } from '../jobs/queue.ts'
+import { readSettingIn, type Setting } from '../settings/service.ts'
+import { SdkInstall } from './entity.ts'
+import { thisPlatform } from './platform.ts'
+import { findRelease, requireVersion, type Wanted } from './releases.ts'
+
+/** The kinds of the jobs that install an SDK, and that remove what is left of one. Their subject is the install's id. */
+export const installKind = 'sdk.install'
+export const removalKind = 'sdk.remove'
+
+/** `Dart 3.5.0`, for people. */
+export const titleOf = ({ kind, version }: Pick<SdkInstall, 'kind' | 'version'>): string =>
+  `${kind === 'dart' ? 'Dart' : 'Flutter'} ${version}`
+
+/** All installs: Dart before Flutter, the latest first. */
+export const listInstalls = (em: EntityManager): Promise<SdkInstall[]> =>
+  em.find(SdkInstall, {}, { orderBy: { kind: 'asc', createdAt: 'desc', id: 'desc' } })
+
+/** An install with its log, or null. */
+export async function loadInstall(em: EntityManager, id: string): Promise<SdkInstall | null> {
+  const known = idOf(id)
+  return known === null ? null : em.findOne(SdkInstall, { id: known }, { populate: ['log'] })
+}
+
+/** @throws ApiError NotFound */
+export async function findInstall(em: EntityManager, id: string): Promise<SdkInstall> {
+  const install = await loadInstall(em, id)
+  if (!install) throw notFound('There is no SDK install with this id.')
+  return install
+}
+
+/**
+ * Begins to install a release; a job goes on with it. One that is installed, or on its way, is given as it is; one that failed begins anew.
+ * @throws ApiError InvalidInput for what is no version; NotFound when there is no such release for this platform; ServiceUnavailable when the
+ * archive cannot be read.
+ */
+export async function installSdk(context: SignedInContext, wanted: Wanted): Promise<SdkInstall> {
+  requireVersion(wanted.version)
+  const { em, viewer, now } = context
+  const known = await em.findOne(SdkInstall, wanted)
+  if (known && known.status !== 'failed') return known
+  if (!(await findRelease(context, wanted))) throw notFound(noRelease(wanted))
+  if (known) return (await beginAgain(em, known.id, ['failed'], now())) ?? (await em.findOneOrFail(SdkInstall, wanted))
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const { sdkPlatform: platform } = thisPlatform()
+      const install = inner.create(SdkInstall, { ...wanted, platform, requestedById: viewer.id })
+      await inner.flush()
+      await enqueueInstall(inner, install, now())
+      return install
+    })
+  } catch (error) {
+    // Somebody else asked for the same at this moment.
+    if (error instanceof UniqueConstraintViolationException) return em.fork().findOneOrFail(SdkInstall, wanted)
+    throw error
+  }
+}
+
+export const noRelease = ({ channel, ...wanted }: Wanted): string =>
+  `There is no ${titleOf(wanted)} in the channel ${channel} for ${thisPlatform().sdkPlatform}.`
+
+/**
+ * Installs an SDK anew, from the archive; meanwhile it is not ready.
+ * @throws ApiError NotFound; Conflict while it is being installed, and for one that was imported.
+ */
+export async function rebuildSdk({ em, now }: SignedInContext, id: string): Promise<SdkInstall> {
+  const install = await findInstall(em, id)
+  if (install.importedSha256)
+    throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import that again: npm run admin -- import-sdk <file>`)
+  const begun = await beginAgain(em, id, ['ready', 'failed'], now())
+  if (!begun) throw conflict(`${titleOf(install)} is being installed. Remove it to stop that, or wait.`)
+  return begun
+}
+
+/**
+ * Makes an SDK the one that packages of its kind are analyzed with.
+ * @throws ApiError NotFound; Conflict when it is not ready.
+ */
+export function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): Promise<SdkInstall> {
+  return em.fork().transactional(async (inner) => {
+    const install = await lockInstall(inner, id)
+    if (install.status !== 'ready') throw conflict(`${titleOf(install)} is not ready (${install.status}), so it cannot be the default.`)
+    if (install.isDefault) return install
+    await inner.nativeUpdate(SdkInstall, { kind: install.kind, isDefault: true }, { isDefault: false })
+    install.isDefault = true
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: `Made ${titleOf(install)} the default SDK`, ip })
+    return install
+  })
+}
+
+/**
+ * Removes an SDK; one that is being installed is stopped.
+ * @throws ApiError NotFound; Conflict for the default while scoring is on.
+ */
+export function removeSdk({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    const install = await lockInstall(inner, id)
+    if (install.isDefault && (await readSettingIn(inner, scoring)).scoringEnabled)
+      throw conflict(`${titleOf(install)} is the default SDK and scoring is on. Make another one the default, or switch scoring off first.`)
+    inner.remove(install)
+    audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary: `Removed ${titleOf(install)} (${install.channel})`, ip })
+    await inner.flush()
+    await enqueue(inner, { kind: removalKind, subject: id }, now())
+  })
+}
+
+/** Begins an install anew, when its status is one of these, in the transaction of `em` or one of its own. Null when it is another. */
+export function beginAgain(
+  em: EntityManager,
+  id: string,
+  statuses: SdkInstall['status'][],
+  now: Date,
+  changes: Partial<Pick<SdkInstall, 'importedSha256' | 'status'>> = {},
+): Promise<SdkInstall | null> {
+  return em.fork().transactional(async (inner) => {
+    const install = await lockInstall(inner, id)
+    if (!statuses.includes(install.status)) return null
+    inner.assign(install, { ...freshStart, ...changes, generation: install.generation + 1 })
+    await inner.flush()
+    await enqueueInstall(inner, install, now)
+    return install
+  })
+}
+
+/** Has a job go on with an install, in the transaction of `em`. */
+export const enqueueInstall = (em: EntityManager, { id, generation }: SdkInstall, now: Date): Promise<string> =>
+  enqueue(em, { kind: installKind, subject: id, payload: { generation } }, now)
+
+const freshStart = {
+  status: 'downloading',
+  bytesDone: 0,
+  bytesTotal: null,
+  log: '',
+  errorMessage: null,
+  readyAt: null,
+  sizeBytes: null,
+  importedSha256: null,
+} as const
+
+/** A write comes first: whoever else changes it waits, and SQLite lets a transaction write that began with a read only when nobody else did. */
+async function lockInstall(em: EntityManager, id: string): Promise<SdkInstall> {
+  await em.execute('update sdk_installs set generation = generation where id = ?', [id])
+  return findInstall(em, id)
+}
+
+/** What administrators decided about scoring, as far as it matters here. */
+const scoring: Setting<{ scoringEnabled: boolean }> = {
+  key: 'scoring',
+  schema: z.object({ scoringEnabled: z.boolean() }),
+  initial: { scoringEnabled: true },
+}
