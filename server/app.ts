@@ -1,4 +1,5 @@
 import Fastify, { type FastifyInstance } from 'fastify'
+import { mountDocsAssets } from './docs/assets.ts'
 import { mountConsole } from './console/serve.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { methodNotImplemented, notFound } from './errors.ts'
@@ -63,6 +64,7 @@ export async function createApp(
       mountRoutes(scope, services, schema, routes)
       await mountGraphql(scope, services, schema)
       await mountReference(scope, services, schema, routes)
+      mountDocsAssets(scope)
       await mountConsole(scope, services)
     },
     { prefix: basePath(config.SERVER_URL) },

@@ -4,6 +4,7 @@ import { AuditEntry } from './audit/entity.ts'
 import { ArchiveFault } from './integrity/fault-entity.ts'
 import { IntegrityReport } from './integrity/entity.ts'
 import { PackageDownloads, VersionDownloads } from './downloads/entity.ts'
+import { VersionDocs } from './docs/entity.ts'
 import { Invite } from './invites/entity.ts'
 import { Job } from './jobs/entity.ts'
 import { LegalDocument } from './legal/entity.ts'
@@ -39,6 +40,7 @@ export const entities = [
   Package,
   PackageVersion,
   VersionDocument,
+  VersionDocs,
   PackageUploader,
   Upload,
   Invite,

@@ -1,5 +1,6 @@
 import { createApp } from './app.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
+import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { openLog } from './http/log.ts'
@@ -49,6 +50,7 @@ async function serve(config: Config): Promise<void> {
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
   const stopCollecting = [
     regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
+    regularly('collecting documentation', collectEveryMs, log, () => collectDocs(services)),
     regularly('reading damaged archives again', collectEveryMs, log, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),

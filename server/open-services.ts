@@ -34,6 +34,7 @@ export async function openServices(
     config,
     database,
     blobs,
+    docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : blobs,
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(config, now, database.reads.pool),
     log,

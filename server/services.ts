@@ -10,6 +10,8 @@ export type Services = {
   config: Config
   database: Database
   blobs: BlobStore
+  /** Where generated documentation is kept: with the archives, or in a store of its own. */
+  docs: BlobStore
   keys: Keys
   limits: Limits
   log: Log

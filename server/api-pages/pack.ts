@@ -31,7 +31,8 @@ export async function packPages(pages: Iterable<Page>, file: string): Promise<Pa
 const maxPages = 50_000
 const maxPageBytes = 16 * 1024 ** 2
 const maxBytes = 1024 ** 3
-const maxPackedBytes = 256 * 1024 ** 2
+/** A packed file has no more bytes. */
+export const maxPackedBytes = 256 * 1024 ** 2
 /** So much is collected before it is written. */
 const chunkBytes = 1024 ** 2
 const gzipLevel = 5

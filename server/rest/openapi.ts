@@ -13,7 +13,7 @@ type Json = Record<string, unknown>
 export function describeRoutes(schema: GraphQLSchema, routes: readonly (Route | BinaryRoute)[], serverUrl: string): Json {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
-    const path = route.path.replace(/:(\w+)/g, '{$1}')
+    const path = route.path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')
     paths[path] = {
       ...paths[path],
       [route.method.toLowerCase()]: route.kind === 'binary' ? describeBinary(route) : describeOperation(schema, route),
@@ -96,7 +96,7 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
 }
 
 function describeBinary(route: BinaryRoute): Json {
-  const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => pathParameter(match[1] ?? ''))
+  const inPath = [...route.path.matchAll(/:(\w+)|\*/g)].map((match) => pathParameter(match[1] ?? 'path'))
   const inQuery = Object.entries(route.query ?? {}).map(([name, description]) => ({
     name,
     in: 'query',

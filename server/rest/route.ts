@@ -1,6 +1,7 @@
 import type { FastifyInstance, onSendAsyncHookHandler } from 'fastify'
 import type { Method } from '../http/methods.ts'
 import type { Context } from '../access/context.ts'
+import type { ApiError } from '../errors.ts'
 import type { Scope } from '../roles/roles.ts'
 
 /** The data of an executed operation, by the names it selects. */
@@ -70,6 +71,8 @@ export type BinaryRoute = {
   anyCredential?: boolean
   /** Takes an access token also as the password of HTTP Basic: for clients that can send nothing else. */
   basic?: boolean
+  /** Answers people who would rather read a page than JSON when they are refused. */
+  failurePage?: (context: Context, failure: ApiError) => unknown
   /** Changes the answer before it goes out. */
   onSend?: onSendAsyncHookHandler
   /** What the body may be, when it is not JSON: the handler reads `request.raw` or `request.body` itself. */

@@ -93,11 +93,27 @@ function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMeth
     if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
     if (route.basic) acceptBasic(request, reply)
     const context = await createContext(services, request, reply)
-    if (!route.anyCredential) refuseUselessCredential(context)
-    if (route.access === 'ownAccount') requireOwnAccount(context)
-    else if (route.access === 'browse') await requireBrowse(context)
-    else if (route.access !== 'open') requireScope(context, route.access)
-    return hidingMissing(route, context, () => route.handler(context))
+    return route.failurePage && prefers(request, 'text/html') ? withPage(route.failurePage, route, context) : answerBinary(route, context)
+  }
+}
+
+/** Checks what a route asks of its caller, and lets it answer. */
+function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
+  if (!route.anyCredential) refuseUselessCredential(context)
+  const answer = () => hidingMissing(route, context, () => route.handler(context))
+  if (route.access === 'ownAccount') requireOwnAccount(context)
+  else if (route.access === 'browse') return requireBrowse(context)?.then(answer) ?? answer()
+  else if (route.access !== 'open') requireScope(context, route.access)
+  return answer()
+}
+
+/** The same for a person: why they are refused is said on a page. */
+async function withPage(failurePage: NonNullable<BinaryRoute['failurePage']>, route: BinaryRoute, context: Context): Promise<unknown> {
+  try {
+    return await answerBinary(route, context)
+  } catch (error) {
+    if (error instanceof ApiError) return failurePage(context, error)
+    throw error
   }
 }
 

@@ -1,5 +1,6 @@
 import { auditRoutes } from '../audit/rest.ts'
 import { badgeBinaries } from '../badges/binary.ts'
+import { docsBinaries } from '../docs/binary.ts'
 import { feedBinaries } from '../feeds/binary.ts'
 import { downloadRoutes } from '../downloads/rest.ts'
 import { healthRoutes } from '../health/rest.ts'
@@ -43,6 +44,7 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...packagePublisherRoutes,
   ...feedBinaries,
   ...badgeBinaries,
+  ...docsBinaries,
   ...searchRoutes,
   ...downloadRoutes,
   ...likeRoutes,

@@ -13,7 +13,7 @@ const keptTimes = 30
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
 type Memory = { result: Promise<Measurement>; validUntil: number | null }
 
-const nothing: Measurement = { archiveBytes: null, relations: null }
+const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: null }
 const memories = new WeakMap<Services['database'], Memory>()
 
 /**

@@ -12,15 +12,17 @@ export async function measurePostgres(pool: PostgresConnections, budgetMs: numbe
     const patiently = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
     const relations = rows.parse((await client.query(patiently(relationSizes))).rows)
     const archives = await client.query<{ bytes: string }>(patiently(archiveBytes))
+    const docs = await client.query<{ bytes: string }>(patiently(docsBytes))
     await client.query('commit')
     broken = false
-    return { relations, archiveBytes: Number(archives.rows[0]?.bytes) }
+    return { relations, archiveBytes: Number(archives.rows[0]?.bytes), docsBytes: Number(docs.rows[0]?.bytes) }
   } finally {
     pool.release(client, broken)
   }
 }
 
 const archiveBytes = 'select coalesce(sum(archive_bytes), 0) as bytes from package_versions'
+const docsBytes = 'select coalesce(sum(bytes), 0) as bytes from version_docs'
 
 /** Sizes are asked of the file system; rows are the planner's estimate, which `analyze` refreshes, and -1 before the first one. */
 const relationSizes = `

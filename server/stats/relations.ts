@@ -11,5 +11,7 @@ export type Relation = {
 export type Measurement = {
   /** Bytes of all archives that versions name. */
   archiveBytes: number | null
+  /** Bytes of the documentation of all versions. */
+  docsBytes: number | null
   relations: Relation[] | null
 }

@@ -44,14 +44,14 @@ export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>
 })
 
 /**
- * How much room things take. Archives: what the versions name, wherever the bytes are. The database with its sidecar files.
- * There is no generated documentation yet, so it takes none. The sum is known when every part is.
+ * How much room things take. Archives and documentation: what the versions name, wherever the bytes are. The database with its sidecar files.
+ * The sum is known when every part is.
  */
 export async function diskUsage(reader: Reader): Promise<Disk> {
-  const [{ archiveBytes }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
-  const parts = [archiveBytes, 0, database]
+  const [{ archiveBytes, docsBytes }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
+  const parts = [archiveBytes, docsBytes, database]
   const total = parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
-  return { archives: { bytes: archiveBytes }, docs: { bytes: 0 }, database: { bytes: database }, total: { bytes: total } }
+  return { archives: { bytes: archiveBytes }, docs: { bytes: docsBytes }, database: { bytes: database }, total: { bytes: total } }
 }
 
 /** Which kind of storage holds what. */

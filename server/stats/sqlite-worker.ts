@@ -6,14 +6,18 @@ import type { Measurement, Relation } from './relations.ts'
 const { path, budgetMs } = workerData as { path: string; budgetMs: number }
 const deadline = performance.now() + budgetMs
 const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 1000 })
-const measurement: Measurement = { archiveBytes: archiveBytes(), relations: relations() }
+const measurement: Measurement = {
+  archiveBytes: sumOf('archive_bytes', 'package_versions'),
+  docsBytes: sumOf('bytes', 'version_docs'),
+  relations: relations(),
+}
 db.close()
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
 parentPort?.postMessage(measurement)
 
 /** Null when the time was up. */
-function archiveBytes(): number | null {
-  const rows = db.prepare<[], number>('select archive_bytes from package_versions').pluck().iterate()
+function sumOf(column: string, table: string): number | null {
+  const rows = db.prepare<[], number>(`select ${column} from ${table}`).pluck().iterate()
   return inTime(rows, (sum, bytes) => sum + bytes, 0)
 }
 

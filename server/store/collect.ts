@@ -108,13 +108,14 @@ async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ ca
   return { candidates, stored }
 }
 
-/** Those that no version names. */
+/** Those that no version names, as its archive or its documentation. */
 async function unnamed(em: EntityManager, blobs: Candidate[]): Promise<Candidate[]> {
   if (blobs.length === 0) return []
   const marks = blobs.map(() => '?').join(', ')
   const rows: { sha256: string }[] = await em.execute(
-    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})`,
-    blobs.map(({ sha256 }) => sha256),
+    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})
+     union all select sha256 from version_docs where sha256 in (${marks})`,
+    [...blobs, ...blobs].map(({ sha256 }) => sha256),
   )
   const named = new Set(rows.map(({ sha256 }) => sha256))
   return blobs.filter(({ sha256 }) => !named.has(sha256))

@@ -27,6 +27,7 @@ export function pathFor(path: string): string {
     .replace(':version', '1.0.0')
     .replace(':email', 'stranger@example.com')
     .replace(':token', 'nothing')
+    .replace('*', 'index.html')
     .replace(/newUploadFinish$|upload$/, `$&?upload_id=${nobody}`)
 }
 

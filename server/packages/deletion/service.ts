@@ -50,8 +50,8 @@ export function deleteVersion(context: SignedInContext, { package: name, version
       record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
       return removePackage(context, em, pkg, [found])
     }
-    await em.nativeDelete(PackageVersion, { id: found.id })
     await forgetArchives(context, em, found.archiveSha256, name, [found])
+    await em.nativeDelete(PackageVersion, { id: found.id })
     return repoint(em, pkg)
   })
 }
@@ -101,7 +101,7 @@ async function removePackage(context: SignedInContext, em: EntityManager, pkg: P
   await em.flush()
 }
 
-/** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go. */
+/** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go, and their documentation. */
 async function forgetArchives(
   { now }: SignedInContext,
   em: EntityManager,
@@ -113,7 +113,18 @@ async function forgetArchives(
   const rows = versions.map(({ version, archiveSha256 }) => ({ packageName, version, deletedAt, archiveSha256 }))
   await em.insertMany(DeletedVersion, rows)
   const hashes = versions.map(({ archiveSha256 }) => archiveSha256)
-  await enqueue(em, { kind: removalKind, subject, payload: { hashes } }, deletedAt)
+  const docs = await packedDocs(em, packageName, new Set(versions.map(({ version }) => version)))
+  await enqueue(em, { kind: removalKind, subject, payload: { hashes, docs } }, deletedAt)
+}
+
+/** The stored documentation of these versions, while they are there. */
+async function packedDocs(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
+  const rows = await em.execute<{ version: string; sha256: string }[]>(
+    `select v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
+     where p.name = ? and d.sha256 is not null`,
+    [packageName],
+  )
+  return rows.filter(({ version }) => versions.has(version)).map(({ sha256 }) => sha256)
 }
 
 type About = { package: string; version?: string }

@@ -1,0 +1,26 @@
+import type { FastifyInstance } from 'fastify'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { compressText } from '../http/compression.ts'
+import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
+
+const files = { 'docs.css': 'text/css; charset=utf-8', 'docs.js': 'text/javascript; charset=utf-8' }
+
+/**
+ * Serves the style and the script of the pages to everybody, at an address that is no package's. Pages have no origin, so to the browser these
+ * files are another site's.
+ */
+export function mountDocsAssets(app: FastifyInstance): void {
+  for (const [name, type] of Object.entries(files)) {
+    const path = `/documentation/-/${name}`
+    const content = readFileSync(new URL(`../api-pages/assets/${name}`, import.meta.url))
+    const etag = `W/"${createHash('sha256').update(content).digest('base64url').slice(0, 22)}"`
+    app.get(path, { onSend: compressText }, async (request, reply) => {
+      reply.header('etag', etag).header('cache-control', 'public, max-age=300').header('cross-origin-resource-policy', 'cross-origin')
+      if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
+      return reply.type(type).send(content)
+    })
+    refuseOtherMethods(app, path, ['GET'])
+  }
+}

@@ -1,0 +1,94 @@
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { audienceOf } from '../access/audience.ts'
+import type { Context } from '../access/context.ts'
+import { notFound } from '../errors.ts'
+import { acceptedEncoding } from '../http/compression.ts'
+import { isFresh, prefers, sendHeadersOnly } from '../http/conditional.ts'
+import { publicUrl } from '../http/public-url.ts'
+import { isPackageName } from '../pub/package-name.ts'
+import { parseVersion } from '../pub/version.ts'
+import { binary } from '../rest/route.ts'
+import { findDocs } from './find.ts'
+import { pageHeaders } from './headers.ts'
+import { sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
+import { findPage, readPage } from './read-page.ts'
+import type { KnownDocs } from './service.ts'
+
+const readers = { access: 'browse', basic: true, failurePage: sendRefusal } as const
+const found = { 303: { description: 'The documentation is at `Location`.' } }
+
+/** Generated API documentation, for whoever may read the package. */
+export const docsBinaries = [
+  ...['', '/'].map((end) =>
+    binary(`GET /documentation/:pkg${end}`, {
+      ...readers,
+      summary: 'Leads to the documentation of the latest version.',
+      handler: (context) => redirect(context, 'latest'),
+      produces: found,
+    }),
+  ),
+  binary('GET /documentation/:pkg/:version', {
+    ...readers,
+    summary: 'Leads to the documentation of a version.',
+    handler: (context) => redirect(context, parameters(context).version),
+    produces: found,
+  }),
+  binary('GET /documentation/:pkg/:version/*', {
+    ...readers,
+    summary: 'A page of the documentation of a version, or of `latest`.',
+    handler: sendPage,
+    produces: { 200: { description: 'The page.', type: 'text/html' }, 304: { description: 'The client has it.' } },
+  }),
+]
+
+function parameters({ request }: Context): { name: string; version: string; path: string } {
+  const { pkg = '', version = 'latest', '*': path = '' } = request.params as Record<string, string>
+  if (!isPackageName(pkg) || !(version === 'latest' || parseVersion(version)))
+    throw notFound('There is no such documentation on this server.')
+  return { name: pkg, version, path: path === '' || path.endsWith('/') ? `${path}index.html` : path }
+}
+
+async function redirect(context: Context, to: string): Promise<unknown> {
+  const { request, reply, config } = context
+  const { name } = parameters(context)
+  if (!(await findDocs(context, audienceOf(context), name, to))) throw unknownDocs(name, to)
+  return reply.redirect(`${publicUrl(request, config.SERVER_URL)}/documentation/${name}/${encodeURIComponent(to)}/`, 303)
+}
+
+const unknownDocs = (name: string, version: string) =>
+  notFound(version === 'latest' ? `There is no package ${name} on this server.` : `There is no ${name} ${version} on this server.`)
+
+async function sendPage(context: Context): Promise<unknown> {
+  const { request } = context
+  const { name, version: wanted, path } = parameters(context)
+  const version = await findDocs(context, audienceOf(context), name, wanted)
+  if (!version) throw unknownDocs(name, wanted)
+  const packed = packedOf(version.docs)
+  const isPerson = prefers(request, 'text/html')
+  if (!packed) {
+    if (isPerson) return sendNotGenerated(context, name, version)
+    throw notFound(`${name} ${version.version} has no documentation yet.`)
+  }
+  const page = await findPage(context, packed, path)
+  if (!page) {
+    if (isPerson) return sendNoPage(context, name, wanted, version.version)
+    throw notFound(`The documentation of ${name} ${version.version} has no such page.`)
+  }
+  return send(context, `W/"${page.etag}"`, page.size, () => readPage(context, packed, page))
+}
+
+const packedOf = (docs: KnownDocs | null) => (docs && docs.sha256 !== null ? { sha256: docs.sha256, bytes: docs.bytes } : null)
+
+async function send(context: Context, etag: string, size: number, read: () => Promise<Buffer>): Promise<unknown> {
+  const { request, reply } = context
+  if (isFresh(request, etag)) return sendHeadersOnly(request, pageHeaders(context).header('etag', etag).code(304))
+  const gzipped = await read()
+  const isGzip = acceptedEncoding(request, ['gzip']) !== null
+  const bytes = isGzip ? gzipped : await decompress(gzipped, { maxOutputLength: size })
+  pageHeaders(context).header('etag', etag).header('content-length', bytes.length).type('text/html; charset=utf-8')
+  if (isGzip) reply.header('content-encoding', 'gzip')
+  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(bytes)
+}
+
+const decompress = promisify<Buffer, { maxOutputLength: number }, Buffer>(gunzip)

@@ -1,0 +1,38 @@
+import type { Audience } from '../access/audience.ts'
+import { hostedHere } from '../packages/hosted-here.ts'
+import { isVersionSeenByAnybody } from '../packages/policy.ts'
+import { latestOf } from '../packages/versions/latest.ts'
+import type { Services } from '../services.ts'
+import { docsColumns, docsRow, type KnownDocs } from './service.ts'
+
+type Reader = Pick<Services, 'database' | 'config'>
+
+/** A version that the audience may read, with what is known of its documentation. */
+export type FoundVersion = { version: string; docs: KnownDocs | null }
+
+/** A version of a package, or the latest one, with its documentation; null when it is not there for this audience. */
+export async function findDocs(reader: Reader, audience: Audience, name: string, wanted: string): Promise<FoundVersion | null> {
+  const { reads } = reader.database
+  const version = wanted === 'latest' ? await latestVersion(reader, audience, name) : wanted
+  if (version === null) return null
+  const row = await (audience === 'members'
+    ? reads.get(docsSql, name, version)
+    : reads.get(`${docsSql} and ${isVersionSeenByAnybody}`, name, version, hostedHere(reader.config)))
+  if (!row) return null
+  return { version, docs: row.state === null ? null : docsRow.parse(row) }
+}
+
+const docsSql = `select ${docsColumns} from package_versions v join packages p on p.id = v.package_id
+  left join version_docs d on d.version_id = v.id where p.name = ? and v.version = ?`
+
+/** The latest of the versions that this audience may read. */
+async function latestVersion({ database: { reads }, config }: Reader, audience: Audience, name: string): Promise<string | null> {
+  if (audience === 'members')
+    return (await reads.recall<{ version: string }>('select latest_version as version from packages where name = ?', name))?.version ?? null
+  const rows = await reads.all<{ version: string; retracted_at: unknown }>(
+    `select v.version, v.retracted_at from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
+    name,
+    hostedHere(config),
+  )
+  return latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))?.version ?? null
+}

@@ -1,0 +1,59 @@
+import { buffer } from 'node:stream/consumers'
+import { type PackedPage, readIndex } from '../api-pages/read-index.ts'
+import { DamagedBytes } from '../blobs/store.ts'
+import { serviceUnavailable, storageAway } from '../errors.ts'
+import { byteCache, type ByteCache } from '../http/byte-cache.ts'
+import type { Services } from '../services.ts'
+
+type Store = Pick<Services, 'docs' | 'log'>
+type Packed = { sha256: string; bytes: number }
+
+/**
+ * Where a page is in packed documentation; null when there is no such page. Indexes are remembered, within bounds.
+ * @throws ApiError ServiceUnavailable when the documentation cannot be read as it was stored.
+ */
+export async function findPage(store: Store, packed: Packed, path: string): Promise<PackedPage | null> {
+  const index = await readable(store, packed, () => indexOf(store.docs, packed))
+  return index.get(path) ?? null
+}
+
+/**
+ * A page as a gzip stream, whole.
+ * @throws ApiError ServiceUnavailable when the documentation cannot be read as it was stored.
+ */
+export function readPage(store: Store, packed: Packed, { offset, length }: PackedPage): Promise<Buffer> {
+  return readable(store, packed, () => readRange(store.docs, packed.sha256, { start: offset, end: offset + length - 1 }))
+}
+
+const cacheBytes = 24 * 1024 ** 2
+/** What an entry of an index takes in memory, roughly, beside its path. */
+const entryBytes = 160
+const caches = new WeakMap<Services['docs'], ByteCache<ReadonlyMap<string, PackedPage>>>()
+
+async function indexOf(docs: Services['docs'], { sha256, bytes }: Packed): Promise<ReadonlyMap<string, PackedPage>> {
+  let cache = caches.get(docs)
+  if (!cache) caches.set(docs, (cache = byteCache(cacheBytes, (index) => index.size * entryBytes)))
+  const known = cache.get(sha256)
+  if (known) return known
+  const index = await readIndex(bytes, (range) => readRange(docs, sha256, range))
+  cache.set(sha256, index)
+  return index
+}
+
+const readRange = async (docs: Services['docs'], sha256: string, range: { start: number; end: number }): Promise<Buffer> =>
+  buffer(await docs.open(sha256, range))
+
+/** Pages that were removed by mistake come back. */
+async function readable<Found>({ docs, log }: Store, { sha256 }: Packed, read: () => Promise<Found>): Promise<Found> {
+  try {
+    return await read().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && (await docs.restore(sha256))) return read()
+      throw error
+    })
+  } catch (error) {
+    const isLost = error instanceof DamagedBytes || (error as NodeJS.ErrnoException).code === 'ENOENT'
+    log.error(`documentation ${sha256} cannot be read: ${String(error)}`)
+    if (!isLost) throw storageAway(error)
+    throw serviceUnavailable('This documentation is missing or damaged. Ask an administrator to generate it again.', 300)
+  }
+}

@@ -1,0 +1,68 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
+import { batched } from '../db/batched.ts'
+import { readRows } from '../db/statements.ts'
+import { docsStates } from './entity.ts'
+
+/** What makes documentation, and its version. */
+export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
+
+/**
+ * Asks for documentation of a version, in the transaction of `em`. Gives the number of the attempt, which grows with each one: the other
+ * functions want it, so that an attempt that ends late changes nothing of a later one.
+ */
+export async function markPending(em: EntityManager, versionId: string): Promise<number> {
+  const [row] = await em.execute<{ requested: number }[]>(
+    `insert into version_docs (version_id, state, requested) values (?, 'pending', 1)
+     on conflict (version_id) do update set state = 'pending', requested = version_docs.requested + 1, error = null returning requested`,
+    [versionId],
+  )
+  if (!row) throw new Error(`The documentation of version ${versionId} could not be asked for`)
+  return row.requested
+}
+
+/** Says that an attempt is under way. False when a later one was asked for, or the version is gone. */
+export const markRunning = (em: EntityManager, versionId: string, attempt: number): Promise<boolean> =>
+  change(em, versionId, attempt, "state = 'running', error = null", [])
+
+/** Says that an attempt failed, and why. Pages that are there stay. False when a later one was asked for, or the version is gone. */
+export const markFailed = (em: EntityManager, versionId: string, attempt: number, reason: string): Promise<boolean> =>
+  change(em, versionId, attempt, "state = 'failed', error = ?", [reason.slice(0, 1000)])
+
+/** What is known of the documentation of a version. */
+export type KnownDocs = z.infer<typeof docsRow>
+
+/** What is known of the documentation of a version, by its id; null when it was never asked for. */
+export const loadDocs = batched<KnownDocs>(async (em, ids) => {
+  const rows = await readRows<{ version_id: string }>(
+    em,
+    `select version_id, ${docsColumns} from version_docs d where version_id in (${ids.map(() => '?').join(', ')})`,
+    ids,
+  )
+  return new Map(rows.map((row) => [row.version_id, docsRow.parse(row)]))
+})
+
+/** SQL: the columns of the documentation `d` that `docsRow` reads. */
+export const docsColumns =
+  'd.state, d.generation, d.engine, d.engine_version as "engineVersion", d.sha256, d.bytes, d.pages, d.generated_at as "generatedAt", d.error'
+
+export const docsRow = z.object({
+  state: z.enum(docsStates),
+  generation: z.number(),
+  engine: z.string().nullable(),
+  engineVersion: z.string().nullable(),
+  sha256: z.string().nullable(),
+  // PostgreSQL hands out 64-bit integers as text.
+  bytes: z.coerce.number(),
+  pages: z.number(),
+  generatedAt: z.coerce.date().nullable(),
+  error: z.string().nullable(),
+})
+
+async function change(em: EntityManager, versionId: string, attempt: number, changes: string, values: string[]): Promise<boolean> {
+  const rows = await em.execute<unknown[]>(
+    `update version_docs set ${changes} where version_id = ? and requested = ? returning version_id`,
+    [...values, versionId, attempt],
+  )
+  return rows.length > 0
+}

@@ -1,0 +1,53 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buildPages } from '../../server/api-pages/build.ts'
+import { packPages } from '../../server/api-pages/pack.ts'
+import type { Api } from '../../server/dart/api.ts'
+import { markPending } from '../../server/docs/service.ts'
+import { storePages } from '../../server/docs/store.ts'
+import type { TestApp } from '../app.ts'
+import { about, shapes } from './api.ts'
+
+const engine = { name: 'built-in', version: '1' } as const
+
+/** The id of a published version. */
+export async function versionId(app: TestApp, name: string, version: string): Promise<string> {
+  const row = await app.services.database.reads.get<{ id: string }>(
+    'select v.id from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?',
+    name,
+    version,
+  )
+  if (!row) throw new Error(`There is no ${name} ${version}`)
+  return row.id
+}
+
+/** Asks for documentation of a version; gives the number of the attempt. */
+export const askForDocs = (app: TestApp, id: string): Promise<number> =>
+  app.services.database.fork().transactional((em) => markPending(em, id))
+
+/** Makes pages of an API and stores them as an attempt's. */
+export async function storeDocs(
+  app: TestApp,
+  id: string,
+  attempt: number,
+  name: string,
+  version: string,
+  api: Api = shapes,
+): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), 'snug-docs-'))
+  try {
+    const file = join(folder, 'pages')
+    await packPages(buildPages(api, { ...about, name, version }), file)
+    return await storePages(app.services, id, attempt, file, engine)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** Gives a published version documentation. */
+export async function documentVersion(app: TestApp, name: string, version: string, api?: Api): Promise<string> {
+  const id = await versionId(app, name, version)
+  await storeDocs(app, id, await askForDocs(app, id), name, version, api)
+  return id
+}
