@@ -51,7 +51,12 @@ export type Declaration = Described & {
 
 export type MemberKind = 'constructor' | 'method' | 'operator' | 'getter' | 'setter' | 'field' | 'constant' | 'enum value'
 
-export type Member = Described & { kind: MemberKind; isStatic: boolean }
+export type Member = Described & {
+  kind: MemberKind
+  isStatic: boolean
+  /** Whether it says that it overrides what it inherits; it inherits its documentation, too. */
+  isOverride: boolean
+}
 
 type Described = {
   /** Without type parameters; that of a constructor is `Name` or `Name.named`, that of an unnamed extension empty. */

@@ -1,0 +1,73 @@
+import type { Declaration, Member, MemberKind } from './api.ts'
+import type { Head } from './heads.ts'
+import type { Shape } from './shapes.ts'
+import { tidy } from './tidy.ts'
+
+/** What stands around a signature: its documentation and place. */
+export type Around = Pick<Member, 'doc' | 'deprecated' | 'source'>
+export type MemberAround = Around & Pick<Member, 'isOverride'>
+
+/** The declarations outside a class that a piece of code makes: several for several variables. */
+export function declarationsOf(shape: Shape, around: Around): Declaration[] {
+  if (shape.kind === 'variables') {
+    const prefix = tidy(shape.prefix, unseen)
+    const kind = /^const\b/.test(prefix) ? 'constant' : 'variable'
+    return shape.names.map((name) => ({ ...around, kind, name, signature: `${prefix} ${name}`, supertypes: [], members: [] }))
+  }
+  const { kind, name } = shape
+  if (kind === 'operator' || kind === 'constructor') return []
+  return [{ ...around, kind, name, signature: tidy(shape.signature, unseen), supertypes: [], members: [] }]
+}
+
+/** The members that a piece of code in a class makes. */
+export function membersOf(shape: Shape, className: string, around: MemberAround): Member[] {
+  const code = shape.kind === 'variables' ? shape.prefix : shape.signature
+  const line = tidy(code, unseen)
+  const isStatic = /^static\b/.test(line)
+  if (shape.kind === 'variables') {
+    const kind = /^(?:static )?const\b/.test(line) ? 'constant' : 'field'
+    return shape.names.map((name) => ({ ...around, kind, name, signature: `${line} ${name}`, isStatic }))
+  }
+  return [{ ...around, kind: memberKind(shape, line, className), name: shape.name, signature: line, isStatic }]
+}
+
+/** The constructor and the field that the head of an extension type declares. */
+export function primaryMembers({ name, primary, supertypes }: Head, around: Around): Member[] {
+  const [, suffix = '', parameter = ''] = /^(?:\.\s*([\w$]+))?\s*\((?:.*?\s)?([\w$]+)\s*\)$/s.exec(primary ?? '') ?? []
+  const type = supertypes.find(({ relation }) => relation === 'represents')?.type
+  if (type === undefined) return []
+  const constructor = suffix === '' || suffix === 'new' ? name : `${name}.${suffix}`
+  const own = { ...around, doc: null, deprecated: null, isStatic: false, isOverride: false }
+  return [
+    { ...own, kind: 'constructor', name: constructor, signature: `${constructor}(${type} ${parameter})` },
+    { ...own, kind: 'field', name: parameter, signature: `final ${type} ${parameter}` },
+  ]
+}
+
+/** Whether others see what has this name: no part of it is private. */
+export const isPublic = (name: string): boolean => name !== '' && !name.split('.').some((part) => part.startsWith('_'))
+
+/** Gives the parameters of constructors that set a field that field's type. */
+export function withFieldTypes(members: readonly Member[], all: readonly Member[]): Member[] {
+  const types = new Map(all.filter(({ kind }) => kind === 'field').map(({ name, signature }) => [name, typeOf(signature, name)]))
+  return members.map((member) => (member.kind === 'constructor' ? { ...member, signature: typed(member.signature, types) } : member))
+}
+
+const typeOf = (signature: string, name: string): string => signature.slice(0, -name.length).replace(modifiers, '').trim()
+const modifiers = /^(?:(?:static|final|const|var|late|covariant)\s+)*/
+
+const typed = (signature: string, types: ReadonlyMap<string, string>): string =>
+  signature.replace(/(?<=[({[]|, |required |final )this\.([\w$]+)(?![\w$<(])/g, (written, name: string) => {
+    const type = types.get(name)
+    return type === undefined || type === '' ? written : `${type} ${name}`
+  })
+
+/** Modifiers that say nothing to whoever uses a declaration. */
+const unseen = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])
+
+/** A grammar cannot tell a constructor from a method without a type; its name does. */
+function memberKind({ kind, name }: Shape & { name: string }, line: string, className: string): MemberKind {
+  if (kind !== 'function' && kind !== 'constructor') return kind === 'typedef' || kind === 'variables' ? 'method' : kind
+  if (kind === 'function') return name === className && line.startsWith(name) ? 'constructor' : 'method'
+  return name.split('.')[0] === className || /^(?:const|factory)\b/.test(line) ? 'constructor' : 'method'
+}

@@ -1,0 +1,75 @@
+import type { LibraryImport } from './api.ts'
+import { contentOf } from './doc-comments.ts'
+import { plainTokenAt } from './tokens.ts'
+
+/** An import or export, and what it takes of what is there. */
+export type Directive = LibraryImport & { combinators: { shows: boolean; names: string[] }[] }
+
+/** What stands before the declarations of a file. */
+export type Directives = {
+  /** What a `library` directive says; empty for one without a name. */
+  library: string | null
+  /** The library that a file is part of: an address, or the library's name. */
+  partOf: { uri: string } | { library: string } | null
+  parts: string[]
+  imports: Directive[]
+}
+
+type Word = { text: string; isString: boolean }
+
+/** Takes in a directive; false when the code is none. */
+export function takeDirective(code: string, into: Directives): boolean {
+  const words = wordsOf(code)
+  const [first, second] = words
+  if (first === undefined || first.isString) return false
+  const keyword = first.text
+  if (keyword === 'library' && (second === undefined || !second.isString)) into.library = dotted(words.slice(1))
+  else if (keyword === 'part' && second?.isString === true) into.parts.push(second.text)
+  else if (keyword === 'part' && second?.text === 'of') into.partOf = partOf(words.slice(2))
+  else if ((keyword === 'import' || keyword === 'export') && words.some(({ isString }) => isString))
+    into.imports.push(importOf(keyword, words.slice(1)))
+  else return false
+  return true
+}
+
+/** Words, strings and marks up to the `;`, with strings that follow each other as one. */
+function wordsOf(code: string): Word[] {
+  const words: Word[] = []
+  let at = 0
+  while (words.length < 10_000) {
+    const { kind, start, end } = plainTokenAt(code, at)
+    if (kind === 'end' || code[start] === ';') break
+    const isString = kind === 'string'
+    const text = isString ? contentOf(code.slice(start, end)) : code.slice(start, end)
+    const last = words.at(-1)
+    if (isString && last?.isString === true) last.text += text
+    else words.push({ text, isString })
+    at = end
+  }
+  return words
+}
+
+const dotted = (words: readonly Word[]): string => words.map(({ text }) => text).join('')
+
+const partOf = (words: readonly Word[]): Directives['partOf'] =>
+  words[0]?.isString === true ? { uri: words[0].text } : { library: dotted(words) }
+
+function importOf(kind: 'import' | 'export', words: readonly Word[]): Directive {
+  const at = words.findIndex(({ isString }) => isString)
+  const directive: Directive = { kind, uri: words[at]?.text ?? '', conditions: [], combinators: [] }
+  let names: string[] | null = null
+  for (let index = at + 1; index < words.length; index++) {
+    const { text = '', isString = false } = words[index] ?? {}
+    if (text === 'if' && !isString) {
+      const end = words.findIndex((word, place) => place > index && word.text === ')')
+      if (end === -1) break
+      const condition = words.slice(index + 2, end).map((word) => (word.isString ? `'${word.text}'` : word.text))
+      directive.conditions.push({ condition: condition.join('').replace('==', ' == '), uri: words[end + 1]?.text ?? '' })
+      index = end + 1
+    } else if (text === 'show' || text === 'hide') {
+      names = []
+      directive.combinators.push({ shows: text === 'show', names })
+    } else if (text !== ',') names?.push(text)
+  }
+  return directive
+}

@@ -1,0 +1,64 @@
+import type { Api, Declaration, Library, Member } from './api.ts'
+
+/** How much of a public API has doc comments, and the first few names that have none. */
+export type DocumentedShare = { documented: number; total: number; missing: string[] }
+
+/** Counts what dartdoc lists, as pana does: libraries, declarations and members; a getter and its setter as one; each once, wherever it is exported. What overrides is documented by what it overrides, if only outside this package. */
+export function documentedShare({ libraries }: Pick<Api, 'libraries'>): DocumentedShare {
+  const classes = classesByName(libraries)
+  const elements = new Map<string, { name: string; isDocumented: boolean }>()
+  const count = (key: string, name: string, isDocumented: boolean) => {
+    const known = elements.get(key)
+    elements.set(key, { name: known?.name ?? name, isDocumented: isDocumented || known?.isDocumented === true })
+  }
+  for (const library of libraries) {
+    count(library.path, library.name, library.doc !== null)
+    for (const declaration of library.declarations) {
+      const key = `${declaration.source.path} ${declaration.name}`
+      count(key, `${library.name}.${declaration.name}`, declaration.doc !== null)
+      for (const member of declaration.members) {
+        if (!isCounted(member, declaration)) continue
+        count(
+          `${key} ${member.name}`,
+          `${library.name}.${declaration.name}.${lastPart(member)}`,
+          isDocumented(member, declaration, classes),
+        )
+      }
+    }
+  }
+  const all = [...elements.values()]
+  const missing = all.filter((element) => !element.isDocumented)
+  return { documented: all.length - missing.length, total: all.length, missing: missing.slice(0, 5).map(({ name }) => name) }
+}
+
+const lastPart = ({ kind, name }: Member): string => (kind === 'constructor' ? (name.split('.')[1] ?? 'new') : name)
+
+/** What every object has, and an unnamed constructor of a documented class, need no comment of their own. */
+const isCounted = (member: Member, { name, doc }: Declaration): boolean =>
+  !common.has(member.name) && (member.doc !== null || doc === null || member.kind !== 'constructor' || member.name !== name)
+
+const common = new Set(['toString', 'noSuchMethod', 'hashCode', 'runtimeType'])
+
+const classesByName = (libraries: readonly Library[]): Map<string, Declaration> =>
+  new Map(
+    libraries.flatMap(({ declarations }) =>
+      declarations.filter(({ members }) => members.length > 0).map((declaration) => [declaration.name, declaration]),
+    ),
+  )
+
+function isDocumented({ doc, name, isOverride }: Member, declaration: Declaration, classes: ReadonlyMap<string, Declaration>): boolean {
+  if (doc !== null || !isOverride) return doc !== null
+  const seen = new Set([declaration])
+  let isInherited = false
+  for (const { supertypes } of seen) {
+    for (const { type } of supertypes) {
+      const parent = classes.get(/^[\w$]+/.exec(type)?.[0] ?? '')
+      if (parent === undefined || seen.size > 100) continue
+      seen.add(parent)
+      const overridden = parent.members.find((member) => member.name === name)
+      if (overridden !== undefined && overridden.doc !== null) return true
+      isInherited ||= overridden !== undefined && !overridden.isOverride
+    }
+  }
+  return !isInherited
+}

@@ -1,0 +1,60 @@
+import { fileAt } from './addresses.ts'
+import type { Declaration } from './api.ts'
+import type { Directive } from './directives.ts'
+import type { SourceFile } from './read-file.ts'
+
+/** What every library lets others see: what it declares, its parts included, and what it exports of this package. */
+export function namespacesOf(
+  libraries: ReadonlyMap<string, Pick<SourceFile, 'imports' | 'declarations'>>,
+  packageName: string | null,
+): Map<string, Declaration[]> {
+  const seen = new Map([...libraries.keys()].map((path) => [path, new Map<string, Declaration>()]))
+  const exporters = exportersOf(libraries, packageName)
+  const queue: { path: string; key: string; declaration: Declaration }[] = []
+  const add = (path: string, key: string, declaration: Declaration) => {
+    const names = seen.get(path)
+    if (names === undefined || names.has(key) || queue.length >= mostNames) return
+    names.set(key, declaration)
+    queue.push({ path, key, declaration })
+  }
+  for (const [path, { declarations }] of libraries) for (const declaration of declarations) add(path, keyOf(declaration), declaration)
+  for (const { path, key, declaration } of queue) {
+    for (const { exporter, combinators } of exporters.get(path) ?? [])
+      if (lets(combinators, declaration.name)) add(exporter, key, declaration)
+  }
+  return new Map([...seen].map(([path, names]) => [path, [...names.values()]]))
+}
+
+/** Names of all libraries together: far beyond those of any package that people wrote. */
+const mostNames = 1_000_000
+
+/** A getter and a setter share their name. */
+const keyOf = ({ kind, name }: Declaration): string => (kind === 'setter' ? `${name}=` : name)
+
+type Exporter = { exporter: string; combinators: Directive['combinators'] }
+
+function exportersOf(libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>, packageName: string | null): Map<string, Exporter[]> {
+  const exporters = new Map<string, Exporter[]>()
+  for (const [exporter, { imports }] of libraries) {
+    for (const directive of imports) {
+      const file = directive.kind === 'export' ? exportedFile(directive, exporter, libraries, packageName) : null
+      if (file !== null) exporters.set(file, [...(exporters.get(file) ?? []), { exporter, combinators: directive.combinators }])
+    }
+  }
+  return exporters
+}
+
+/** The file that is exported: that of the first condition that a complete SDK meets, as documentation is made with one. */
+function exportedFile(
+  { uri, conditions }: Directive,
+  from: string,
+  libraries: ReadonlyMap<string, unknown>,
+  packageName: string | null,
+): string | null {
+  const met = conditions.filter(({ condition }) => /^dart\.library\.\w+(?: == 'true')?$/.test(condition)).map((condition) => condition.uri)
+  const files = [...met, uri].map((each) => fileAt(each, from, packageName))
+  return files.find((file) => file !== null && libraries.has(file)) ?? null
+}
+
+const lets = (combinators: Directive['combinators'], name: string): boolean =>
+  combinators.every(({ shows, names }) => names.includes(name) === shows)

@@ -1,0 +1,134 @@
+import type { Declaration, Member } from './api.ts'
+import { type Around, declarationsOf, isPublic, type MemberAround, membersOf, primaryMembers, withFieldTypes } from './declared.ts'
+import { type Directives, takeDirective } from './directives.ts'
+import { deprecationOf, markdownOf } from './doc-comments.ts'
+import type { Grammar } from './grammar.ts'
+import { type Head, readHead } from './heads.ts'
+import { lineCounter } from './lines.ts'
+import { type Piece, shapesOf } from './pieces.ts'
+import type { Shape } from './shapes.ts'
+import { type Chunk, skim } from './skim.ts'
+
+/** What one file says. */
+export type SourceFile = Directives & {
+  path: string
+  /** The comment of the `library` directive, else the one before the first directive. */
+  doc: string | null
+  /** Private ones left out. */
+  declarations: Declaration[]
+  /** Every doc comment, those of private declarations included. */
+  docs: string[]
+  /** How many declarations and members were read. */
+  size: number
+  isClear: boolean
+}
+
+type Reading = {
+  file: SourceFile
+  /** A part of the text as the grammar sees it. */
+  codeOf(from: number, to: number): string
+  around(chunk: Chunk): Around
+  aroundMember(chunk: Chunk): MemberAround
+}
+
+/** Reads a file of at most `limit` declarations and members. */
+export function readFile(grammar: Grammar, path: string, text: string, limit: number): SourceFile {
+  const { chunks, code, toCode, isClear } = skim(text, limit)
+  const file: SourceFile = {
+    path,
+    doc: null,
+    library: null,
+    partOf: null,
+    parts: [],
+    imports: [],
+    declarations: [],
+    docs: [],
+    size: 0,
+    isClear,
+  }
+  const lineOf = lineCounter(text)
+  const reading: Reading = {
+    file,
+    codeOf: (from, to) => code.slice(toCode(from), toCode(to)),
+    aroundMember: (chunk) => ({
+      ...reading.around(chunk),
+      isOverride: chunk.annotations.some(({ start, end }) => /^@\s*override$/.test(text.slice(start, end))),
+    }),
+    around(chunk) {
+      const doc = markdownOf(text, chunk.docs)
+      if (doc !== null) file.docs.push(doc)
+      return { doc, deprecated: deprecationOf(text, chunk.annotations), source: { path, line: lineOf(chunk.start) } }
+    },
+  }
+  takeAll(grammar, reading, takeDirectives(reading, chunks))
+  return file
+}
+
+/** Takes in the directives that lead, and gives the rest. */
+function takeDirectives({ file, codeOf, around }: Reading, chunks: readonly Chunk[]): Chunk[] {
+  const first = chunks.findIndex(({ start, end, body }) => body !== null || !takeDirective(codeOf(start, end), file))
+  const directives = first === -1 ? chunks : chunks.slice(0, first)
+  const library = directives.find(({ start, end }) => codeOf(start, end).startsWith('library')) ?? directives[0]
+  if (library !== undefined) file.doc = around(library).doc
+  return chunks.slice(directives.length)
+}
+
+/** Whether others can call what may be a constructor: enums and classes that are sealed, or abstract and not to be extended, are never made by others. */
+const isCallable = ({ kind, signature }: Member, head: string): boolean =>
+  kind !== 'constructor' || /^(?:const )?factory\b/.test(signature) || !/^(?:enum|sealed|abstract (?:final|interface))\b/.test(head)
+
+type Entry = { chunk: Chunk; head: Head | null; pieces: { chunk: Chunk; piece: Piece | null }[] }
+
+function takeAll(grammar: Grammar, reading: Reading, chunks: readonly Chunk[]): void {
+  const entries = chunks.map((chunk) => entryOf(reading, chunk))
+  const pieces = entries.flatMap((entry) => entry.pieces.flatMap(({ piece }) => piece ?? []))
+  const shapes = shapesOf(grammar, pieces)
+  const { file } = reading
+  file.size = chunks.length + pieces.length
+  if (shapes.includes(null)) file.isClear = false
+  const byPiece = new Map(pieces.map((piece, index) => [piece, shapes[index] ?? null]))
+  for (const entry of entries) file.declarations.push(...declared(reading, entry, byPiece).filter(isShown))
+}
+
+/** What no documentation is to show is no part of an API. */
+const isShown = ({ name, doc }: { name: string; doc: string | null }): boolean => isPublic(name) && !/@nodoc\b|<nodoc>/.test(doc ?? '')
+
+function entryOf({ codeOf }: Reading, chunk: Chunk): Entry {
+  const head = readHead(codeOf(chunk.start, chunk.body?.start ?? chunk.end))
+  if (head === null) return { chunk, head, pieces: [{ chunk, piece: { code: codeOf(chunk.start, chunk.end), isMember: false } }] }
+  const members = chunk.body?.members ?? []
+  const pieceOf = ({ start, end, isEnumValue }: Chunk) => (isEnumValue ? null : { code: codeOf(start, end), isMember: true })
+  return { chunk, head, pieces: members.map((member) => ({ chunk: member, piece: pieceOf(member) })) }
+}
+
+function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: ReadonlyMap<Piece, Shape | null>): Declaration[] {
+  const around = reading.around(chunk)
+  if (head === null)
+    return pieces.flatMap(({ piece }) => (piece === null ? [] : shaped(shapes.get(piece), (shape) => declarationsOf(shape, around))))
+  const { kind, name, signature, supertypes } = head
+  const members = pieces.flatMap((member): Member[] => {
+    if (member.piece === null) return enumValues(reading, member.chunk)
+    return shaped(shapes.get(member.piece), (shape) => membersOf(shape, name, reading.aroundMember(member.chunk)))
+  })
+  const all = [...primaryMembers(head, around), ...members]
+  return [
+    {
+      ...around,
+      kind,
+      name,
+      signature,
+      supertypes,
+      members: withFieldTypes(
+        all.filter((member) => isShown(member) && isCallable(member, signature)),
+        all,
+      ),
+    },
+  ]
+}
+
+const shaped = <T>(shape: Shape | null | undefined, take: (shape: Shape) => T[]): T[] => (shape == null ? [] : take(shape))
+
+function enumValues({ codeOf, aroundMember }: Reading, chunk: Chunk): Member[] {
+  const name = /^[\w$]+/.exec(codeOf(chunk.start, chunk.end))?.[0]
+  return name === undefined ? [] : [{ ...aroundMember(chunk), kind: 'enum value', name, signature: name, isStatic: true }]
+}

@@ -1,0 +1,183 @@
+import { type Lead, leadAt, type Span } from './lead.ts'
+import { endOfBracket } from './nesting.ts'
+import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } from './passages.ts'
+import { plainTokenAt } from './tokens.ts'
+
+/** A directive, a declaration or a member: where it stands in the text, without what stands before it. */
+export type Chunk = Span &
+  Omit<Lead, 'end'> & {
+    /** Of a class and its like: where its body opens, and what is in it. */
+    body: { start: number; members: Chunk[] } | null
+    isEnumValue: boolean
+  }
+
+/** A text cut into declarations, and what a grammar is to read of it. */
+export type Skimmed = {
+  chunks: Chunk[]
+  /** The text without comments and annotations before declarations, insides of functions and values of variables: they are most of a text, and hold most of what a grammar stumbles over. */
+  code: string
+  /** Where in `code` stands what stands there in the text. */
+  toCode(at: number): number
+  isClear: boolean
+}
+
+/** Cuts a text into at most `limit` declarations and members. */
+export function skim(text: string, limit: number): Skimmed {
+  const state: State = { text, at: 0, cuts: [], left: limit, recoveries: 20, isClear: true }
+  if (text.startsWith('#!')) state.at = text.includes('\n') ? text.indexOf('\n') : text.length
+  const chunks = takeChunks(state, 'file')
+  while (state.left > 0 && plainTokenAt(text, state.at).kind !== 'end') {
+    state.isClear = false
+    state.at = plainTokenAt(text, state.at).end
+    chunks.push(...takeChunks(state, 'file'))
+  }
+  return { chunks, ...cutOut(state), isClear: state.isClear && state.left > 0 }
+}
+
+type State = {
+  text: string
+  at: number
+  cuts: Cut[]
+  /** Declarations that may follow. */
+  left: number
+  /** How often the next declaration may be looked for where a bracket is never closed. */
+  recoveries: number
+  isClear: boolean
+}
+
+/** Something left out, and what stands there instead. */
+type Cut = Span & { instead: string }
+
+type Place = 'file' | 'class' | 'enum values'
+
+/** What follows until a closing brace, which is left, or the end. */
+function takeChunks(state: State, from: Place): Chunk[] {
+  const chunks: Chunk[] = []
+  let place = from
+  while (state.left > 0) {
+    const { end, ...lead } = leadAt(state.text, state.at)
+    cut(state, end, '\n')
+    const char = state.text.charAt(end)
+    if (char === '' || char === '}') break
+    if (char === ';' || char === ',') state.at++
+    else {
+      state.left--
+      chunks.push({ ...lead, ...takeChunk(state, place), isEnumValue: place === 'enum values' })
+    }
+    if (place === 'enum values' && state.text.charAt(state.at - 1) === ';') place = 'class'
+  }
+  return chunks
+}
+
+/** The declaration that begins here. */
+function takeChunk(state: State, place: Place): Span & Pick<Chunk, 'body'> {
+  const start = state.at
+  const head: Head = { place, words: [], isLeading: true }
+  for (;;) {
+    const token = plainTokenAt(state.text, state.at)
+    const text = state.text.slice(token.start, Math.min(token.end, token.start + 20))
+    state.at = token.end
+    if (token.kind === 'word') passWord(state, head, text)
+    else if (token.kind === 'end' || text === '}') return { start, end: (state.at = token.start), body: null }
+    else if (token.kind === 'mark') {
+      head.isLeading = false
+      if (text === ';' || (text === ',' && place === 'enum values')) return { start, end: token.end, body: null }
+      if (text === '{') return takeBody(state, head, start, token.start)
+      passMark(state, head, start, token.start, text)
+    }
+  }
+}
+
+type Head = {
+  place: Place
+  /** Those before anything else, up to five. */
+  words: string[]
+  isLeading: boolean
+}
+
+function passWord(state: State, head: Head, word: string): void {
+  if (head.isLeading && head.words.length < 5) head.words.push(word)
+  if (word !== 'operator') return
+  operator.lastIndex = state.at
+  if (operator.test(state.text)) state.at = operator.lastIndex
+}
+
+/** A name of an operator, up to its parameters. */
+const operator = /\s*(?:==|<=|>=|<<|>>>?|\[\]=?|[<>+\-*/%~&|^]|~\/)\s*(?=\()/y
+
+function passMark(state: State, head: Head, start: number, at: number, mark: string): void {
+  const { text } = state
+  if (mark === '(' || mark === '[') state.at = endOfBracket(text, at) ?? recover(state, start)
+  else if (mark === '<' && head.place === 'enum values') state.at = endOfTypeArguments(text, at) ?? state.at
+  else if (mark === '=>') cut(state, endOfExpression(text, state.at, false) ?? recover(state, start), '0')
+  else if (mark === '=' && !keepsValue(head.words)) cut(state, endOfExpression(text, state.at, true) ?? recover(state, start), '0')
+  else if (mark === ':' && head.place === 'class') {
+    state.at = at
+    cut(state, endOfInitializers(text, at + 1) ?? recover(state, start), '')
+  }
+}
+
+const keepsValue = (words: readonly string[]): boolean =>
+  words[0] === 'typedef' || words.slice(0, 3).includes('factory') || isContainer(words)
+
+/** The body of a class and its like, or that of a function, whose inside is blanked. */
+function takeBody(state: State, head: Head, start: number, at: number): Span & Pick<Chunk, 'body'> {
+  if (head.place !== 'file' || !isContainer(head.words)) {
+    cut(state, endOfInside(state.text, at) ?? recover(state, start), '')
+    if (state.text.charAt(state.at) === '}') state.at++
+    return { start, end: state.at, body: null }
+  }
+  const members = takeChunks(state, head.words.includes('enum') ? 'enum values' : 'class')
+  if (state.text.charAt(state.at) === '}') state.at++
+  else state.isClear = false
+  return { start, end: state.at, body: { start: at, members } }
+}
+
+function endOfInside(text: string, at: number): number | null {
+  const end = endOfBracket(text, at)
+  return end === null ? null : end - 1
+}
+
+function cut(state: State, end: number, instead: string): void {
+  state.cuts.push({ start: state.at, end, instead })
+  state.at = end
+}
+
+/** A bracket is never closed: goes on at the next line that is indented no deeper than this declaration. */
+function recover(state: State, start: number): number {
+  state.isClear = false
+  if (state.recoveries-- <= 0) return state.text.length
+  const indent = start - (state.text.lastIndexOf('\n', start) + 1)
+  const next = new RegExp(`\\n[ \\t]{0,${Math.min(indent, 80)}}(?=[^\\s)\\]])`, 'g')
+  next.lastIndex = start
+  const found = next.exec(state.text)
+  if (found === null) return state.text.length
+  const isOwnBrace = state.text.charAt(next.lastIndex) === '}' && found[0].length > indent
+  return next.lastIndex + (isOwnBrace ? 1 : 0)
+}
+
+function cutOut({ text, cuts }: State): Pick<Skimmed, 'code' | 'toCode'> {
+  const parts: string[] = []
+  const shifts: { from: number; by: number }[] = []
+  let at = 0
+  let by = 0
+  for (const { start, end, instead } of cuts) {
+    parts.push(text.slice(at, start), instead)
+    at = end
+    by += instead.length - (end - start)
+    shifts.push({ from: end, by })
+  }
+  parts.push(text.slice(at))
+  return { code: parts.join(''), toCode: (offset) => offset + (lastUpTo(shifts, offset)?.by ?? 0) }
+}
+
+function lastUpTo<T extends { from: number }>(sorted: readonly T[], offset: number): T | undefined {
+  let low = 0
+  let high = sorted.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle]?.from ?? 0) <= offset) low = middle + 1
+    else high = middle
+  }
+  return sorted[low - 1]
+}
