@@ -33,6 +33,7 @@ export const memberOf = (kind: Member['kind'], name: string, doc: string | null 
   doc,
   deprecated: null,
   isStatic: false,
+  isOverride: false,
   source: { path: 'lib/shapes.dart', line: ++line },
 })
 
