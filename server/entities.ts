@@ -18,6 +18,7 @@ import { PublisherClaim } from './publishers/claim-entity.ts'
 import { DomainCheck } from './publishers/domain-check-entity.ts'
 import { Publisher, PublisherMember } from './publishers/entity.ts'
 import { SdkInstall } from './sdks/entity.ts'
+import { ScoreReport, ScoringLogEntry, VersionSurface } from './scoring/entity.ts'
 import { Session } from './sessions/entity.ts'
 import { SignInOrigin } from './sessions/origin-entity.ts'
 import { ServerSetting } from './settings/entity.ts'
@@ -67,4 +68,7 @@ export const entities = [
   AdvisoryPackage,
   ServerAddress,
   SdkInstall,
+  ScoreReport,
+  VersionSurface,
+  ScoringLogEntry,
 ]

@@ -30,10 +30,10 @@ it('shows the latest version, and changes with it', async () => {
 })
 
 it('says honestly that nothing was scored', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ env: { SCORING_ENABLED: 'false' } })
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
-  expect((await alice.get('/packages/acme/badges/score.svg')).raw.toString()).toContain('aria-label="score: not analyzed"')
+  expect((await alice.get('/packages/acme/badges/score.svg')).raw.toString()).toContain('aria-label="score: disabled"')
   expect(await app.anonymous.get('/packages/acme/badges/score.svg')).toMatchObject({ status: 401 })
 })
 

@@ -4,6 +4,7 @@ import { findPackage } from '../packages/service.ts'
 import type { Context } from '../access/context.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
+import { scoreOf } from '../scoring/status.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
 import { isVersionSeenByAnybody } from '../packages/policy.ts'
 import type { Badge } from './svg.ts'
@@ -19,9 +20,17 @@ export async function versionBadge(reader: Reader, audience: Audience, name: str
     : { label: name, value: `v${found.latest}`, color: 'blue' }
 }
 
-/** The score, which says honestly that there is none; null for a package that is not there for this audience. */
+/** The points of the latest version, else the state of its analysis; null for a package that is not there for this audience. */
 export async function scoreBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
-  return (await find(reader, audience, name)) ? { label: 'score', value: 'not analyzed', color: 'gray' } : null
+  const found = await find(reader, audience, name)
+  if (!found) return null
+  const { status, granted, maximum, percent } = await scoreOf(
+    { config: reader.config, database: reader.database, em: reader.database.fork() },
+    found.versionId,
+  )
+  if (granted === null || percent === null)
+    return { label: 'score', value: status.replace('_', ' '), color: status === 'failed' ? 'red' : 'gray' }
+  return { label: 'score', value: `${granted}/${maximum}`, color: percent >= 80 ? 'green' : percent >= 50 ? 'orange' : 'red' }
 }
 
 /** Downloads of the last thirty days; null for a package that is not there, and for anybody but members, who alone see counts. */
@@ -34,20 +43,23 @@ export async function downloadsBadge(context: Context, audience: Audience, name:
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-type Found = { latest: string; isDiscontinued: boolean }
-type Row = { latest_version: string; is_discontinued: boolean | number }
-type VersionRow = { version: string; retracted_at: unknown; is_discontinued: boolean | number }
+type Found = { latest: string; versionId: string; isDiscontinued: boolean }
+type Row = { latest_version: string; version_id: string; is_discontinued: boolean | number }
+type VersionRow = { id: string; version: string; retracted_at: unknown; is_discontinued: boolean | number }
+
+const selectLatest = `select p.latest_version, v.id as version_id, p.is_discontinued
+  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.name = ?`
 
 async function find({ database, config }: Reader, audience: Audience, name: string): Promise<Found | null> {
   if (audience === 'members') {
-    const row = await database.reads.recall<Row>('select latest_version, is_discontinued from packages where name = ?', name)
-    return row ? { latest: row.latest_version, isDiscontinued: Boolean(row.is_discontinued) } : null
+    const row = await database.reads.recall<Row>(selectLatest, name)
+    return row ? { latest: row.latest_version, versionId: row.version_id, isDiscontinued: Boolean(row.is_discontinued) } : null
   }
   const rows = await database.reads.all<VersionRow>(
-    `select v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
+    `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
     name,
     hostedHere(config),
   )
-  const latest = latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))
-  return latest && { latest: latest.version, isDiscontinued: Boolean(rows[0]?.is_discontinued) }
+  const latest = latestOf(rows.map(({ id, version, retracted_at }) => ({ id, version, retracted: retracted_at !== null })))
+  return latest && { latest: latest.version, versionId: latest.id, isDiscontinued: Boolean(rows[0]?.is_discontinued) }
 }

@@ -3,7 +3,7 @@ import { text } from '../feeds/atom.ts'
 export type Badge = { label: string; value: string; color: keyof typeof colors }
 
 // Dark enough for white letters (WCAG 2.2, 1.4.3), and with a ground of their own, so that they stand on light and dark pages.
-const colors = { blue: '#0b5cad', green: '#2c7a34', gray: '#6a6a6a', red: '#b3261e' }
+const colors = { blue: '#0b5cad', green: '#2c7a34', orange: '#a35200', gray: '#6a6a6a', red: '#b3261e' }
 
 /** A badge as others draw them: a label and what it says, twenty pixels high. */
 export function renderBadge({ label, value, color }: Badge): string {

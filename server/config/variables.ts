@@ -118,6 +118,11 @@ export const variables = {
   S3_FORCE_PATH_STYLE: { schema: bool, default: 'false', about: 'Put the bucket into the path; most S3-compatible services want it.' },
   DOCS_BACKEND: { schema: oneOf('blob', 'filesystem'), default: 'blob', about: 'Where generated documentation is kept.' },
   DOCS_PATH: { schema: text, shownDefault: 'DATA_DIR/docs', about: 'Folder of the documentation, with DOCS_BACKEND=filesystem.' },
+  SCORING_ENABLED: {
+    schema: bool,
+    default: 'true',
+    about: 'Analyze published versions on this server; `false` switches scoring off whatever its settings say.',
+  },
   SIGNUP_ENABLED: { schema: bool, default: 'false', about: 'Let people make accounts for themselves.' },
   PUBLIC_PACKAGES_ENABLED: { schema: bool, default: 'false', about: 'Permit packages that are readable without signing in.' },
   ENFORCE_RETRACTION_WINDOW: { schema: bool, default: 'true', about: 'Keep retraction and restoring within 7 days.' },

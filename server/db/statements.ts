@@ -3,7 +3,7 @@ import { CompiledQuery, type ControlledTransaction, type QueryResult } from 'kys
 import { metered } from './meter.ts'
 
 /** What a `?` may stand for. Each database keeps moments and truth values in its own way. */
-export type Value = string | number | boolean | Date | null
+export type Value = string | number | boolean | Date | Uint8Array | null
 
 /**
  * Runs plain SQL where an entity is not needed, in the transaction of `em` if it has one, and gives the rows. The values are bound, and a
@@ -61,7 +61,7 @@ async function run<Row>(em: EntityManager, sql: string, values: readonly Value[]
 }
 
 /** SQLite has no moments and no truth values, and takes a number for a whole one only as a bigint. */
-function plain(value: Value): string | number | bigint | null {
+function plain(value: Value): string | number | bigint | Uint8Array | null {
   if (value instanceof Date) return BigInt(value.getTime())
   if (typeof value === 'boolean') return value ? 1n : 0n
   return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value

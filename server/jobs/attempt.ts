@@ -1,5 +1,5 @@
 import type { Services } from '../services.ts'
-import type { Handler } from './handler.ts'
+import { type Handler, PermanentFailure } from './handler.ts'
 import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
 
 type Circumstances = Pick<Services, 'database' | 'log' | 'now'> & { leaseMs: number }
@@ -53,13 +53,16 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
 }
 
-async function record({ database, log, now }: Circumstances, { maxAttempts }: Handler, held: Held, error: unknown): Promise<void> {
+async function record({ database, log, now }: Circumstances, { maxAttempts, gaveUp }: Handler, held: Held, error: unknown): Promise<void> {
   const { id, kind, subject, attempts } = held
-  const retryAt = attempts >= maxAttempts ? null : new Date(now().getTime() + backOffMs(attempts))
-  const trace = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const isFinal = attempts >= maxAttempts || error instanceof PermanentFailure
+  const retryAt = isFinal ? null : new Date(now().getTime() + backOffMs(attempts))
+  const trace = error instanceof PermanentFailure ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
   log.error(`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${trace}`)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
-  await fail(database.fork(), held, now(), message.slice(0, maxErrorLength) || 'It failed without an error message.', retryAt)
+  const shown = message.slice(0, maxErrorLength) || 'It failed without an error message.'
+  const isOurs = await fail(database.fork(), held, now(), shown, retryAt)
+  if (isFinal && isOurs) await gaveUp?.(subject, shown)
 }
 
 /** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */

@@ -12,7 +12,12 @@ export const Job = defineEntity({
   name: 'Job',
   tableName: 'jobs',
   extends: Base,
-  indexes: [{ properties: ['state', 'runAt'] }, { properties: ['kind', 'subject'] }],
+  indexes: [
+    { properties: ['state', 'runAt'] },
+    { properties: ['kind', 'subject'] },
+    // In the order in which they are claimed, however many wait.
+    { properties: ['kind', 'state', 'priority', 'runAt', 'id'] },
+  ],
   uniques: [{ name: 'jobs_waiting', properties: ['kind', 'subject'], where: "state = 'queued'" }],
   properties: {
     kind: p.string().length(64),
@@ -21,6 +26,8 @@ export const Job = defineEntity({
     /** What its worker needs, as JSON text. */
     payload: p.text().default('{}'),
     state: p.enum(jobStates).default('queued'),
+    /** The lowest first: what nobody waits for has a higher one. */
+    priority: p.integer().default(0),
     /** Not before this moment. */
     runAt: p.datetime(3),
     attempts: p.integer().default(0),

@@ -18,7 +18,16 @@ export type Handler = {
   /** After so many attempts it has failed for good; 5 unless said otherwise. */
   maxAttempts: number
   /** How many of this kind a process runs at once; as many as there is room for unless said otherwise. */
-  maxConcurrent: number
+  maxConcurrent: number | (() => Promise<number>)
+  /** It takes no room from other kinds: for work that takes long, or of which there is much. It must state `maxConcurrent`. */
+  isApart: boolean
+  /** Hears of a job that has failed for good. */
+  gaveUp?: ((subject: string, error: string) => Promise<void>) | undefined
+}
+
+/** A failure that further attempts would only repeat. */
+export class PermanentFailure extends Error {
+  override name = 'PermanentFailure'
 }
 
 /** Handlers by the kind of their jobs. */
@@ -28,7 +37,7 @@ export type Handlers = Readonly<Record<string, Handler>>
 export function handler<Payload>(
   schema: z.ZodType<Payload>,
   run: (work: Work, payload: Payload) => Promise<void>,
-  { maxAttempts = 5, maxConcurrent = Number.POSITIVE_INFINITY }: Partial<Omit<Handler, 'run'>> = {},
+  { maxAttempts = 5, maxConcurrent = Number.POSITIVE_INFINITY, isApart = false, gaveUp }: Partial<Omit<Handler, 'run'>> = {},
 ): Handler {
-  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent }
+  return { run: async (work, payload) => run(work, schema.parse(payload)), maxAttempts, maxConcurrent, isApart, gaveUp }
 }

@@ -1,4 +1,4 @@
-import { LockMode, raw, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { type FilterQuery, LockMode, raw, UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
 import { Job } from './entity.ts'
@@ -7,29 +7,21 @@ import { Job } from './entity.ts'
 export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts'> & { lease: string }
 
 /**
- * Takes the job of these kinds that has been due for longest: one that waits, or one whose holder let its lease run out. Null when there is none.
- * However many ask at once, each gets another one; and none while another job for the same is running. Whoever asks does not get what it is
- * doing itself (`own`, by id), even if the clock was put forward meanwhile.
+ * Takes a job of these kinds: one whose holder let its lease run out, else of those that wait and are due the one with the lowest priority, and
+ * among those the one that has been due for longest. Null when there is none. However many ask at once, each gets another one; and none while
+ * another job for the same is running. Whoever asks does not get what it is doing itself (`own`, by id), even if the clock was put forward
+ * meanwhile. For one kind the cost does not depend on how many wait; several are sorted.
  */
 export function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
   return em.fork().transactional(async (inner) => {
-    const job = await inner.findOne(
-      Job,
-      {
-        kind: { $in: kinds },
-        ...(own.length > 0 && { id: { $nin: own } }),
-        $or: [
-          { state: 'queued', runAt: { $lte: now } },
-          { state: 'running', leasedUntil: { $lt: now } },
-        ],
-        [raw(
-          (alias) =>
-            `not exists (select 1 from jobs r where r.kind = ${alias}.kind and r.subject = ${alias}.subject and r.state = 'running' and r.id <> ${alias}.id)`,
-        )]: [],
-      },
-      // `for update skip locked`, on PostgreSQL; SQLite has one writer.
-      { orderBy: { runAt: 'asc', id: 'asc' }, lockMode: LockMode.PESSIMISTIC_PARTIAL_WRITE },
-    )
+    const find = (due: FilterQuery<Job>) =>
+      inner.findOne(
+        Job,
+        { $and: [{ kind: { $in: kinds }, ...(own.length > 0 && { id: { $nin: own } }) }, due, { [raw(isAlone)]: [] }] },
+        // `for update skip locked`, on PostgreSQL; SQLite has one writer.
+        { orderBy: { priority: 'asc', runAt: 'asc', id: 'asc' }, lockMode: LockMode.PESSIMISTIC_PARTIAL_WRITE },
+      )
+    const job = (await find({ state: 'running', leasedUntil: { $lt: now } })) ?? (await find({ state: 'queued', runAt: { $lte: now } }))
     if (!job) return null
     const lease = random()
     inner.assign(job, { state: 'running', lease, leasedUntil: later(now, leaseMs), startedAt: now, attempts: job.attempts + 1 })
@@ -38,6 +30,10 @@ export function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: nu
     return { id, kind, subject, payload, attempts, lease }
   })
 }
+
+/** SQL: whether no other job for the same is running. */
+const isAlone = (alias: string) =>
+  `not exists (select 1 from jobs r where r.kind = ${alias}.kind and r.subject = ${alias}.subject and r.state = 'running' and r.id <> ${alias}.id)`
 
 export type Progress = { done?: number | undefined; total?: number | null | undefined; phase?: string | undefined }
 

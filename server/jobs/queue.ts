@@ -4,6 +4,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
 import type { Reads } from '../db/reads.ts'
+import { readRow } from '../db/statements.ts'
 import { conflict, notFound } from '../errors.ts'
 import { Job } from './entity.ts'
 import { wakeAfterCommit } from './wake.ts'
@@ -16,6 +17,8 @@ export type NewJob = {
   payload?: object | undefined
   /** Not before this moment; at once, unless said otherwise. */
   runAt?: Date | undefined
+  /** The lowest first; 0 unless said otherwise. */
+  priority?: number | undefined
 }
 
 /**
@@ -23,12 +26,14 @@ export type NewJob = {
  * A worker in this process is told of the commit; others poll every few seconds. A job that fails is tried again by attempt.ts, with a longer
  * wait each time, as often as its handler says (handler.ts).
  */
-export async function enqueue(em: EntityManager, { kind, subject, payload = {}, runAt }: NewJob, now: Date): Promise<string> {
-  const [row] = await em.execute<{ id: string }[]>(
-    `insert into jobs (id, created_at, kind, subject, payload, state, run_at) values (?, ?, ?, ?, ?, 'queued', ?)
+export async function enqueue(em: EntityManager, { kind, subject, payload = {}, runAt, priority = 0 }: NewJob, now: Date): Promise<string> {
+  const row = await readRow<{ id: string }>(
+    em,
+    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at) values (?, ?, ?, ?, ?, 'queued', ?, ?)
      on conflict (kind, subject) where state = 'queued' do update set payload = excluded.payload,
+       priority = case when excluded.priority < jobs.priority then excluded.priority else jobs.priority end,
        run_at = case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end returning id`,
-    [newId(), now, kind, subject, JSON.stringify(payload), runAt ?? now],
+    [newId(), now, kind, subject, JSON.stringify(payload), priority, runAt ?? now],
   )
   if (!row) throw new Error(`The job ${kind} ${subject} was not stored`)
   wakeAfterCommit(em)

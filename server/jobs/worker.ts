@@ -1,11 +1,11 @@
 import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
 import type { Handlers } from './handler.ts'
-import { claim } from './lease.ts'
+import { claim, type Held } from './lease.ts'
 import { onWaiting } from './wake.ts'
 
 export type WorkerOptions = {
-  /** How many jobs it runs at once. */
+  /** How many jobs it runs at once, beside those of kinds that have room of their own. */
   concurrency?: number
   /** How often it looks for what other processes left. */
   pollMs?: number
@@ -71,25 +71,41 @@ function wake(circumstances: Circumstances, state: State): void {
     .catch((error: unknown) => circumstances.log.error(`looking for jobs: ${String(error)}`))
     .finally(() => {
       state.looking = null
-      if (state.wanted && state.running.size < circumstances.concurrency) wake(circumstances, state)
+      if (state.wanted) wake(circumstances, state)
     })
 }
 
 async function beginWhatIsDue(circumstances: Circumstances, state: State): Promise<void> {
-  const { database, now, handlers, concurrency, leaseMs } = circumstances
   const { running } = state
-  while (!state.stopping && running.size < concurrency) {
+  while (!state.stopping) {
     state.wanted = false
-    const kinds = Object.keys(handlers).filter((kind) => countOf(running, kind) < (handlers[kind]?.maxConcurrent ?? 0))
-    const own = Array.from(running, (one) => one.held.id)
-    const held = kinds.length ? await claim(database.fork(), kinds, now(), leaseMs, own) : null
-    const handler = held && handlers[held.kind]
+    const held = await claimNext(circumstances, running)
+    const handler = held && circumstances.handlers[held.kind]
     if (handler) {
       const begun = attempt(circumstances, handler, held)
       running.add(begun)
       void begun.ended.then(() => (running.delete(begun), wake(circumstances, state)))
     } else if (!state.wanted) return
   }
+}
+
+/** Takes a job of the kinds that share the room, if some is left, else one of those that have room of their own. */
+async function claimNext({ database, now, handlers, concurrency, leaseMs }: Circumstances, running: Set<Attempt>): Promise<Held | null> {
+  const own = Array.from(running, ({ held }) => held.id)
+  const sharing = [...running].filter(({ held }) => !handlers[held.kind]?.isApart).length
+  const shared: string[] = []
+  const apart: string[][] = []
+  for (const [kind, { maxConcurrent, isApart }] of Object.entries(handlers)) {
+    const most = typeof maxConcurrent === 'number' ? maxConcurrent : await maxConcurrent()
+    if (countOf(running, kind) >= most) continue
+    if (isApart) apart.push([kind])
+    else shared.push(kind)
+  }
+  for (const kinds of [sharing < concurrency ? shared : [], ...apart]) {
+    const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, own) : null
+    if (held) return held
+  }
+  return null
 }
 
 const countOf = (running: Set<Attempt>, kind: string) => [...running].filter(({ held }) => held.kind === kind).length

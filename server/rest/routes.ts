@@ -14,6 +14,7 @@ import { packageBinaries } from '../packages/listing/binary.ts'
 import { packagePublisherRoutes } from '../packages/publisher/rest.ts'
 import { packageRoutes } from '../packages/rest.ts'
 import { publisherRoutes } from '../publishers/rest.ts'
+import { scoringAdminRoutes } from '../scoring/admin-rest.ts'
 import { scoreRoutes } from '../scoring/rest.ts'
 import { searchRoutes } from '../search/rest.ts'
 import { sdkRoutes } from '../sdks/rest.ts'
@@ -49,6 +50,7 @@ export const routes: readonly (Route | BinaryRoute)[] = [
   ...downloadRoutes,
   ...likeRoutes,
   ...scoreRoutes,
+  ...scoringAdminRoutes,
   ...uploadRoutes,
   ...legalRoutes,
   ...statsRoutes,

@@ -3,6 +3,7 @@ import { packageOf, versionOf } from '../packages/rest-answers.ts'
 import { type Data, route } from '../rest/route.ts'
 
 const fields = '{ tags score { status grantedPoints maxPoints } }'
+const points = 'grantedPoints maxPoints'
 
 export const scoreRoutes = [
   route(
@@ -23,8 +24,14 @@ export const scoreRoutes = [
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/scoring-report',
-    'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { score { status } } } }',
-    { summary: 'What an analysis found in detail.', answer: { from: reportOf } },
+    `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { score {
+      status error engine engineVersion startedAt finishedAt ${points}
+      report {
+        sections { id: key title ${points} status criteria { id: key title ${points} reason remedy } }
+        notMeasured { id: key title reason } tags notes documented { documented total } sizes { kind files bytes }
+      }
+    } } } }`,
+    { summary: 'What an analysis found in detail, and why the last one failed if it did.', answer: { from: reportOf } },
   ),
 ]
 
@@ -42,6 +49,7 @@ function scoreOf({ likeCount, downloads }: Data, { tags, score }: Data): Data {
 }
 
 function reportOf(data: Data, context: Context): Data {
-  const { status } = versionOf(data, context).score as { status: string }
-  return { status: status.toLowerCase(), report: null }
+  const { status, report, ...rest } = versionOf(data, context).score as { status: string; report: { sections: Data[] } | null }
+  const sections = report?.sections.map((section) => ({ ...section, status: String(section.status).toLowerCase() }))
+  return { status: status.toLowerCase(), ...rest, report: report && { ...report, sections } }
 }

@@ -1,3 +1,6 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { batched } from '../db/batched.ts'
+import { readRows } from '../db/statements.ts'
 import { pubspecOf } from '../packages/versions/pubspec.ts'
 import type { Package, PackageVersion } from '../packages/entity.ts'
 import { type Tag, tagsOf } from '../search/tags.ts'
@@ -6,7 +9,7 @@ import { type Tag, tagsOf } from '../search/tags.ts'
  * What a version is tagged with, as pub.dev tags packages: its platforms and SDKs, license, topics and publisher, and what it is. Nobody's
  * names are among them, nor what it depends on.
  */
-export function versionTags(pkg: Package, version: PackageVersion): Tag[] {
+export async function versionTags(reader: { em: EntityManager }, pkg: Package, version: PackageVersion): Promise<Tag[]> {
   return tagsOf({
     pubspec: { ...pubspecOf(version), dependencies: [] },
     publisher: pkg.publisher?.id ?? null,
@@ -16,5 +19,15 @@ export function versionTags(pkg: Package, version: PackageVersion): Tag[] {
     isUnlisted: pkg.isUnlisted,
     isDiscontinued: pkg.isDiscontinued,
     hasRetracted: version.retractedAt != null,
+    analyzed: (await loadTags(reader, version.id)) ?? [],
   })
 }
+
+const loadTags = batched(async (em, ids) => {
+  const rows = await readRows<{ version_id: string; tags: string }>(
+    em,
+    `select version_id, tags from score_reports where version_id in (${ids.map(() => '?').join(', ')}) and tags <> ''`,
+    ids,
+  )
+  return new Map(rows.map((row) => [row.version_id, row.tags.split(' ')]))
+})

@@ -1,5 +1,6 @@
 import type { DatabaseConfig } from '../db/options.ts'
 import type { Parameter } from '../db/reads.ts'
+import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
 import type { QueryWord } from './terms.ts'
@@ -95,11 +96,22 @@ const postgres: Dialect = {
 const tableOf = { name: 'package_search_brief', brief: 'package_search_brief', full: 'package_search_full' }
 
 /**
- * The condition that a document is for everybody, which is asked of its row: a dependency may change it for many documents at once, and to
+ * The conditions that a document is for everybody and that its score fits, which are asked of its row: a dependency may change it for many documents at once, and to
  * change a text writes all its terms into the inverted index anew. That a package is unlisted only itself says, so it is a term.
  */
-const andWithin = ({ reach }: Selection, id: string) =>
-  reach === 'anybody' ? `and exists (select 1 from package_search_documents d where d.id = ${id} and ${isWithin[reach]})` : ''
+function andWithin({ reach, scores }: Selection, id: string): string {
+  const conditions = [...(reach === 'anybody' ? [isWithin[reach]] : []), ...scoreConditions(scores)]
+  return conditions.length > 0
+    ? `and exists (select 1 from package_search_documents d where d.id = ${id} and ${conditions.join(' and ')})`
+    : ''
+}
+
+/** The conditions that the score of a document `d` fits. What was never analyzed has -1. */
+export function scoreConditions(scores: readonly ScoreFilter[]): string[] {
+  if (scores.length === 0) return []
+  const comparisons = scores.map(({ operator, points, negated }) => `${negated ? 'not ' : ''}d.score ${operator} ${Math.trunc(points)}`)
+  return ['d.score >= 0', ...comparisons]
+}
 
 function everything(reach: Reach): Statement {
   return { sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }

@@ -5,7 +5,7 @@ import { type Searcher, type Selection, selectionOf } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
 /** What the packages that were found have in common: how many have each value of a filter, the most frequent first. */
-export type Facet = { filter: Filter; values: FacetValue[] }
+export type Facet = { filter: Filter | 'score'; values: FacetValue[] }
 export type FacetValue = { value: string; count: number }
 
 /** `isExact`: whether every match was counted, or only the first 1,000. */
@@ -13,8 +13,8 @@ export type Facets = { facets: Facet[]; isExact: boolean }
 
 /** The counts of what whoever searches may see, in the order of the sidebar; at most ten values each. */
 export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
-  const { tags, isExact } = await sample(source, selection)
-  const counts = countTags(tags)
+  const { tags, scores, isExact } = await sample(source, selection)
+  const counts = countTags(tags).set('score', countScores(scores))
   const facets = shownFilters(searcher).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
   return { facets: facets.filter(({ values }) => values.length > 0), isExact }
 }
@@ -28,10 +28,11 @@ export async function completeFilters(source: Source, searcher: Searcher, query:
   const typed = partial.toLowerCase()
   const taken = (label: string, count: number | null) => ({ query: `${before}${label}`, label, count })
   if (filter === undefined) {
-    const offered = typed.length < 2 ? [] : filters.filter((name) => name.startsWith(typed) && (searcher || name !== 'uploader'))
+    const offered =
+      typed.length < 2 ? [] : [...filters, 'score' as const].filter((name) => name.startsWith(typed) && (searcher || name !== 'uploader'))
     return offered.slice(0, limit).map((name) => taken(`${sign}${name}:`, null))
   }
-  const known = filters.find((name) => name === filter.toLowerCase())
+  const known = [...filters, 'score' as const].find((name) => name === filter.toLowerCase())
   if (!known) return []
   const values = known === 'uploader' ? mineOf(searcher) : await valuesOf(source, searcher, before, known)
   const fitting = values.filter(({ value }) => value.startsWith(typed)).slice(0, limit)
@@ -42,18 +43,29 @@ const maxSampled = 1000
 const maxValues = 10
 const lastWord = /^(.*?(?:^|\s))(-?)(?:([a-z]+):"?)?([^\s":]*)$/is
 
-const shownFilters = (searcher: Searcher): Filter[] => {
-  const all: Filter[] = ['sdk', 'platform', 'publisher', 'topic', 'license', 'is']
+const shownFilters = (searcher: Searcher): Facet['filter'][] => {
+  const all: Facet['filter'][] = ['sdk', 'platform', 'publisher', 'topic', 'license', 'score', 'is']
   return searcher ? all : all.filter((filter) => filter !== 'is')
 }
 
-/** The tags of the first packages that are selected. */
-async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; isExact: boolean }> {
+/** The tags and scores of the first packages that are selected. */
+async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
   const { sql, parameters, conditions } = (await isCommon(source, selection)) ? walked(source, selection) : matched(source, selection)
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await source.reads.all<{ tags: string }>(`select d.tags from ${sql} ${where} limit ${maxSampled + 1}`, ...parameters)
-  return { tags: rows.slice(0, maxSampled).map(({ tags }) => tags), isExact: rows.length <= maxSampled }
+  const rows = await source.reads.all<{ tags: string; score: number }>(
+    `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`,
+    ...parameters,
+  )
+  const first = rows.slice(0, maxSampled)
+  return { tags: first.map(({ tags }) => tags), scores: first.map(({ score }) => score), isExact: rows.length <= maxSampled }
 }
+
+/** How many have at least so many of their points. */
+function countScores(scores: number[]): FacetValue[] {
+  const counts = scoreSteps.map((least) => ({ value: `>=${least}`, count: scores.filter((score) => score >= least).length }))
+  return counts.filter(({ count }) => count > 0)
+}
+const scoreSteps = [90, 70, 50]
 
 function countTags(tags: string[]): Map<string, FacetValue[]> {
   const counts = new Map<string, number>()
@@ -72,10 +84,11 @@ async function valuesOf(
   source: Source,
   searcher: Searcher,
   rest: string,
-  filter: Filter,
+  filter: Facet['filter'],
 ): Promise<{ value: string; count: number | null }[]> {
   const selection = await selectionOf(source, rest, searcher)
-  const counted = selection ? (countTags((await sample(source, selection)).tags).get(filter) ?? []) : []
+  const sampled = selection ? await sample(source, selection) : { tags: [], scores: [] }
+  const counted = filter === 'score' ? countScores(sampled.scores) : (countTags(sampled.tags).get(filter) ?? [])
   if (filter !== 'is' || !searcher) return counted
   const seen = new Set(counted.map(({ value }) => value))
   return [...counted, ...[...flags].filter((flag) => !seen.has(flag)).map((value) => ({ value, count: null }))]

@@ -15,6 +15,8 @@ export type SearchDocument = {
   readme: string | null
   tags: readonly Tag[]
   shownTo: ShownTo
+  /** The share of points that its latest version got, from 0 to 100; null without a report. */
+  score?: number | null
   createdAt: Date
   updatedAt: Date
 }
@@ -24,13 +26,13 @@ export type SearchDocument = {
  * The cost depends on the texts alone, not on how many packages there are.
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
-  const { packageId, name, description, topics, readme, tags, shownTo, createdAt, updatedAt } = document
+  const { packageId, name, description, topics, readme, tags, shownTo, score, createdAt, updatedAt } = document
   const row = await readRow<{ id: number | string }>(
     em,
-    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, tags) values (?, ?, ?, ?, ?, ?)
+    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, score, tags) values (?, ?, ?, ?, ?, ?, ?)
      on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
-       shown_to = excluded.shown_to, tags = excluded.tags returning id`,
-    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, ` ${tags.join(' ')} `],
+       shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags returning id`,
+    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `],
   )
   if (!row) throw new Error(`No search document for ${name}`)
   const terms = documentTerms(name, description, topics, readme ?? '')

@@ -1,6 +1,6 @@
 import type { Parameter } from '../db/reads.ts'
 import { type Place, readPlace, readRank, writeCursor } from './cursor.ts'
-import { dialectOf, isWithin, type Statement } from './dialects.ts'
+import { dialectOf, isWithin, scoreConditions, type Statement } from './dialects.ts'
 import type { Selection } from './selection.ts'
 import type { Source } from './source.ts'
 
@@ -69,11 +69,16 @@ export async function countMatches({ reads, backend }: Source, selection: Select
 /** Conditions on a document `d` beside the words: that it may be found, and its tags. */
 export function documentConditions(
   { backend }: Source,
-  { reach, all, none }: Selection,
+  { reach, all, none, scores }: Selection,
 ): { conditions: string[]; parameters: Parameter[] } {
   const { hasTag } = dialectOf(backend)
   return {
-    conditions: [isWithin[reach], ...all.map((tags) => `(${tags.map(() => hasTag).join(' or ')})`), ...none.map(() => `not ${hasTag}`)],
+    conditions: [
+      isWithin[reach],
+      ...all.map((tags) => `(${tags.map(() => hasTag).join(' or ')})`),
+      ...none.map(() => `not ${hasTag}`),
+      ...scoreConditions(scores),
+    ],
     parameters: [...all.flat(), ...none].map((tag) => ` ${tag} `),
   }
 }
@@ -94,12 +99,13 @@ const orders = {
   created: { column: 'd.created_at', direction: 'desc', beyond: '<' },
   downloads: { column: 'd.downloads', direction: 'desc', beyond: '<' },
   likes: { column: 'd.likes', direction: 'desc', beyond: '<' },
+  score: { column: 'd.score', direction: 'desc', beyond: '<' },
   name: { column: 'd.name', direction: 'asc', beyond: '>' },
 } as const
 
 const breadthOf = ({ terms }: Selection) => (terms?.namesOnly ? 'name' : 'full')
 
-const isAll = ({ terms, all, none }: Selection) => !terms && all.length === 0 && none.length === 0
+const isAll = ({ terms, all, none, scores }: Selection) => !terms && all.length === 0 && none.length === 0 && scores.length === 0
 
 /** From so many matches on, walking a sorted list until a page is full costs less than sorting them. */
 const many = 2000

@@ -1,18 +1,28 @@
-import { type Filter, filters } from './tags.ts'
+import { analyzedFlags, type Filter, filters } from './tags.ts'
 
 /** A wanted or unwanted property. */
 export type QueryFilter = { filter: Filter; value: string; negated: boolean }
 
+/** A comparison of the share of points that a package got, from 0 to 100; without a score it fits none. */
+export type ScoreFilter = { operator: ScoreOperator; points: number; negated: boolean }
+export type ScoreOperator = '>=' | '>' | '<=' | '<' | '='
+
 /** What somebody typed: properties, and the words beside them. */
-export type Query = { text: string; filters: QueryFilter[] }
+export type Query = { text: string; filters: QueryFilter[]; scores: ScoreFilter[] }
 
 /**
- * Takes `publisher:acme -is:discontinued topic:"state management" words` apart. What is no filter that is known here stays text, and so does
- * whatever comes after the first ten.
+ * Takes `publisher:acme -is:discontinued topic:"state management" score:>=80 words` apart. What is no filter that is known here stays text,
+ * and so does whatever comes after the first ten.
  */
 export function parseQuery(query: string): Query {
   const found: QueryFilter[] = []
-  const text = query.replaceAll(
+  const scores: ScoreFilter[] = []
+  const rest = query.replaceAll(scorePattern, (whole: string, sign: string, operator: ScoreOperator | undefined, points: string) => {
+    if (scores.length >= maxFilters) return whole
+    scores.push({ operator: operator ?? '=', points: Number(points), negated: sign === '-' })
+    return ' '
+  })
+  const text = rest.replaceAll(
     pattern,
     (whole: string, sign: string, filter: string, quoted: string | undefined, bare: string | undefined) => {
       const parsed = { filter: filter.toLowerCase() as Filter, value: (quoted ?? bare ?? '').trim().toLowerCase(), negated: sign === '-' }
@@ -22,11 +32,15 @@ export function parseQuery(query: string): Query {
       return ' '
     },
   )
-  return { text, filters: found }
+  return { text, filters: found, scores }
 }
 
 /** What may follow `is:`. */
-export const flags: ReadonlySet<string> = new Set(['flutter', 'plugin', 'retracted', 'discontinued', 'unlisted', 'public', 'private'])
+export const flags: ReadonlySet<string> = new Set([
+  ...['flutter', 'plugin', 'retracted', 'discontinued', 'unlisted', 'public', 'private'],
+  ...analyzedFlags,
+])
 
 const maxFilters = 10
+const scorePattern = /(?<!\S)(-?)score:(>=|>|<=|<|=)?(\d{1,3})(?=\s|$)/gi
 const pattern = new RegExp(String.raw`(?<![^\s])(-?)(${filters.join('|')}):(?:"([^"]{0,100})"|([^\s"]{1,100}))(?=\s|$)`, 'gi')

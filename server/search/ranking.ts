@@ -62,7 +62,7 @@ function kindsOfMatch(source: Source, selection: WordSelection): ((limit: number
 async function beginning(source: Source, selection: WordSelection, limit: number): Promise<Found[]> {
   const { name } = selection.terms
   // With filters, walking the names would cost more than the index, which finds the same by the words of the names.
-  const before = selection.all.length > 0 ? `${name} ` : afterPrefix(name)
+  const before = selection.all.length > 0 || selection.scores.length > 0 ? `${name} ` : afterPrefix(name)
   const rows = await namesBetween(source, selection, name, before, limit)
   return rows.map((row) => ({ ...row, score: row.name === name ? 1 : 0.9 }))
 }

@@ -15,6 +15,8 @@ export const shownTo = `case when not (${isListed('p')}) then 0 when ${isVersion
 
 /** What the index says of a package's latest version. */
 type LatestVersion = { pubspec: Pubspec; readme: string | null; license: string }
+/** What its analysis found. */
+type Analysis = { analyzed: string[]; score: number | null }
 
 /**
  * Makes the index say what the database says of a package now: texts, tags, who may find it. Whatever changes a package calls this at the end
@@ -23,10 +25,10 @@ type LatestVersion = { pubspec: Pubspec; readme: string | null; license: string 
  */
 export async function refreshIndex(em: EntityManager, here: Here, packageId: string, written?: LatestVersion): Promise<void> {
   await lockEntry(em, packageId)
-  const row = await readRow<PackageRow & TextRow>(em, written ? selectPackage('') : selectWithTexts, [hostedHere(here), packageId])
+  const row = await readRow<PackageRow & TextRow>(em, written ? selectPackage('', '') : selectWithTexts, [hostedHere(here), packageId])
   if (!row) return removeFromIndex(em, packageId)
   const uploaders = await readRows<{ user_id: string }>(em, 'select user_id from package_uploaders where package_id = ?', [packageId])
-  const latest = written ?? (await latestIn(em, row))
+  const latest = written ? { ...written, ...notAnalyzed } : await latestIn(em, row)
   const tags = tagsOf({
     pubspec: latest.pubspec,
     license: latest.license,
@@ -36,6 +38,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     isUnlisted: Boolean(row.is_unlisted),
     isDiscontinued: Boolean(row.is_discontinued),
     hasRetracted: Boolean(row.has_retracted),
+    analyzed: latest.analyzed,
   })
   await storeDocument(em, {
     packageId,
@@ -45,13 +48,18 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     readme: latest.readme,
     tags,
     shownTo: row.shown_to,
+    score: latest.score,
     createdAt: toDate(row.created_at),
     updatedAt: toDate(row.updated_at),
   })
 }
 
-async function latestIn(em: EntityManager, { version_id: id, pubspec, readme, license }: TextRow): Promise<LatestVersion> {
-  return { pubspec: storedPubspec(pubspec), readme, license: license ?? (await keepLicense(em, id)) }
+const notAnalyzed: Analysis = { analyzed: [], score: null }
+
+async function latestIn(em: EntityManager, row: TextRow): Promise<LatestVersion & Analysis> {
+  const { version_id: id, pubspec, readme, license, analyzed, score } = row
+  const texts = { pubspec: storedPubspec(pubspec), readme, license: license ?? (await keepLicense(em, id)) }
+  return { ...texts, analyzed: analyzed ? analyzed.split(' ') : [], score }
 }
 
 type PackageRow = {
@@ -67,17 +75,28 @@ type PackageRow = {
   shown_to: ShownTo
 }
 
-type TextRow = { version_id: string; pubspec: string; license: string | null; readme: string | null }
+type TextRow = {
+  version_id: string
+  pubspec: string
+  license: string | null
+  readme: string | null
+  analyzed: string | null
+  score: number | null
+}
 
 const selectPackage = (
   texts: string,
+  analysis: string,
 ) => `select p.name, p.description, p.created_at, p.updated_at, p.publisher_id, p.visibility, p.is_unlisted, p.is_discontinued, ${texts}
     exists (select 1 from package_versions r where r.package_id = p.id and r.retracted_at is not null) as has_retracted,
     ${shownTo} as shown_to
-  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.id = ?`
+  from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version ${analysis} where p.id = ?`
 
-const selectWithTexts = selectPackage(`v.id as version_id, v.pubspec, v.license,
-    (select d.content from version_documents d where d.version_id = v.id and d.kind = 'readme') as readme,`)
+const selectWithTexts = selectPackage(
+  `v.id as version_id, v.pubspec, v.license, s.tags as analyzed, s.percent as score,
+    (select d.content from version_documents d where d.version_id = v.id and d.kind = 'readme') as readme,`,
+  'left join score_reports s on s.version_id = v.id',
+)
 
 /** Versions from before licenses were recognized learn theirs when they are indexed anew. */
 async function keepLicense(em: EntityManager, versionId: string): Promise<string> {

@@ -16,6 +16,7 @@ export const PackageSort = builder.enumType('PackageSort', {
     CREATED: { value: 'created', description: 'Newest package first.' },
     DOWNLOADS: { value: 'downloads', description: 'Most downloads in the last thirty days first.' },
     LIKES: { value: 'likes', description: 'Most likes first.' },
+    SCORE: { value: 'score', description: 'Highest share of points first; packages without a score last.' },
     NAME: { value: 'name', description: 'By name.' },
   } satisfies Record<string, { value: SearchSort; description: string }>,
 })
@@ -64,7 +65,7 @@ builder.queryField('searchPackages', (t) =>
       ...forWhoeverMayBrowse,
       type: PackageRef,
       description:
-        'Packages whose name, description, topics or readme fit; all packages for a blank query. `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `-` before them excludes.',
+        'Packages whose name, description, topics or readme fit; all packages for a blank query. `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `score:` before a number from 0 to 100 with `>=`, `>`, `<=`, `<` or `=` filters by the share of points; `-` before them excludes.',
       args: {
         query: t.arg.string({ description: 'What to look for, as typed.', validate: searchText }),
         sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a query without words.' }),

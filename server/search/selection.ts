@@ -2,7 +2,7 @@ import { isServerAdmin } from '../roles/viewer.ts'
 import type { Audience } from '../access/audience.ts'
 import type { Scope } from '../roles/roles.ts'
 import type { Source } from './source.ts'
-import { parseQuery, type QueryFilter } from './query.ts'
+import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
 
@@ -12,18 +12,25 @@ export type Searcher = { id: string; scopes: ReadonlySet<Scope> } | null
 /** Which packages may be found at all: public and listed ones, listed ones, or unlisted ones. */
 export type Reach = Audience | 'unlisted'
 
-/** What to find: words, and tags of which one of each group, or none, must be there. */
-export type Selection = { reach: Reach; terms: QueryTerms | null; all: readonly (readonly Tag[])[]; none: readonly Tag[] }
+/** What to find: words, tags of which one of each group, or none, must be there, and scores. */
+export type Selection = {
+  reach: Reach
+  terms: QueryTerms | null
+  all: readonly (readonly Tag[])[]
+  none: readonly Tag[]
+  /** Comparisons of the score, all of which must hold. */
+  scores: readonly ScoreFilter[]
+}
 
 /** What whoever searches may find in the first place. */
 export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'anybody')
 
 /** Everything that whoever searches may find. */
-export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [] })
+export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
 
 /** What a typed query selects for whoever searches; null when nothing can fit. */
 export async function selectionOf(source: Source, query: string, searcher: Searcher): Promise<Selection | null> {
-  const { text, filters } = parseQuery(query)
+  const { text, filters, scores } = parseQuery(query)
   const terms = queryTerms(text)
   if (!terms && text.trim()) return null
   const wantsUnlisted = filters.some(({ filter, value, negated }) => filter === 'is' && value === 'unlisted' && !negated)
@@ -38,7 +45,7 @@ export async function selectionOf(source: Source, query: string, searcher: Searc
     else if (!exclusive.has(wanted.filter)) all.push([tag])
     else alternatives.set(wanted.filter, [...(alternatives.get(wanted.filter) ?? []), tag])
   }
-  return { reach: wantsUnlisted ? 'unlisted' : reachOf(searcher), terms, all: [...all, ...alternatives.values()], none }
+  return { reach: wantsUnlisted ? 'unlisted' : reachOf(searcher), terms, all: [...all, ...alternatives.values()], none, scores }
 }
 
 /** A package has one of these, so two that are wanted are alternatives. */

@@ -17,30 +17,50 @@ export type Facts = {
   isUnlisted: boolean
   isDiscontinued: boolean
   hasRetracted: boolean
+  /** The tags that its analysis found, as `searchableTags` gives them. */
+  analyzed?: readonly string[]
 }
 
 /**
- * The tags of a package. What runs in Dart runs in Flutter, too; platforms are those that its pubspec declares, else those of a
- * plugin, for nothing is analyzed.
+ * The tags of a package. SDKs and platforms are those that its analysis found. Before that, what runs in Dart runs in Flutter, too, and platforms
+ * are those that its pubspec declares, else those of a plugin.
  * Source: pub.dev's tags.
  */
 export function tagsOf(facts: Facts): Tag[] {
   const { topics, dependencies, needsFlutter, pluginPlatforms } = facts.pubspec
-  const platforms = facts.pubspec.platforms.length > 0 ? facts.pubspec.platforms : (pluginPlatforms ?? [])
+  const found = Map.groupBy(facts.analyzed ?? [], (tag) => tag.slice(0, tag.indexOf(':')))
+  const declared = facts.pubspec.platforms.length > 0 ? facts.pubspec.platforms : (pluginPlatforms ?? [])
+  const platforms = declared.map((platform) => `platform:${platform}`)
+  const sdks = needsFlutter ? ['sdk:flutter'] : ['sdk:dart', 'sdk:flutter']
+  const licenses = facts.license && !(facts.license === 'unknown' && found.has('license')) ? [`license:${facts.license}`] : []
   const is = { flutter: needsFlutter, plugin: pluginPlatforms !== null, discontinued: facts.isDiscontinued, retracted: facts.hasRetracted }
   const flags = Object.entries({ ...is, public: facts.isPublic, private: !facts.isPublic, unlisted: facts.isUnlisted })
-  const tags: Tag[] = [
-    ...(needsFlutter ? (['sdk:flutter'] as const) : (['sdk:dart', 'sdk:flutter'] as const)),
-    ...platforms.map((platform) => `platform:${platform}` as const),
+  const tags = [
+    ...(found.get('sdk') ?? sdks),
+    ...(found.get('platform') ?? platforms),
     ...(facts.publisher ? [`publisher:${facts.publisher}` as const] : []),
     ...topics.map((topic) => `topic:${topic}` as const),
-    ...(facts.license ? [`license:${facts.license}` as const] : []),
-    ...flags.flatMap(([flag, holds]) => (holds ? [`is:${flag}` as const] : [])),
+    ...licenses,
+    ...(found.get('license') ?? []),
+    ...flags.flatMap(([flag, holds]) => (holds ? [`is:${flag}`] : [])),
+    ...(found.get('is') ?? []),
     ...facts.uploaderIds.map((id) => `uploader:${id}` as const),
     ...dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? (`dependency:${name}` as const) : [])),
   ]
   return [...new Set(tags.map((tag) => tag.toLowerCase().replaceAll(/\s/g, '-') as Tag))]
 }
+
+/** What an analysis may find a package to be, as `is:` says it. */
+export const analyzedFlags = ['null-safe', 'dart3-compatible', 'wasm-ready'] as const
+
+/**
+ * The tags of a report that searches know. Who may see a package, and whose it is, no report says.
+ * Source: pub.dev's tags; those of licenses also say what organizations think of them.
+ */
+export const searchableTags = (tags: readonly string[]): string[] =>
+  tags.filter((tag) => analyzedTag.test(tag) && !/^license:(?:fsf-libre|osi-approved|unknown)$/.test(tag)).slice(0, 50)
+
+const analyzedTag = new RegExp(String.raw`^(?:(?:sdk|platform|license):[a-z0-9][a-z0-9.+-]{0,39}|is:(?:${analyzedFlags.join('|')}))$`)
 
 /**
  * A tag as a term of the index: one word for either database, which no text has, since signs are no part of words. What tags are made of

@@ -4,6 +4,7 @@ import { type AuditEvent, recordEvents } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { readRow } from '../db/statements.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
+import { requestFirstAnalysis } from '../scoring/requests.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { judgeNewName, requireApproval } from '../names/confusable.ts'
@@ -83,13 +84,14 @@ async function publishWithin(
   if (!existing) await refuseDeleted(em, submission)
   const at = context.now()
   const target = existing ?? (await writePackage(em, context, submission, at))
-  await writeVersion(em, context, target.id, submission, at)
+  const versionId = await writeVersion(em, context, target.id, submission, at)
   const isLatest = existing ? await advancePackage(em, existing, submission, at) : true
   // Only now: whoever deletes a package of this name from here on waits for this transaction.
   if (!existing) await refuseReserved(em, name)
   if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await holdVisibility(em)
   await (isLatest ? refreshIndex(em, context.config, target.id, indexedOf(submission)) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
+  await requestFirstAnalysis(em, context.config, versionId, at)
 }
 
 /** The package of this name, which nobody else changes until the end of the transaction; null when there is none. */

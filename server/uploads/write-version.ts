@@ -47,14 +47,14 @@ export async function writePackage(
   return { id, name, publisher: null, ...pointers, publishedSha256: null, isDeleted: false }
 }
 
-/** Writes a version with its texts and dependencies. */
+/** Writes a version with its texts and dependencies; gives its id. */
 export async function writeVersion(
   em: EntityManager,
   { viewer }: SignedInContext,
   packageId: string,
   submission: Submission,
   at: Date,
-): Promise<void> {
+): Promise<string> {
   const { pubspec, document, archive, license } = submission
   const { version } = pubspec
   const id = newId()
@@ -75,6 +75,7 @@ export async function writeVersion(
   await insertRows(em, 'package_versions', [row])
   await insertRows(em, 'version_documents', documentRows(id, submission))
   await insertRows(em, 'package_dependencies', dependencyRows(id, pubspec))
+  return id
 }
 
 const documentRows = (versionId: string, submission: Submission) =>

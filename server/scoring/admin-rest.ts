@@ -1,0 +1,52 @@
+import { type Data, ok, route } from '../rest/route.ts'
+
+const settings =
+  'permittedByEnvironment scoringEnabled docsEnabled concurrency timeoutSeconds workers { active queued } coverage { versions scored }'
+
+const queued = (field: string) => ({ from: (data: Data) => ({ status: 'queued', jobId: (data[field] as { jobId: string }).jobId }) })
+
+/** Scoring, for administrators. */
+export const scoringAdminRoutes = [
+  route(
+    'POST /api/admin/packages/:pkg/versions/:version/rescore',
+    'mutation ($pkg: String!, $version: SemVer!) { rescoreVersion(input: { package: $pkg, version: $version }) { jobId } }',
+    { summary: 'Has the version analyzed afresh. 409 while scoring is off.', answer: queued('rescoreVersion') },
+  ),
+  route(
+    'POST /api/admin/packages/:pkg/regenerate-docs',
+    'mutation ($pkg: String!) { regenerateDocumentation(input: { package: $pkg }) { jobId } }',
+    {
+      summary: "Has the API documentation of the package's latest version generated afresh. 409 while scoring, or documentation, is off.",
+      answer: queued('regenerateDocumentation'),
+    },
+  ),
+  route('POST /api/admin/sdk/score-remaining', 'mutation { queued: scoreRemainingVersions }', {
+    summary: 'Has every version analyzed that has no report, the newest first; says how many. 409 while scoring is off.',
+  }),
+  route(
+    'GET /api/admin/sdk/scoring-logs',
+    `query ($after: String) {
+      scoringLog(first: 100, after: $after) { nodes { at level package version message } pageInfo { hasNextPage endCursor } }
+    }`,
+    {
+      summary: 'What the analysis did, the newest line first: the newest 1,000.',
+      whole: 'scoringLog',
+      answer: {
+        from: (data) => {
+          const { nodes } = data.scoringLog as { nodes: (Data & { level: string })[] }
+          return { entries: nodes.map((entry) => ({ ...entry, level: entry.level.toLowerCase() })) }
+        },
+      },
+    },
+  ),
+  route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
+  route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {
+    summary: 'How versions are analyzed, how many are, and how many wait.',
+    answer: 'scoringSettings',
+  }),
+  route(
+    'PUT /api/admin/sdk/settings',
+    `mutation ($input: UpdateScoringSettingsInput!) { updateScoringSettings(input: $input) { settings { ${settings} } } }`,
+    { summary: 'Changes those settings that are given.', answer: 'updateScoringSettings.settings' },
+  ),
+]

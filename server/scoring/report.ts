@@ -1,0 +1,49 @@
+import { type Report, reportSchema } from '../analysis/report.ts'
+import { batched } from '../db/batched.ts'
+import { readRows } from '../db/statements.ts'
+import type { Context } from '../access/context.ts'
+import { byteCache } from '../http/byte-cache.ts'
+
+/** The last report that was made of a version, or null. It is read once, and remembered until there is another one. */
+export async function reportOf(context: Pick<Context, 'em'>, versionId: string): Promise<Report | null> {
+  const row = await loadGeneration(context, versionId)
+  if (!row) return null
+  const key = `${versionId} ${row.generation}`
+  let report = remembered.get(key)
+  if (!report) {
+    const text = await loadText(context, versionId)
+    if (text === null) return null
+    report = reportSchema.parse(JSON.parse(text))
+    remembered.set(key, report)
+  }
+  return report
+}
+
+/** About the size of a report in memory. */
+const remembered = byteCache<Report>(4 * 1024 ** 2, (report) => 2 * JSON.stringify(report).length)
+
+const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
+
+const loadGeneration = batched(async (em, ids) => {
+  const rows = await readRows<{ version_id: string; generation: number }>(
+    em,
+    `select version_id, generation from score_reports where version_id in (${marks(ids)}) and granted is not null`,
+    ids,
+  )
+  return new Map(rows.map((row) => [row.version_id, row]))
+})
+
+const loadText = batched(async (em, ids) => {
+  const sql = `select version_id, report from score_reports where version_id in (${marks(ids)}) and report is not null`
+  const rows = await readRows<{ version_id: string; report: string }>(em, sql, ids)
+  return new Map(rows.map((row) => [row.version_id, row.report]))
+})
+
+/** What the engine printed at the last analysis that succeeded, or null. */
+export const logOf = (context: Pick<Context, 'em'>, versionId: string): Promise<string | null> => loadLog(context, versionId)
+
+const loadLog = batched(async (em, ids) => {
+  const sql = `select version_id, log from score_reports where version_id in (${marks(ids)}) and log is not null`
+  const rows = await readRows<{ version_id: string; log: string }>(em, sql, ids)
+  return new Map(rows.map((row) => [row.version_id, row.log]))
+})

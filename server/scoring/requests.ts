@@ -1,0 +1,150 @@
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../access/context.ts'
+import type { Config } from '../config/config.ts'
+import { newId } from '../db/base.ts'
+import { changeRows, readRow } from '../db/statements.ts'
+import { conflict } from '../errors.ts'
+import { enqueue } from '../jobs/queue.ts'
+import { wakeAfterCommit } from '../jobs/wake.ts'
+import { unknownPackage, unknownVersion } from '../packages/parameters.ts'
+import { writeLog } from './log.ts'
+import { currentSettings, isScoringOn, scoringSwitch } from './settings.ts'
+
+/** The kind of the jobs that analyze a version: its id is their subject. */
+export const analysisKind = 'analysis'
+
+/** What somebody waits for comes before what may take its time. */
+const remainingPriority = 10
+
+/** Has a version that is just being published analyzed after the commit of `em`, unless scoring is off: one statement, which asks nothing before. */
+export async function requestFirstAnalysis(
+  em: EntityManager,
+  config: Pick<Config, 'SCORING_ENABLED'>,
+  versionId: string,
+  at: Date,
+): Promise<void> {
+  if (!config.SCORING_ENABLED) return
+  const { uuid, moment } = casts(em)
+  await changeRows(
+    em,
+    `insert into jobs (id, created_at, kind, subject, payload, state, run_at)
+     select ${uuid('?')}, ${moment('?')}, '${analysisKind}', ?, '{}', 'queued', ${moment('?')}
+     where not exists (select 1 from server_settings where key = '${scoringSwitch.key}' and value = 'false')`,
+    [newId(), at, versionId, at],
+  )
+  wakeAfterCommit(em)
+}
+
+/** How PostgreSQL learns the types of what a query selects. */
+function casts(em: EntityManager) {
+  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
+  const cast = (type: string) => (value: string) => (isPostgres ? `cast(${value} as ${type})` : value)
+  const after = (from: string, ms: string) =>
+    isPostgres ? `${cast('timestamptz')(from)} + ${ms} * interval '1 millisecond'` : `${from} + ${ms}`
+  return { uuid: cast('uuid'), text: cast('varchar'), moment: cast('timestamptz'), after }
+}
+
+type Target = { package: string; version: string }
+
+/**
+ * Has a version analyzed afresh; gives the id of the job.
+ * @throws ApiError NotFound; Conflict while scoring is off.
+ */
+export async function rescore(context: SignedInContext, { package: name, version }: Target): Promise<string> {
+  const { id } = await findTarget(context.em, name, version)
+  await requireScoring(context)
+  return request(context, { package: name, version }, id, 'a fresh analysis')
+}
+
+/**
+ * Has the documentation of a package's latest version generated afresh, which its analysis does; gives the id of the job.
+ * @throws ApiError NotFound; Conflict while scoring, or documentation, is off.
+ */
+export async function regenerateDocs(context: SignedInContext, name: string): Promise<string> {
+  const { id, version } = await findTarget(context.em, name, null)
+  await requireScoring(context)
+  if (!(await currentSettings(context)).docsEnabled)
+    throw conflict('Generating documentation is switched off. Switch it on in the scoring settings first.')
+  return request(context, { package: name, version }, id, 'fresh documentation')
+}
+
+/**
+ * Has every version analyzed that has no report, or (`again`) every version, the newest first; none of them delays a version that is
+ * published meanwhile. Gives how many were queued.
+ * @throws ApiError Conflict while scoring is off.
+ */
+export async function scoreVersions(context: SignedInContext, { again = false } = {}): Promise<number> {
+  await requireScoring(context)
+  const { em, now, viewer } = context
+  const row = await readRow<{ total: number | string }>(em, 'select count(*) as total from package_versions', [])
+  // Each is due a millisecond after the one before, so that they keep their order; all of them are due now.
+  const first = now().getTime() - Number(row?.total ?? 0)
+  let queued = 0
+  for (let window = { start: afterAll, place: 0 }; ;) {
+    const { start, place } = window
+    queued += await queueBelow(em, { start, again, at: now(), from: new Date(first + place) })
+    const last = await readRow<{ id: string }>(
+      em,
+      `select id from package_versions where id < ? order by id desc limit 1 offset ${windowSize - 1}`,
+      [start],
+    )
+    if (!last) break
+    window = { start: last.id, place: place + windowSize }
+  }
+  const what = again ? 'every version again' : 'the versions without a report'
+  await writeLog(em, { level: 'info', message: `${viewer.displayName} asked to analyze ${what}: ${queued} queued` })
+  return queued
+}
+
+/** Sorts after every id. */
+const afterAll = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** So many versions are looked at in one statement: others write between two of them. */
+const windowSize = 500
+
+type Window = { start: string; again: boolean; at: Date; from: Date }
+
+/** Queues versions of the next window, ids downwards: they grow with time. A job's id is the time of now with the rest of the version's. */
+async function queueBelow(em: EntityManager, { start, again, at, from }: Window): Promise<number> {
+  const { uuid, text, moment, after } = casts(em)
+  const lacksReport = 'not exists (select 1 from score_reports r where r.version_id = n.id and r.granted is not null)'
+  const count = await changeRows(
+    em,
+    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at)
+     select ${uuid(`? || substr(${text('n.id')}, 16)`)}, ${moment('?')}, '${analysisKind}', ${text('n.id')}, '{}', 'queued', ${remainingPriority}, ${after('?', 'n.place')}
+     from (select v.id, row_number() over (order by v.id desc) as place
+           from (select id from package_versions where id < ? order by id desc limit ${windowSize}) v) n
+     where ${again ? 'true' : lacksReport}
+       and not exists (select 1 from jobs j where j.kind = '${analysisKind}' and j.subject = ${text('n.id')} and j.state in ('queued', 'running'))
+     on conflict do nothing`,
+    [newId().slice(0, 15), at, from, start],
+  )
+  if (count > 0) wakeAfterCommit(em)
+  return count
+}
+
+/** @throws ApiError Conflict while scoring is off. */
+async function requireScoring(context: SignedInContext): Promise<void> {
+  if (!context.config.SCORING_ENABLED)
+    throw conflict('Scoring is switched off by the environment of this server. Set SCORING_ENABLED=true and restart it.')
+  if (!(await isScoringOn(context))) throw conflict('Scoring is switched off. Switch it on in the scoring settings first.')
+}
+
+function request({ em, now, viewer }: SignedInContext, about: Target, versionId: string, what: string): Promise<string> {
+  return em.fork().transactional(async (inner) => {
+    await writeLog(inner, { level: 'info', ...about, message: `${viewer.displayName} asked for ${what}` })
+    return enqueue(inner, { kind: analysisKind, subject: versionId }, now())
+  })
+}
+
+/** A version, or the latest one. @throws ApiError NotFound. */
+async function findTarget(em: EntityManager, name: string, version: string | null): Promise<{ id: string; version: string }> {
+  const row = await readRow<{ id: string | null; version: string }>(
+    em,
+    `select v.id, v.version from packages p left join package_versions v on v.package_id = p.id and v.version = coalesce(cast(? as varchar(64)), p.latest_version)
+     where p.name = ?`,
+    [version, name],
+  )
+  if (!row) throw unknownPackage(name)
+  if (row.id === null) throw unknownVersion(name, version ?? 'latest')
+  return { id: row.id, version: row.version }
+}

@@ -1,0 +1,100 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { batched } from '../db/batched.ts'
+import { toDate } from '../db/reads.ts'
+import { readRows } from '../db/statements.ts'
+import type { Services } from '../services.ts'
+import { analysisKind } from './requests.ts'
+import { readSettingIn } from '../settings/service.ts'
+import { scoringSwitch } from './settings.ts'
+
+export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
+
+/** What is known of a version's score. The points are those of the last report, also while another analysis waits, runs or has failed. */
+export type Score = {
+  versionId: string
+  status: ScoreStatus
+  /** Why the last analysis failed. */
+  error: string | null
+  granted: number | null
+  maximum: number | null
+  percent: number | null
+  engine: string | null
+  engineVersion: string | null
+  startedAt: Date | null
+  finishedAt: Date | null
+}
+
+type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
+
+/** The score of a version. Those that are asked for at the same moment cost three reads together. */
+export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
+  const [isOnNow, row, job] = await Promise.all([isOn(reader), loadResult(reader, versionId), loadJob(reader, versionId)])
+  const status = statusOf(isOnNow, row, job?.state)
+  const error = status === 'failed' ? (row?.error ?? job?.error ?? null) : null
+  return {
+    versionId,
+    status,
+    error,
+    granted: row?.granted ?? null,
+    maximum: row?.maximum ?? null,
+    percent: row?.percent ?? null,
+    engine: row?.engine ?? null,
+    engineVersion: row?.engine_version ?? null,
+    startedAt: momentOr(row?.started_at),
+    finishedAt: momentOr(row?.finished_at),
+  }
+}
+
+const isOn = async (reader: Reader): Promise<boolean> =>
+  reader.config.SCORING_ENABLED && (await loadSwitch(reader, scoringSwitch.key)) === true
+
+const loadSwitch = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSwitch)]]))
+
+/** Its job says whether an analysis waits or runs; nothing does while scoring is off. */
+function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefined): ScoreStatus {
+  if (isOn && job === 'running') return 'running'
+  if (isOn && job === 'queued') return 'pending'
+  if (row?.error != null) return 'failed'
+  if (row?.granted != null) return 'completed'
+  // The process ended before it could write the failure down.
+  if (job === 'failed') return 'failed'
+  return isOn ? 'not_analyzed' : 'disabled'
+}
+
+type Result = {
+  version_id: string
+  engine: string | null
+  engine_version: string | null
+  granted: number | null
+  maximum: number | null
+  percent: number | null
+  error: string | null
+  started_at: number | string | null
+  finished_at: number | string | null
+}
+type Job = { subject: string; state: 'queued' | 'running' | 'failed'; error: string | null }
+
+const momentOr = (moment: number | string | null | undefined): Date | null => (moment == null ? null : toDate(moment))
+const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
+
+const loadResult = batched(async (em, ids) => {
+  const rows = await readRows<Result>(
+    em,
+    `select version_id, engine, engine_version, granted, maximum, percent, error, started_at, finished_at
+     from score_reports where version_id in (${marks(ids)})`,
+    ids,
+  )
+  return new Map(rows.map((row) => [row.version_id, row]))
+})
+
+const loadJob = batched(async (em, ids) => {
+  const rows = await readRows<Job>(
+    em,
+    `select subject, state, error from jobs where kind = '${analysisKind}' and subject in (${marks(ids)})
+     and state in ('queued', 'running', 'failed')`,
+    ids,
+  )
+  // The last one counts.
+  return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))
+})
+const order = { failed: 0, queued: 1, running: 2 }

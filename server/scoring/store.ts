@@ -1,0 +1,101 @@
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { pointsOf, type Report } from '../analysis/report.ts'
+import { recordEvents } from '../audit/service.ts'
+import { momentOf } from '../db/clock.ts'
+import { changeRows, readRow } from '../db/statements.ts'
+import type { Here } from '../packages/hosted-here.ts'
+import { refreshIndex } from '../search/refresh-index.ts'
+import { searchableTags } from '../search/tags.ts'
+import { writeLog } from './log.ts'
+
+/** Begins an analysis: gives its number, which is above that of every earlier one; null when the version is gone. */
+export async function beginRun(em: EntityManager, versionId: string): Promise<number | null> {
+  const row = await readRow<{ runs: number }>(
+    em,
+    `insert into score_reports (version_id, runs, started_at) select id, 1, ${isPostgres(em) ? 'cast(? as timestamptz)' : '?'} from package_versions where id = ?
+     on conflict (version_id) do update set runs = score_reports.runs + 1, started_at = excluded.started_at returning runs`,
+    [momentOf(em), versionId],
+  )
+  return row?.runs ?? null
+}
+
+/** What the analysis with this number found. */
+export type Findings = { generation: number; report: Report; surface?: Buffer | undefined; log?: string | undefined }
+
+/**
+ * Stores what an analysis of a version found, in the transaction of `em`, with everything that follows from it: audit entry, log, search. Gives
+ * whether it was: not when the version is gone, or a later analysis was faster.
+ */
+export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
+  const about = await lockVersion(em, versionId)
+  if (!about || !(await writeReport(em, versionId, findings))) return false
+  const { granted, maximum } = pointsOf(findings.report)
+  const { name, version, packageId, isLatest } = about
+  const summary = `${name} ${version} got ${granted} of ${maximum} points`
+  await recordEvents(em, [{ kind: 'package.scored', actor: null, summary, package: name, version }])
+  await writeLog(em, { level: 'info', package: name, version, message: `${granted} of ${maximum} points (${engineOf(findings.report)})` })
+  if (isLatest) await refreshIndex(em, here, packageId)
+  return true
+}
+
+/** Records that the last analysis of a version failed for good, in the transaction of `em`. A report that was made before stays. */
+export async function storeFailure(em: EntityManager, versionId: string, error: string): Promise<void> {
+  const about = await lockVersion(em, versionId)
+  if (!about) return
+  await changeRows(
+    em,
+    `insert into score_reports (version_id, runs, finished_at, error) values (?, 1, ?, ?)
+     on conflict (version_id) do update set error = excluded.error, finished_at = excluded.finished_at
+     where score_reports.generation < score_reports.runs`,
+    [versionId, momentOf(em), error],
+  )
+  const { name, version } = about
+  const summary = `The analysis of ${name} ${version} failed: ${error}`
+  await recordEvents(em, [{ kind: 'package.score_failed', actor: null, summary, package: name, version }])
+  await writeLog(em, { level: 'error', package: name, version, message: error })
+}
+
+export const engineOf = ({ engine }: Pick<Report, 'engine'>): string => `${engine.name} ${engine.version}`
+
+const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgreSqlPlatform
+
+type About = { name: string; version: string; packageId: string; isLatest: boolean }
+
+/** The version, whose package nobody else changes until the end of the transaction; null when it is gone. SQLite has one writer anyway. */
+async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
+  const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
+  if (isPostgres(em)) await readRow(em, lock, [versionId])
+  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string }>(
+    em,
+    'select p.name, v.version, v.package_id, p.latest_version from package_versions v join packages p on p.id = v.package_id where v.id = ?',
+    [versionId],
+  )
+  return row ? { name: row.name, version: row.version, packageId: row.package_id, isLatest: row.version === row.latest_version } : null
+}
+
+async function writeReport(em: EntityManager, versionId: string, { generation, report, surface, log }: Findings): Promise<boolean> {
+  const { granted, maximum } = pointsOf(report)
+  const percent = maximum > 0 ? Math.floor((100 * granted) / maximum) : null
+  const text = JSON.stringify(report)
+  if (text.length > maxReportLength) throw new Error(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
+  const { name, version } = report.engine
+  const written = await changeRows(
+    em,
+    `update score_reports set generation = ?, finished_at = ?, engine = ?, engine_version = ?, granted = ?, maximum = ?, percent = ?,
+       report = ?, tags = ?, error = null, log = ? where version_id = ? and generation < ?`,
+    [
+      ...[generation, momentOf(em), name, version.slice(0, 64), granted, maximum, percent],
+      ...[text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
+    ],
+  )
+  if (written === 0) return false
+  if (surface) {
+    const upsert =
+      'insert into version_surfaces (version_id, surface) values (?, ?) on conflict (version_id) do update set surface = excluded.surface'
+    await changeRows(em, upsert, [versionId, surface])
+  }
+  return true
+}
+
+/** In UTF-16 units. A report lists what it found by the first few of each kind, so real ones have a tenth of it. */
+const maxReportLength = 512 * 1024
