@@ -79,14 +79,12 @@ async function writeReport(em: EntityManager, versionId: string, { generation, r
   const text = JSON.stringify(report)
   if (text.length > maxReportLength) throw new Error(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
   const { name, version } = report.engine
+  const result = [name, version.slice(0, 64), granted, maximum, percent]
   const written = await changeRows(
     em,
     `update score_reports set generation = ?, finished_at = ?, engine = ?, engine_version = ?, granted = ?, maximum = ?, percent = ?,
        report = ?, tags = ?, error = null, log = ? where version_id = ? and generation < ?`,
-    [
-      ...[generation, momentOf(em), name, version.slice(0, 64), granted, maximum, percent],
-      ...[text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
-    ],
+    [generation, momentOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
   )
   if (written === 0) return false
   if (surface) {

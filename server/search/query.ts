@@ -36,10 +36,9 @@ export function parseQuery(query: string): Query {
 }
 
 /** What may follow `is:`. */
-export const flags: ReadonlySet<string> = new Set([
-  ...['flutter', 'plugin', 'retracted', 'discontinued', 'unlisted', 'public', 'private'],
-  ...analyzedFlags,
-])
+export const flags: ReadonlySet<string> = new Set(
+  ['flutter', 'plugin', 'retracted', 'discontinued', 'unlisted', 'public', 'private'].concat(analyzedFlags),
+)
 
 const maxFilters = 10
 const scorePattern = /(?<!\S)(-?)score:(>=|>|<=|<|=)?(\d{1,3})(?=\s|$)/gi
