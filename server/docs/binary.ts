@@ -20,14 +20,12 @@ const found = { 303: { description: 'The documentation is at `Location`.' } }
 
 /** Generated API documentation, for whoever may read the package. */
 export const docsBinaries = [
-  ...['', '/'].map((end) =>
-    binary(`GET /documentation/:pkg${end}`, {
-      ...readers,
-      summary: 'Leads to the documentation of the latest version.',
-      handler: (context) => redirect(context, 'latest'),
-      produces: found,
-    }),
-  ),
+  binary('GET /documentation/:pkg', {
+    ...readers,
+    summary: 'Leads to the documentation of the latest version.',
+    handler: (context) => redirect(context, 'latest'),
+    produces: found,
+  }),
   binary('GET /documentation/:pkg/:version', {
     ...readers,
     summary: 'Leads to the documentation of a version.',
@@ -43,7 +41,8 @@ export const docsBinaries = [
 ]
 
 function parameters({ request }: Context): { name: string; version: string; path: string } {
-  const { pkg = '', version = 'latest', '*': path = '' } = request.params as Record<string, string>
+  const { pkg = '', version: named, '*': path = '' } = request.params as Record<string, string>
+  const version = named || 'latest'
   if (!isPackageName(pkg) || !(version === 'latest' || parseVersion(version)))
     throw notFound('There is no such documentation on this server.')
   return { name: pkg, version, path: path === '' || path.endsWith('/') ? `${path}index.html` : path }

@@ -20,7 +20,7 @@ export const VersionDocs = defineEntity({
     engineVersion: p.string().length(100).nullable(),
     /** The packed pages in the store. */
     sha256: p.string().length(64).nullable().index(),
-    bytes: p.bigint('number').default(0),
+    bytes: p.bigint('number').nullable(),
     pages: p.integer().default(0),
     generatedAt: p.datetime(3).nullable(),
     /** Why the last attempt failed. */

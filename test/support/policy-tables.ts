@@ -66,7 +66,6 @@ export const rest: Record<string, Access> = {
   'GET /api/packages/:pkg/advisories': 'read',
   'GET /api/packages/:pkg/uploaders': 'read',
   'GET /documentation/:pkg': 'read',
-  'GET /documentation/:pkg/': 'read',
   'GET /documentation/:pkg/:version': 'read',
   'GET /documentation/:pkg/:version/*': 'read',
   'PUT /api/packages/:pkg/uploaders/:email': 'write',
