@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, it } from 'vitest'
-import { AnalysisFailed, type AnalyzerLimits, openAnalyzer, type PackageFacts } from '../server/analysis/analyze.ts'
+import { AnalysisFailed, type AnalysisTask, type AnalyzerLimits, openAnalyzer, type PackageFacts } from '../server/analysis/analyze.ts'
 
 const facts = (name: string): PackageFacts => ({
   name,
@@ -25,6 +25,7 @@ function misbehaving(limits: AnalyzerLimits = {}) {
   return {
     folder,
     close: analyzer.close,
+    analyze: (name: string, docs: AnalysisTask['docs'] = null) => analyzer.analyze({ archive, facts: facts(name), docs, earlier: null }),
     /** What the analysis of a package of this name fails with. */
     async failure(name: string): Promise<AnalysisFailed> {
       const error: unknown = await analyzer
@@ -79,6 +80,14 @@ it('a process gets nothing of the server: no variable, no file, no program', asy
     inside: 'done',
     program: denied,
   })
+})
+
+it('gives the report alone where the pages are too much', async () => {
+  await using analyses = misbehaving()
+  const { docs, docsFailure, report } = await analyses.analyze('wordy', { folder: analyses.folder })
+  expect(docs).toBeNull()
+  expect(docsFailure).toMatch(/ended early/)
+  expect(report.sections).toEqual([])
 })
 
 it('a process is kept for the next package, ends when it is idle, and leaves nothing behind', async () => {

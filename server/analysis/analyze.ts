@@ -41,12 +41,17 @@ export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: Analy
       throw isClosed ? stopping(error) : error
     })
     await crew.giveBack(worker, outcome)
-    if ('refused' in outcome) throw new AnalysisFailed(outcome.refused)
-    const { report, surface, docs, usage } = outcome
-    return { report, surface, docs, usage }
+    if ('refused' in outcome) throw new AnalysisFailed(outcome.refused, { isRefusal: true })
+    const { report, surface, docs, docsFailure, usage } = outcome
+    return { report, surface, docs, docsFailure, usage }
+  }
+  /** Pages cost more than all the rest: where they are too much, there is a report without them. */
+  async function analyzeWithoutPages(task: AnalysisTask, failure: unknown): Promise<AnalysisResult> {
+    if (!(failure instanceof AnalysisFailed) || failure.isTransient || failure.isRefusal || !task.docs) throw failure
+    return { ...(await analyze({ ...task, docs: null })), docsFailure: failure.message }
   }
   return {
-    analyze: (task) => inTurn(() => analyze(task)),
+    analyze: (task) => inTurn(() => analyze(task).catch((failure: unknown) => analyzeWithoutPages(task, failure))),
     close() {
       isClosed = true
       return crew.dismissAll()

@@ -1,4 +1,5 @@
-import { coverageOf, judgeDocumentation } from './api-criteria.ts'
+import { documentedShare } from '../dart/documented.ts'
+import { judgeDocumentation } from './api-criteria.ts'
 import { judgeDependencies } from './dependency-criteria.ts'
 import { judgeDocuments } from './document-criteria.ts'
 import type { Finding, Subject } from './judge.ts'
@@ -14,7 +15,7 @@ const engineVersion = '1'
 
 /** Judges a package. The same package and facts give the same report. */
 export function buildReport(subject: Subject): Report {
-  const coverage = coverageOf(subject.api)
+  const coverage = subject.api.libraries.length === 0 ? null : documentedShare(subject.api)
   const findings: [id: string, title: string, findings: Finding[]][] = [
     ['convention', 'Follow Dart file conventions', [...judgePubspec(subject), ...judgeDocuments(subject)]],
     ['documentation', 'Provide documentation', judgeDocumentation(subject, coverage)],

@@ -21,7 +21,7 @@ export type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { r
 export async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<Outcome> {
   const { archive, facts, docs, earlier } = task
   const started = performance.now()
-  const [own, zip] = [join(process.folder, archiveName), join(process.folder, docsName)]
+  const [own, pages] = [join(process.folder, archiveName), join(process.folder, docsName)]
   await bring(archive, own)
   const question: Question = { facts, wantsDocs: docs !== null, earlier }
   const { answer, peakBytes } = await process.ask(question)
@@ -30,8 +30,9 @@ export async function exchange(process: AnalysisProcess, task: AnalysisTask): Pr
   const { cpuMs, residentBytes } = read
   const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
   if ('refused' in read) return { refused: read.refused, usage, residentBytes }
-  const { report, surface } = read
-  return { report, surface, docs: docs && (await takeAway(zip, docs.folder)), usage, residentBytes }
+  const { report, surface, docsFailure } = read
+  const path = docs && docsFailure === null ? await takeAway(pages, docs.folder) : null
+  return { report, surface, docs: path, docsFailure, usage, residentBytes }
 }
 
 function understood(answer: unknown): Answer {
@@ -52,15 +53,16 @@ async function bring(archive: string, own: string): Promise<void> {
   }
 }
 
-/** Moves the zip to whoever wants it, and tells where it is. */
-async function takeAway(zip: string, folder: string): Promise<string> {
-  const path = join(folder, `${randomUUID()}.zip`)
+/** Moves the pages to whoever wants it, and tells where it is. */
+async function takeAway(pages: string, folder: string): Promise<string> {
+  const path = join(folder, `${randomUUID()}.pages`)
   try {
-    await rename(zip, path)
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EXDEV')) throw error
-    await copyFile(zip, path)
-    await rm(zip)
+    await rename(pages, path).catch(() => copyFile(pages, path))
+    return path
+  } catch (cause) {
+    await rm(path, { force: true })
+    throw new AnalysisFailed('The pages of the documentation could not be stored.', { isTransient: true, cause })
+  } finally {
+    await rm(pages, { force: true })
   }
-  return path
 }

@@ -9,8 +9,6 @@ export function notesOn({ contents, api }: Subject): string[] {
   )
   if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
   if (api.unclear.length > 0)
-    notes.push(
-      `In ${counted(api.unclear.length, 'file')} some code was not understood: ${firstOf(api.unclear.map((path) => code(`lib/${path}`)))}.`,
-    )
+    notes.push(`In ${counted(api.unclear.length, 'file')} some code was not understood: ${firstOf(api.unclear.map((path) => code(path)))}.`)
   return notes
 }

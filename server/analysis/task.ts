@@ -27,7 +27,7 @@ export type AnalysisTask = {
   /** Path of the .tar.gz on disk. */
   archive: string
   facts: PackageFacts
-  /** The folder, on the server's disk, in which the pages of API documentation are wanted as a zip; null when they are not. */
+  /** The folder, on the server's disk, in which the packed pages of API documentation are wanted; null when they are not. */
   docs: { folder: string } | null
   /** The version before this one, to compare the public API with, and its surface as an analysis gave it. */
   earlier: { version: string; surface: Uint8Array } | null
@@ -37,8 +37,10 @@ export type AnalysisResult = {
   report: Report
   /** The public API in short, as gzipped JSON: what comparing two versions needs. */
   surface: Uint8Array
-  /** Path of the zip in the folder that the task names; null when no pages were wanted. */
+  /** Path of the packed pages in the folder that the task names; null when none were wanted, or there are too many. */
   docs: string | null
+  /** Why there are no pages though they were wanted. */
+  docsFailure: string | null
   usage: Usage
 }
 
@@ -50,13 +52,18 @@ export type Question = { facts: PackageFacts; wantsDocs: boolean; earlier: Analy
 
 /** In the folder of the process. */
 export const archiveName = 'archive.tar.gz'
-export const docsName = 'docs.zip'
+export const docsName = 'docs.pages'
 
 const usage = { cpuMs: z.number(), peakBytes: z.number(), residentBytes: z.number() }
 
 /** What the process answers. `refused` says why an archive cannot be read. Pages of documentation lie in its folder. */
 export const answerSchema = z.union([
-  z.object({ ...usage, report: reportSchema, surface: z.instanceof<typeof Uint8Array<ArrayBufferLike>>(Uint8Array) }),
+  z.object({
+    ...usage,
+    docsFailure: z.string().nullable(),
+    report: reportSchema,
+    surface: z.instanceof<typeof Uint8Array<ArrayBufferLike>>(Uint8Array),
+  }),
   z.object({ ...usage, refused: z.string() }),
 ])
 export type Answer = z.infer<typeof answerSchema>

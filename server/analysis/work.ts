@@ -1,21 +1,29 @@
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { buildPages } from '../api-pages/build.ts'
+import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
+import { readApi } from '../dart/read-api.ts'
 import { ApiError } from '../errors.ts'
 import { buildReport } from './build-report.ts'
-import { type Answer, archiveName, type Question } from './task.ts'
+import type { Subject } from './judge.ts'
+import { type Answer, archiveName, docsName, type Question } from './task.ts'
 import { unpack } from './unpack.ts'
 
-/** Analyzes the archive in a folder. */
-export async function work({ facts }: Question, folder: string): Promise<Answer> {
+/** Analyzes the archive in a folder, and leaves the pages of the documentation there when they are wanted. */
+export async function work({ facts, wantsDocs }: Question, folder: string): Promise<Answer> {
   const usage = measure()
   try {
     const contents = await unpack(join(folder, archiveName))
     usage.look()
-    const api = { libraries: [], files: [], unclear: [] }
-    const report = buildReport({ contents, facts, api })
+    const api = await readApi(contents.sources, contents.pubspec.name)
+    usage.look()
+    contents.sources.clear()
+    const subject: Subject = { contents, facts, api }
+    const report = buildReport(subject)
+    const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
     const surface = await compress(JSON.stringify({}))
-    return { report, surface, ...usage.taken() }
+    return { report, surface, docsFailure, ...usage.taken() }
   } catch (error) {
     if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.taken() }
     throw error
@@ -23,6 +31,33 @@ export async function work({ facts }: Question, folder: string): Promise<Answer>
 }
 
 const compress = promisify<string, Buffer>(gzip)
+
+/** Writes the pages and gives null, or why there are none. */
+async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
+  const { description, repository, homepage } = contents.pubspec
+  const about = {
+    name: facts.name,
+    version: facts.version,
+    description,
+    repository: repository ?? homepage,
+    readme: contents.readme?.text ?? null,
+  }
+  try {
+    await packPages(buildPages(api, about), path)
+    return null
+  } catch (error) {
+    if (error instanceof PagesTooLarge) return error.message
+    throw error
+  }
+}
+
+/** Lets a process that has grown give back what it does not need. */
+function tidy(): void {
+  if (process.memoryUsage.rss() < tidyAboveBytes) return
+  globalThis.gc?.({ type: 'major', flavor: 'last-resort' })
+  tidyAboveBytes = process.memoryUsage.rss() + 16 * 1024 ** 2
+}
+let tidyAboveBytes = 100 * 1024 ** 2
 
 /** Measures this process from now on. The most memory is what it held when somebody looked. */
 function measure() {
@@ -32,8 +67,9 @@ function measure() {
   return {
     look,
     taken() {
-      const { user, system } = process.cpuUsage(before)
       look()
+      tidy()
+      const { user, system } = process.cpuUsage(before)
       return { cpuMs: Math.round((user + system) / 1000), peakBytes, residentBytes: process.memoryUsage.rss() }
     },
   }

@@ -37,6 +37,10 @@ const soundFiles = {
   'lib/sound.dart': '/// Tides of harbors.\nlibrary;\n\n/// When the water is highest.\nDateTime highWater() => DateTime.now();\n',
 }
 
+/** The archive of a package with which nothing is wrong, but for these files. */
+export const soundPackage = (files: ArchiveOptions['files'] = {}) =>
+  packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), files: { ...soundFiles, ...files } })
+
 /** What is said of a package with which nothing is wrong, but for these changes. It takes no process. */
 export async function analyzed(options: Partial<ArchiveOptions> = {}, facts: Partial<PackageFacts> = {}): Promise<Answer> {
   const folder = mkdtempSync(join(tmpdir(), 'analysis-'))

@@ -16,7 +16,17 @@ function tried(attempt: () => unknown): string {
   }
 }
 
-const conduct: Record<string, () => unknown> = {
+const report = {
+  engine: { name: 'built-in', version: '0' },
+  sections: [],
+  notMeasured: [],
+  tags: [],
+  notes: [],
+  documented: null,
+  sizes: [],
+}
+
+const conduct: Record<string, (wantsDocs: boolean) => unknown> = {
   loop() {
     for (;;) kept.length = 0
   },
@@ -35,18 +45,20 @@ const conduct: Record<string, () => unknown> = {
   },
   curious: () => ({
     refused: JSON.stringify({
-      environment: Object.keys(process.env).filter((name) => name !== 'PWD'),
+      environment: Object.keys(process.env).filter((name) => !['PWD', 'MALLOC_ARENA_MAX'].includes(name)),
       database: tried(() => readFileSync('/etc/passwd')),
       others: tried(() => readdirSync('..')),
       outside: tried(() => writeFileSync('../outside', '')),
-      inside: tried(() => writeFileSync('docs.zip', '')),
+      inside: tried(() => writeFileSync('docs.pages', '')),
       program: tried(() => execFileSync('/bin/true')),
     }),
     ...usage,
   }),
+  wordy: (wantsDocs) => (wantsDocs ? process.exit(3) : { report, surface: new Uint8Array(1), docsFailure: null, ...usage }),
   well: () => ({ refused: `process ${process.pid}`, ...usage }),
 }
 
-process.on('message', ({ facts: { name } }: { facts: { name: string } }) => process.send?.(conduct[name]?.()))
+type Question = { facts: { name: string }; wantsDocs: boolean }
+process.on('message', ({ facts: { name }, wantsDocs }: Question) => process.send?.(conduct[name]?.(wantsDocs)))
 process.on('disconnect', () => process.exit())
 process.send?.('ready')

@@ -97,10 +97,25 @@ it('leaves out what a private package cannot have', async () => {
   expect(notMeasured.map(({ id }) => id)).toEqual(expect.arrayContaining(['license', 'urls']))
 })
 
-it('misses an example', async () => {
-  expect(await judged('example', { files: { 'example/main.dart': '' } })).toMatchObject(all(10))
-  const { granted, remedy } = (await judged('example', { manifest: soundPubspec().replace('name: sound', 'name: other') })) ?? {}
-  expect([granted, remedy]).toEqual([10, null])
+describe('the documentation', () => {
+  it('needs an example that belongs to the package', async () => {
+    expect(await judged('example')).toMatchObject(all(10))
+    const others = { 'example/main.dart': Buffer.alloc(0), 'example/sound.dart': '' }
+    expect(await judged('example', { files: others })).toMatchObject({ reason: expect.stringContaining('example/') })
+  })
+
+  it('needs doc comments on a fifth of the API', async () => {
+    const functions = (count: number) => Array.from({ length: count }, (_, index) => `int f${index}() => 1;`).join('\n')
+    const library = (undocumented: number) => ({ files: { 'lib/sound.dart': `/// A.\nlibrary;\n${functions(undocumented)}` } })
+    expect(await judged('api-documentation', library(4))).toMatchObject(all(10))
+    expect(await judged('api-documentation', library(5))).toMatchObject(no('1 of 6 elements of the public API have doc comments (16.6%)'))
+  })
+
+  it('is complete where there is no API, and not judged where nothing can be read', async () => {
+    expect(await judged('api-documentation', { files: { 'lib/sound.dart': '' } })).toMatchObject({ granted: 0 })
+    const tooLarge = { 'lib/sound.dart': '// long\n'.repeat(1_100_000) }
+    expect(await judged('api-documentation', { files: tooLarge })).toBeUndefined()
+  })
 })
 
 describe('the Dart SDK', () => {

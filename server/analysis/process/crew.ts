@@ -7,7 +7,7 @@ export type Worker = { process: AnalysisProcess; tasks: number; cpuMs: number; t
 type Done = { usage: { cpuMs: number }; residentBytes: number }
 
 /** A process that has grown larger is replaced by a fresh one. */
-const retireAboveBytes = 176 * 1024 ** 2
+const retireAboveBytes = 136 * 1024 ** 2
 const retireAfterTasks = 500
 
 /** Processes, started when they are needed and kept for the next task, until they had nothing to do for a while. */

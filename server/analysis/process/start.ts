@@ -98,18 +98,21 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   const readable = ['server/*', 'node_modules/*', 'package.json'].map((path) => `--allow-fs-read=${root}${path}`)
   const files = [...readable, `--allow-fs-read=${fileURLToPath(module)}`, `--allow-fs-read=${folder}/*`, `--allow-fs-write=${folder}/*`]
   const heap = `--max-old-space-size=${Math.round((memoryBytes * 0.6) / 1024 ** 2)}`
-  const node = [process.execPath, '--permission', ...files, heap, '--max-semi-space-size=8', '--disable-warning=ExperimentalWarning']
+  const node = [process.execPath, '--permission', ...files, heap, ...thrift, '--disable-warning=ExperimentalWarning']
   // No core files; if nobody is there to end it, so many seconds of a processor. Where memory is short, it goes first.
   const shell = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec "$@"'
   const seconds = String(Math.ceil((retireAfterCpuMs + deadlineMs) / 1000) + 60)
   const child = spawn('/bin/sh', ['-c', shell, seconds, ...node, fileURLToPath(module)], {
-    env: {},
+    env: { MALLOC_ARENA_MAX: '1' },
     cwd: folder,
     stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     serialization: 'advanced',
   })
   return listen(child)
 }
+
+/** What keeps the heap close to what is in it; the process may ask for a collection. */
+const thrift = ['--max-semi-space-size=4', '--heap-growing-percent=30', '--v8-pool-size=1', '--expose-gc']
 
 /** After so much work it is replaced by a fresh one. */
 export const retireAfterCpuMs = 120_000
