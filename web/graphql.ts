@@ -23,6 +23,7 @@ export const client = new Client({
   url: new URL('graphql', document.baseURI).href,
   requestPolicy: 'cache-and-network',
   preferGetMethod: false,
+  fetchSubscriptions: true, // as server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
   exchanges: [mapExchange({ onError }), cacheExchange, fetchExchange],
 })
