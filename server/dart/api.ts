@@ -4,7 +4,7 @@ export type Api = {
   libraries: Library[]
   /** What each file below `lib/` imports and exports, those below `lib/src/` included, by its path in the archive; that of a part stands with its library. */
   files: { path: string; imports: LibraryImport[] }[]
-  /** Files below `lib/` in which something was not understood. What stands around it is there all the same. */
+  /** Files in which something was not understood, by their paths below `lib/`. What stands around it is there all the same. */
   unclear: string[]
 }
 

@@ -24,7 +24,7 @@ export async function readApi(sources: ReadonlyMap<string, string>, packageName:
       if (!file.isClear) unclear.push(path)
     }
   }
-  return { ...apiOf(files, packageName), unclear }
+  return { ...apiOf(files, packageName), unclear: unclear.map((path) => path.slice('lib/'.length)) }
 }
 
 const dartFiles = (sources: ReadonlyMap<string, string>): [string, string][] =>

@@ -16,8 +16,6 @@ export type SourceFile = Directives & {
   doc: string | null
   /** Private ones left out. */
   declarations: Declaration[]
-  /** Every doc comment, those of private declarations included. */
-  docs: string[]
   /** How many declarations and members were read. */
   size: number
   isClear: boolean
@@ -42,7 +40,7 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
     parts: [],
     imports: [],
     declarations: [],
-    docs: [],
+
     size: 0,
     isClear,
   }
@@ -54,11 +52,11 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
       ...reading.around(chunk),
       isOverride: chunk.annotations.some(({ start, end }) => /^@\s*override$/.test(text.slice(start, end))),
     }),
-    around(chunk) {
-      const doc = markdownOf(text, chunk.docs)
-      if (doc !== null) file.docs.push(doc)
-      return { doc, deprecated: deprecationOf(text, chunk.annotations), source: { path, line: lineOf(chunk.start) } }
-    },
+    around: ({ docs, annotations, start }) => ({
+      doc: markdownOf(text, docs),
+      deprecated: deprecationOf(text, annotations),
+      source: { path, line: lineOf(start) },
+    }),
   }
   takeAll(grammar, reading, takeDirectives(reading, chunks))
   return file
