@@ -1,7 +1,7 @@
 import type { Declaration, Member, MemberKind } from './api.ts'
 import type { Head } from './heads.ts'
-import type { Shape } from './shapes.ts'
-import { tidy } from './tidy.ts'
+import type { Shape } from './syntax/shapes.ts'
+import { tidy } from './syntax/tidy.ts'
 
 /** What stands around a signature: its documentation and place. */
 export type Around = Pick<Member, 'doc' | 'deprecated' | 'source'>

@@ -1,6 +1,6 @@
 import type { LibraryImport } from './api.ts'
-import { contentOf } from './doc-comments.ts'
-import { plainTokenAt } from './tokens.ts'
+import { contentOf } from './syntax/doc-comments.ts'
+import { plainTokenAt } from './syntax/tokens.ts'
 
 /** An import or export, and what it takes of what is there. */
 export type Directive = LibraryImport & { combinators: { shows: boolean; names: string[] }[] }

@@ -1,8 +1,8 @@
 import type { Declaration } from './api.ts'
-import { endOfBracket } from './nesting.ts'
-import { endOfTypeArguments, isContainer } from './passages.ts'
-import { tidy } from './tidy.ts'
-import { plainTokenAt } from './tokens.ts'
+import { endOfBracket } from './syntax/nesting.ts'
+import { endOfTypeArguments, isContainer } from './syntax/passages.ts'
+import { tidy } from './syntax/tidy.ts'
+import { plainTokenAt } from './syntax/tokens.ts'
 
 export type Head = Pick<Declaration, 'name' | 'signature' | 'supertypes'> & {
   kind: 'class' | 'mixin' | 'extension' | 'extension type' | 'enum'

@@ -1,6 +1,6 @@
 import { fileAt } from './addresses.ts'
 import type { Api, Library } from './api.ts'
-import { openGrammar } from './grammar.ts'
+import { openGrammar } from './syntax/grammar.ts'
 import { namespacesOf } from './namespaces.ts'
 import { readFile, type SourceFile } from './read-file.ts'
 

@@ -1,13 +1,13 @@
 import type { Declaration, Member } from './api.ts'
 import { type Around, declarationsOf, isPublic, type MemberAround, membersOf, primaryMembers, withFieldTypes } from './declared.ts'
 import { type Directives, takeDirective } from './directives.ts'
-import { deprecationOf, markdownOf } from './doc-comments.ts'
-import type { Grammar } from './grammar.ts'
+import { deprecationOf, markdownOf } from './syntax/doc-comments.ts'
+import type { Grammar } from './syntax/grammar.ts'
 import { type Head, readHead } from './heads.ts'
-import { lineCounter } from './lines.ts'
-import { type Piece, shapesOf } from './pieces.ts'
-import type { Shape } from './shapes.ts'
-import { type Chunk, skim } from './skim.ts'
+import { lineCounter } from './syntax/lines.ts'
+import { type Piece, shapesOf } from './syntax/pieces.ts'
+import type { Shape } from './syntax/shapes.ts'
+import { type Chunk, skim } from './syntax/skim.ts'
 
 /** What one file says. */
 export type SourceFile = Directives & {
