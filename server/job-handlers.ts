@@ -2,6 +2,9 @@ import { checkKind, integrityCheck } from './integrity/service.ts'
 import type { Handlers } from './jobs/handler.ts'
 import { archiveRemoval, removalKind } from './packages/deletion/remove-archives.ts'
 import { domainCheck, domainCheckKind } from './publishers/domain-check.ts'
+import { sdkRemoval } from './sdks/installing/collect.ts'
+import { sdkInstall } from './sdks/installing/install.ts'
+import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './sdks/service.ts'
 import type { Services } from './services.ts'
 
 /** Who does which kind of job. */
@@ -9,4 +12,6 @@ export const jobHandlers = (services: Services): Handlers => ({
   [removalKind]: archiveRemoval(services),
   [checkKind]: integrityCheck(services),
   [domainCheckKind]: domainCheck(services),
+  [sdkInstallKind]: sdkInstall(services),
+  [sdkRemovalKind]: sdkRemoval(services),
 })

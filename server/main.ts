@@ -14,6 +14,7 @@ import { startWorker, type Worker } from './jobs/worker.ts'
 import { openServices } from './open-services.ts'
 import { enqueueDomainChecks } from './publishers/domain-check.ts'
 import { completeIndex } from './search/rebuild.ts'
+import { collectSdks } from './sdks/installing/collect.ts'
 import { collectSessions } from './sessions/collect.ts'
 import { collectAuthorizations } from './oauth/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
@@ -58,6 +59,7 @@ async function serve(config: Config): Promise<void> {
     regularly('collecting authorizations', collectEveryMs, log, () => collectAuthorizations(services)),
     regularly('collecting rate limits', collectEveryMs, log, () => services.limits.collect()),
     regularly('looking up verified domains', collectEveryMs, log, () => enqueueDomainChecks(services)),
+    regularly('looking after SDKs', collectEveryMs, log, () => collectSdks(services)),
     regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
   ]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))

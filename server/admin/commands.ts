@@ -13,7 +13,10 @@ import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 
 /** What the operator's commands need of the server. */
-export type Operation = { em: EntityManager; config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'BLOB_PATH'> }
+export type Operation = {
+  em: EntityManager
+  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'BLOB_PATH' | 'DATA_DIR' | 'MIN_FREE_BYTES'>
+}
 
 /**
  * Gives somebody, the owner included, a one-time password and ends their sessions; tokens stay.

@@ -2,6 +2,7 @@ import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { openBeside, openDatabase } from '../db/orm.ts'
 import { forgetServerAddress, listServerAddresses, rememberServerAddress } from './addresses.ts'
 import { checkArchives } from './check-archives.ts'
+import { importSdkFile } from './import-sdk.ts'
 import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
 
@@ -10,6 +11,7 @@ const usage = `Usage: npm run admin -- <command>
   reset-password <e-mail address>  Prints a new one-time password and ends the person's sessions.
   make-owner <e-mail address>      Makes the person the owner; the owner so far becomes an administrator.
   import-advisories <file>         Keeps the security advisories of a file: one in OSV form, or a list of them.
+  import-sdk <file>                Installs an SDK from an archive on this machine: of Dart (.zip) or Flutter (.tar.xz, .zip).
   check-integrity                  Reads all stored archives and reports what is missing, damaged or nobody's.
   list-addresses                   Prints the addresses that count as this server in dependencies and publish_to.
   remember-address <URL>           Adds an address that the server had before.
@@ -32,6 +34,7 @@ const commands: Record<string, Command> = {
   'reset-password': { takes: [1, 1], run: resetPassword },
   'make-owner': { takes: [1, 1], run: makeOwner },
   'import-advisories': { takes: [1, 1], run: importAdvisoryFile },
+  'import-sdk': { takes: [1, 1], run: importSdkFile },
   'check-integrity': { takes: [0, 0], run: checkArchives },
   'list-addresses': { takes: [0, 0], run: listServerAddresses },
   'remember-address': { takes: [1, 1], run: rememberServerAddress },

@@ -1,0 +1,84 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { constants } from 'node:fs'
+import { copyFile, mkdir, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { z } from 'zod'
+import type { Config } from '../../config/config.ts'
+import { newId } from '../../db/base.ts'
+import { conflict, invalidInput } from '../../errors.ts'
+import { parseVersion } from '../../pub/version.ts'
+import { type SdkChannel, sdkChannels, SdkInstall, type SdkKind } from '../entity.ts'
+import { removeFolder } from './folders.ts'
+import { thisPlatform } from '../platform.ts'
+import { placesOf } from '../ready.ts'
+import { requireRoom, unpackedFactor } from './room.ts'
+import { beginAgain, enqueueInstall, titleOf } from '../service.ts'
+import { ask } from '../unpack/ask.ts'
+
+type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'> }
+type Found = { kind: SdkKind; version: string; channel: SdkChannel }
+
+/**
+ * Takes in an archive that lies on this machine: copies it to the folder of SDKs; the server goes on with it, at once or when it starts.
+ * @returns what is being installed.
+ * @throws ApiError InvalidInput for what is no archive of an SDK; Conflict while the same is being installed; InstallRefused without room.
+ */
+export async function importSdk({ em, config }: Import, path: string, now: Date): Promise<SdkInstall> {
+  const found = await inspect(path)
+  const importedSha256 = await ask({ do: 'hash', archive: path }, z.string())
+  const { size } = await stat(path)
+  await requireRoom(config, (1 + unpackedFactor) * size)
+  const known = await em.findOne(SdkInstall, found)
+  if (known && known.status !== 'ready' && known.status !== 'failed')
+    throw conflict(`${titleOf(found)} is being installed. Wait for that, or remove it first.`)
+  const place = { ...found, id: known?.id ?? newId(), generation: (known?.generation ?? 0) + 1 }
+  const { folder, archive } = placesOf(config, place)
+  await mkdir(folder, { recursive: true, mode: 0o755 })
+  try {
+    await copyFile(path, archive, constants.COPYFILE_FICLONE)
+    const install = known
+      ? await beginAgain(em, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
+      : await create(em, { ...place, importedSha256 }, now)
+    if (!install) throw conflict(`${titleOf(found)} is being installed. Wait for that, or remove it first.`)
+    return install
+  } catch (error) {
+    await removeFolder(config, basename(folder))
+    throw error
+  }
+}
+
+function create(
+  em: EntityManager,
+  { id, kind, version, channel, importedSha256 }: Found & { id: string; importedSha256: string },
+  now: Date,
+) {
+  return em.fork().transactional(async (inner) => {
+    const { sdkPlatform: platform } = thisPlatform()
+    const install = inner.create(SdkInstall, { id, kind, version, channel, platform, importedSha256, status: 'extracting' })
+    await inner.flush()
+    await enqueueInstall(inner, install, now)
+    return install
+  })
+}
+
+const places = { dart: 'dart-sdk/version', flutter: 'flutter/version', flutterJson: 'flutter/bin/cache/flutter.version.json' }
+const described = z.object({ frameworkVersion: z.string(), channel: z.string().optional() })
+
+/** Which SDK an archive holds, by what stands in it. */
+async function inspect(path: string): Promise<Found> {
+  const texts = await ask({ do: 'read', archive: path, paths: Object.values(places) }, z.record(z.string(), z.string()))
+  const { [places.dart]: dart, [places.flutter]: flutter, [places.flutterJson]: json } = texts
+  const framework = json === undefined ? null : described.parse(JSON.parse(json))
+  const kind = dart === undefined ? 'flutter' : 'dart'
+  const version = (dart ?? framework?.frameworkVersion ?? flutter)?.trim()
+  if (version === undefined) throw invalidInput(`${path} is no archive of a Dart or Flutter SDK: it does not say which version it holds.`)
+  if (!parseVersion(version))
+    throw invalidInput(`${path} holds the version ${JSON.stringify(version.slice(0, 80))}, which is none such as 3.5.0.`)
+  return { kind, version, channel: sdkChannels.find((one) => one === framework?.channel) ?? channelOf(version) }
+}
+
+/** `3.6.0-149.3.beta`, `3.7.0-5.0.dev`, and for Flutter `3.24.0-0.1.pre`. */
+function channelOf(version: string): SdkChannel {
+  const last = /-.*?([a-z]+)$/.exec(version)?.[1]
+  return last === undefined ? 'stable' : last === 'dev' ? 'dev' : 'beta'
+}

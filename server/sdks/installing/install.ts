@@ -1,0 +1,153 @@
+import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { z } from 'zod'
+import { audit } from '../../audit/service.ts'
+import { handler, type Work } from '../../jobs/handler.ts'
+import type { Services } from '../../services.ts'
+import { download } from './download.ts'
+import { SdkInstall } from '../entity.ts'
+import { bytesIn, listFolders, removeFolder } from './folders.ts'
+import { freeBytes } from '../platform.ts'
+import { prepare } from './prepare.ts'
+import { isOver } from '../progress.ts'
+import { placesOf } from '../ready.ts'
+import { InstallRefused } from './refused.ts'
+import { findRelease } from '../releases.ts'
+import { isOutOfSpace, requireRoom, unpackedFactor } from './room.ts'
+import { noRelease, titleOf } from '../service.ts'
+import { Track } from './track.ts'
+import { ask } from '../unpack/ask.ts'
+import { noRoom } from '../unpack/folder.ts'
+import { UnpackRefused } from '../unpack/refusal.ts'
+
+/** So often an install is tried that goes wrong; more often only when the server was killed meanwhile. */
+const maxTries = 4
+const maxAttempts = 10
+
+const bounds = { entries: 400_000, bytes: 16 * 1024 ** 3 }
+
+/**
+ * Installs an SDK: downloads, unpacks and prepares it. Each step ends with a rename or begins with an empty folder, so an attempt goes on where
+ * the one before was interrupted; the last one marks the folder as whole, and only then the record says so.
+ */
+export const sdkInstall = (services: Services) =>
+  handler(
+    z.object({ generation: z.int() }),
+    async (work, { generation }) => {
+      const em = services.database.fork()
+      const install = await em.findOne(SdkInstall, { id: work.subject, generation }, { populate: ['log'] })
+      if (!install) return removeFolder(services.config, `${work.subject}.${generation}`)
+      if (isOver(install)) return
+      await attempt(services, new Track(services, install, work), work)
+    },
+    { maxAttempts, maxConcurrent: 1 },
+  )
+
+async function attempt(services: Services, track: Track, work: Work): Promise<void> {
+  const { install } = track
+  const name = `${install.id}.${install.generation}`
+  try {
+    await carryOut(services, track)
+  } catch (error) {
+    if (track.isObsolete) return await removeFolder(services.config, name)
+    // The server stops, or another process goes on: the folder stays as it is.
+    if (work.signal.aborted) throw error
+    const reason = reasonOf(error)
+    if (!isFinal(error) && work.attempt < maxTries) {
+      track.say(`${reason} It is tried again soon.`)
+      throw error
+    }
+    track.say(reason)
+    await removeFolder(services.config, name)
+    await track.close()
+    await giveUp(services, install, reason)
+  } finally {
+    await track.close()
+  }
+}
+
+async function carryOut(services: Services, track: Track): Promise<void> {
+  const { config } = services
+  const places = placesOf(config, track.install)
+  await mkdir(places.folder, { recursive: true, mode: 0o755 })
+  if (!(await isThere(places.path))) {
+    if (!(await isThere(places.archive))) await fetchArchive(services, places.archive, track)
+    await unpack(services, places, track)
+  }
+  await track.begin('preparing', 'Trying the SDK out …')
+  const prepared = await prepare(services, places, track)
+  const sizeBytes = await bytesIn(places.folder)
+  await writeFile(places.mark, '')
+  track.signal.throwIfAborted()
+  track.say(`${titleOf(track.install)} is ready.`)
+  await track.close()
+  await complete(services, track.install, { ...prepared, sizeBytes })
+  for (const { id, generation, name } of await listFolders(config))
+    if (id === track.install.id && generation < track.install.generation) await removeFolder(config, name)
+}
+
+async function fetchArchive(services: Services, path: string, track: Track): Promise<void> {
+  const { install } = track
+  if (install.importedSha256)
+    throw new InstallRefused('The imported archive is not there any more. Import it again: npm run admin -- import-sdk <file>')
+  await track.begin('downloading', `Downloading ${titleOf(install)} (${install.channel}, ${install.platform}) …`)
+  const found = await findRelease(services, install)
+  if (!found) throw new InstallRefused(noRelease(install))
+  track.say(found.url)
+  await download(services.config, found, path, track)
+}
+
+async function unpack({ config }: Services, { archive, unpacking, path }: ReturnType<typeof placesOf>, track: Track): Promise<void> {
+  const { kind, importedSha256 } = track.install
+  await track.begin('extracting', 'Unpacking …')
+  if (importedSha256 && (await ask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
+    throw new InstallRefused('The imported archive was changed on the disk. Import it again: npm run admin -- import-sdk <file>')
+  await requireRoom(config, unpackedFactor * (await stat(archive)).size)
+  const top = kind === 'dart' ? 'dart-sdk' : 'flutter'
+  const task = {
+    do: 'unpack',
+    archive,
+    into: unpacking,
+    top,
+    bounds: { ...bounds, freeBytes: config.MIN_FREE_BYTES },
+    room: (await freeBytes(config)) - config.MIN_FREE_BYTES,
+  } as const
+  const { entries, bytes } = await ask(task, z.object({ entries: z.number(), bytes: z.number() }), {
+    signal: track.signal,
+    onProgress: (done, total) => track.report(done, total),
+  })
+  track.say(`Unpacked ${entries} entries, ${bytes} bytes.`)
+  await rename(unpacking, path)
+  await rm(archive)
+}
+
+async function complete(
+  { database, now }: Services,
+  { id, generation, kind, version, channel, requestedById }: SdkInstall,
+  found: { dartVersion: string; panaVersion: string | null; sizeBytes: number },
+): Promise<void> {
+  await database.fork().transactional(async (em) => {
+    const ready = { status: 'ready', readyAt: now(), bytesDone: found.sizeBytes, bytesTotal: found.sizeBytes, errorMessage: null } as const
+    // Somebody removed it at the last moment: its folder goes with the job that does.
+    if (!(await em.nativeUpdate(SdkInstall, { id, generation }, { ...found, ...ready }))) return
+    const others = await em.count(SdkInstall, { kind, isDefault: true })
+    if (others === 0) await em.nativeUpdate(SdkInstall, { id }, { isDefault: true })
+    const actor = requestedById ? { id: requestedById } : null
+    audit(em, { kind: 'server.sdk_installed', actor, summary: `Installed ${titleOf({ kind, version })} (${channel})` })
+  })
+}
+
+const giveUp = ({ database }: Services, { id, generation }: SdkInstall, reason: string): Promise<number> =>
+  database.fork().nativeUpdate(SdkInstall, { id, generation }, { status: 'failed', errorMessage: reason.slice(0, 1000) })
+
+const isFinal = (error: unknown): boolean => error instanceof InstallRefused || error instanceof UnpackRefused || isOutOfSpace(error)
+
+function reasonOf(error: unknown): string {
+  if (isOutOfSpace(error)) return noRoom
+  return error instanceof Error ? error.message : String(error)
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  access(path).then(
+    () => true,
+    () => false,
+  )

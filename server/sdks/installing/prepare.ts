@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process'
+import { access, mkdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { SandboxUnusable } from '../../sandbox/problem.ts'
+import { type Outcome, run } from '../../sandbox/run.ts'
+import type { Services } from '../../services.ts'
+import type { placesOf } from '../ready.ts'
+import { InstallRefused } from './refused.ts'
+import type { Track } from './track.ts'
+
+type Prepared = { dartVersion: string; panaVersion: string | null }
+type Places = ReturnType<typeof placesOf>
+
+const execute = promisify(execFile)
+
+/** What of a version output is the version. */
+const versionLine = /Dart SDK version: (\d\S*)/
+const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
+
+/**
+ * Has an unpacked SDK say its version, and gets pana with it into a PUB_CACHE of its own. That stays where it is, since pub writes absolute
+ * paths into it.
+ * @throws InstallRefused when the SDK does not run here, or is another version; Error when pana cannot be had.
+ */
+export async function prepare({ config }: Pick<Services, 'config'>, places: Places, track: Track): Promise<Prepared> {
+  const { kind, version } = track.install
+  await access(places.dart).catch(() => {
+    throw new InstallRefused(`The archive has no program ${places.dart.slice(places.path.length + 1)}.`)
+  })
+  await rm(places.pubCache, { recursive: true, force: true })
+  await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
+  const dart = (...args: string[]) => runDart(config, places, track, args)
+  const said = await dart('--version')
+  const dartVersion = versionLine.exec(said.lines.join('\n'))?.[1]
+  if (said.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(said)}`)
+  if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
+  track.say(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
+  const outcome = await dart('pub', 'global', 'activate', 'pana')
+  const there = await access(places.panaPath).then(
+    () => true,
+    () => false,
+  )
+  if (outcome.code !== 0 || !there)
+    throw new Error(`pana cannot be installed from ${config.SDK_PUB_HOSTED_URL} (SDK_PUB_HOSTED_URL): ${describe(outcome)}`)
+  await keepForServer(places.pubCache)
+  return { dartVersion, panaVersion: activated.exec(outcome.lines.join('\n'))?.[1] ?? null }
+}
+
+async function runDart(config: Services['config'], { dart, path, pubCache }: Places, track: Track, args: string[]): Promise<Outcome> {
+  try {
+    const outcome = await run(config, {
+      folder: pubCache,
+      readable: [path],
+      network: true,
+      command: [dart, ...args],
+      env: { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true' },
+      onLine: (line) => track.say(line),
+      signal: track.signal,
+    })
+    track.signal.throwIfAborted()
+    return outcome
+  } catch (error) {
+    throw error instanceof SandboxUnusable ? new InstallRefused(error.message) : error
+  }
+}
+
+const describe = ({ end, code, lines }: Outcome): string =>
+  lines.at(-1) ?? (end === 'exited' ? `it ended with ${code ?? 'a signal'} and said nothing` : `it was ended for its ${end}`)
+
+/** What ran as an account of its own leaves files of that account: the next job with the same one must not change them. */
+async function keepForServer(folder: string): Promise<void> {
+  if (process.getuid?.() === 0) await execute('chown', ['-RP', '0:0', folder])
+}

@@ -1,0 +1,39 @@
+import { Worker } from 'node:worker_threads'
+import type { z } from 'zod'
+import { UnpackRefused } from './refusal.ts'
+import type { Task } from './unpack.ts'
+import type { Message } from './worker.ts'
+
+type Options = { signal?: AbortSignal | undefined; onProgress?: (done: number, total: number) => void }
+
+/** The memory of the thread beside what a decompressor takes: an archive that needs more is none that was meant for this. */
+const memory = { maxOldGenerationSizeMb: 256 }
+
+/**
+ * Has a thread hash, read or unpack an archive. What it wrote stays when it fails.
+ * @throws UnpackRefused when the archive is at fault, or there is no room; the reason of `signal`.
+ */
+export async function ask<Answer>(task: Task, answer: z.ZodType<Answer>, { signal, onProgress }: Options = {}): Promise<Answer> {
+  signal?.throwIfAborted()
+  const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: task, resourceLimits: memory })
+  const ended = Promise.withResolvers<unknown>()
+  const abort = () => ended.reject(signal?.reason)
+  signal?.addEventListener('abort', abort, { once: true })
+  worker.on('message', (message: Message) => {
+    if ('progress' in message) onProgress?.(message.progress.done, message.progress.total)
+    else if ('result' in message) ended.resolve(message.result)
+    else ended.reject(errorOf(message.failure))
+  })
+  worker.once('error', ended.reject)
+  worker.once('exit', () => ended.reject(new Error('The thread that unpacks ended without an answer.')))
+  try {
+    return answer.parse(await ended.promise)
+  } finally {
+    signal?.removeEventListener('abort', abort)
+    await worker.terminate()
+  }
+}
+
+function errorOf({ message, isRefusal, code }: { message: string; isRefusal: boolean; code: string | null }): Error {
+  return isRefusal ? new UnpackRefused(message) : Object.assign(new Error(message), code && { code })
+}

@@ -1,0 +1,124 @@
+import { copyFile, mkdir, open, realpath, statfs, symlink } from 'node:fs/promises'
+import { dirname, join, sep } from 'node:path'
+import { pathBelow, quoted, requireInside } from './entry-path.ts'
+import { UnpackRefused } from './refusal.ts'
+
+/** What an archive may become. */
+export type Bounds = {
+  entries: number
+  bytes: number
+  /** So much room is left on the disk. */
+  freeBytes: number
+}
+
+export type Unpacked = { entries: number; bytes: number }
+
+/** How often the room on the disk is looked at. */
+const lookEvery = 32 * 1024 ** 2
+
+/**
+ * A folder that an archive is unpacked into, entry by entry: nothing is written outside of it, nothing twice, and no more than the bounds allow.
+ * Links are made at the end, so that no entry can be written by way of one.
+ */
+export class Folder {
+  readonly #root: string
+  readonly #top: string
+  readonly #bounds: Bounds
+  readonly #links = new Map<string, string>()
+  readonly #files = new Set<string>()
+  readonly #folders = new Set<string>()
+  #entries = 0
+  #bytes = 0
+  #lookAt = 0
+
+  /** `root` is there and empty; `top` is the folder of the archive that everything in it is below. */
+  constructor(root: string, top: string, bounds: Bounds) {
+    this.#root = root
+    this.#top = top
+    this.#bounds = bounds
+  }
+
+  async folder(raw: string): Promise<void> {
+    const path = this.#accept(raw)
+    if (path !== '') await this.#make(path)
+  }
+
+  async file(raw: string, mode: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+    const path = this.#accept(raw)
+    if (path === '') throw new UnpackRefused(`The archive has the file ${quoted(raw)} where its folder should be.`)
+    await this.#make(dirname(path))
+    // Nobody but the server's account writes to it; what can be run stays so.
+    const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(refuseTwice(raw))
+    try {
+      for await (const chunk of content) {
+        await this.#count(chunk.length)
+        await file.writeFile(chunk)
+      }
+    } finally {
+      await file.close()
+    }
+    this.#files.add(path)
+  }
+
+  link(raw: string, target: string): void {
+    const path = this.#accept(raw)
+    requireInside(path, target)
+    if (path === '' || this.#files.has(path) || this.#folders.has(path)) throw twice(raw)
+    this.#links.set(path, target)
+  }
+
+  /** Another name of a file that was unpacked already. */
+  async copy(raw: string, original: string): Promise<void> {
+    const [path, from] = [this.#accept(raw), pathBelow(this.#top, original)]
+    if (!this.#files.has(from))
+      throw new UnpackRefused(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is no file in it.`)
+    await this.#make(dirname(path))
+    await copyFile(join(this.#root, from), join(this.#root, path), 1).catch(refuseTwice(raw))
+    this.#files.add(path)
+  }
+
+  async finish(): Promise<Unpacked> {
+    for (const [path, target] of this.#links) {
+      await this.#make(dirname(path))
+      await symlink(target, join(this.#root, path)).catch(refuseTwice(path))
+    }
+    const root = await realpath(this.#root)
+    for (const path of this.#links.keys()) {
+      const real = await realpath(join(root, path)).catch(() => null)
+      if (real !== null && real !== root && !real.startsWith(root + sep))
+        throw new UnpackRefused(`The archive has the link ${quoted(path)}, which leads out of its folder.`)
+    }
+    return { entries: this.#entries, bytes: this.#bytes }
+  }
+
+  #accept(raw: string): string {
+    if (++this.#entries > this.#bounds.entries) throw new UnpackRefused(`The archive has more than ${this.#bounds.entries} entries.`)
+    return pathBelow(this.#top, raw)
+  }
+
+  async #make(path: string): Promise<void> {
+    if (path === '.' || this.#folders.has(path)) return
+    if (this.#links.has(path)) throw new UnpackRefused(`The archive has entries below the link ${quoted(path)}.`)
+    if (this.#files.has(path)) throw twice(path)
+    await this.#make(dirname(path))
+    await mkdir(join(this.#root, path), { mode: 0o755 }).catch(refuseTwice(path))
+    this.#folders.add(path)
+  }
+
+  async #count(bytes: number): Promise<void> {
+    this.#bytes += bytes
+    if (this.#bytes > this.#bounds.bytes) throw new UnpackRefused(`The archive holds more than ${this.#bounds.bytes} bytes.`)
+    if (this.#bytes < this.#lookAt) return
+    this.#lookAt = this.#bytes + lookEvery
+    const { bavail, bsize } = await statfs(this.#root)
+    if (bavail * bsize < this.#bounds.freeBytes) throw new UnpackRefused(noRoom)
+  }
+}
+
+export const noRoom = 'There is not enough free disk space for this SDK. Make room, then install it again.'
+
+const twice = (raw: string) => new UnpackRefused(`The archive has ${quoted(raw)} twice.`)
+
+const refuseTwice = (raw: string) => (error: NodeJS.ErrnoException) => {
+  throw error.code === 'EEXIST' ? twice(raw) : error
+}

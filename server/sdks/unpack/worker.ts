@@ -1,0 +1,34 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { lowerPriority } from '../../threads/low-priority.ts'
+import { refusalOf, UnpackRefused } from './refusal.ts'
+import { perform, type Task } from './unpack.ts'
+
+// A thread of its own: gigabytes are inflated and hashed, which would hold up requests.
+lowerPriority()
+
+const say = (message: Message): void => {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+  parentPort?.postMessage(message)
+}
+
+/** What the thread says. */
+export type Message =
+  | { progress: { done: number; total: number } }
+  | { result: unknown }
+  | { failure: { message: string; isRefusal: boolean; code: string | null } }
+
+let saidAt = 0
+const report = (done: number, total: number): void => {
+  if (performance.now() - saidAt < 250) return
+  saidAt = performance.now()
+  say({ progress: { done, total } })
+}
+
+try {
+  say({ result: await perform(workerData as Task, report) })
+} catch (cause) {
+  const error = refusalOf(cause)
+  const message = error instanceof Error ? error.message : String(error)
+  const code = (error as NodeJS.ErrnoException).code ?? null
+  say({ failure: { message, isRefusal: error instanceof UnpackRefused, code } })
+}
