@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { insideGate } from './gate.ts'
 import type { Means } from './means.ts'
 
 /** What a job may touch. Without a sandbox only the account that it runs under holds this. */
@@ -8,8 +9,8 @@ export type Reach = {
   folder: string
   /** Further folders that it may read, such as an SDK. */
   readable: string[]
-  /** Whether it may open connections. */
-  network: boolean
+  /** Whether it may open connections: none, any, or only through the gate at this path, which leads to a few servers. */
+  network: boolean | { gate: string }
 }
 
 /** Groups and accounts that no system gives out, so that a job of a server that runs as root owns nothing but its folder. */
@@ -50,7 +51,7 @@ const becoming = (account: number, folder: string): string[] => {
 function withoutSandbox({ namespaces, root }: Means, { network }: Reach): string[] {
   const dying = ['setpriv', '--pdeathsig=KILL', ...(root ? [] : ['--no-new-privs'])]
   if (!namespaces) return dying
-  const apart = ['--pid', '--mount-proc', '--ipc', '--fork', '--kill-child', ...(network ? [] : ['--net'])]
+  const apart = ['--pid', '--mount-proc', '--ipc', '--fork', '--kill-child', ...(network === false ? ['--net'] : [])]
   const first = ['sh', '-c', '"$@"; exit $?', 'sh']
   return [...dying, 'unshare', ...(root ? [] : ['--user', '--map-current-user']), ...apart, '--', ...first]
 }
@@ -59,18 +60,19 @@ const settings = ['alternatives', 'ca-certificates', 'hosts', 'ld.so.cache', 'lo
 
 /** Arguments of bubblewrap: the system's programs to read, the job's folder to write, and nothing else of this machine. */
 function bubblewrap({ folder, readable, network }: Reach, root: boolean): string[] {
-  const apart = ['pid', 'ipc', 'uts', 'cgroup-try', ...(network ? [] : ['net'])].map((name) => `--unshare-${name}`)
+  const apart = ['pid', 'ipc', 'uts', 'cgroup-try', ...(network === true ? [] : ['net'])].map((name) => `--unshare-${name}`)
   // Root needs no namespace of users, and could not change the account in one.
   const rights = root ? ['--cap-drop', 'ALL', '--cap-add', 'CAP_SETUID', '--cap-add', 'CAP_SETGID'] : ['--unshare-user']
   const etc = settings.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`])
   const own = ['--proc', '/proc', '--dev', '/dev', '--dir', '/tmp']
   const given = readable.flatMap((path) => [...parents(path), '--ro-bind', path, path])
+  const out = typeof network === 'object' ? [...parents(process.execPath), '--ro-bind', process.execPath, process.execPath, '--dir', '/run', '--bind', network.gate, insideGate] : []
   // Both are memory, which nothing else bounds.
   const sealed = ['--remount-ro', '/', '--remount-ro', '/dev']
   const start = root ? [] : ['--chdir', folder]
   const system = [...systemFolders(), '--dir', '/etc', ...etc]
   const living = ['--die-with-parent', '--new-session']
-  return [...apart, ...rights, ...living, ...system, ...own, ...given, ...parents(folder), '--bind', folder, folder, ...sealed, ...start]
+  return [...apart, ...rights, ...living, ...system, ...own, ...given, ...out, ...parents(folder), '--bind', folder, folder, ...sealed, ...start]
 }
 
 /** The folders above one, for everybody to enter. */

@@ -1,10 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { commandLine, nextAccount, type Reach } from './command.ts'
 import { giveFolders, openWay } from './folder.ts'
+import { insideGate, insidePort, openGate } from './gate.ts'
 import { type Limits, prlimit, usualLimits } from './limits.ts'
 import { findMeans, type Means, systemPath } from './means.ts'
 import { keepOutput } from './output.ts'
@@ -14,7 +16,9 @@ import { type Reason, watch } from './watch.ts'
 
 /** A program to run, shut in. Everything about its reach but the folder may be left out: it reads nothing further and has no network. */
 export type Job = Pick<Reach, 'folder'> &
-  Partial<Omit<Reach, 'folder'>> & {
+  Partial<Pick<Reach, 'readable'>> & {
+    /** Whether it may open connections, or to which origins. Only bubblewrap can tell these apart; without it, a job that has some has all. */
+    network?: boolean | string[]
     /** The program and its arguments. */
     command: string[]
     /** All that it gets of an environment, beside HOME, TMPDIR and the system's PATH; a PATH given here comes before that. */
@@ -60,7 +64,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
   if (means.sandbox === null) return null
   const folder = await mkdtemp(join(config.DATA_DIR, '.sandbox-check-'))
   try {
-    const { end, code, lines } = await runShutIn(config, means, { folder, command: ['true'], limits: { seconds: 20 } })
+    const { end, code, lines } = await runShutIn(config, means, { folder, command: ['true'], limits: { seconds: 20 }, network: [] })
     if (end !== 'exited' || code !== 0) return unusable(means.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
     proven.add(config.SCORING_SANDBOX)
     return null
@@ -81,7 +85,29 @@ const unusable = ([program = '']: string[], said: string) =>
   `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them), or unset SCORING_SANDBOX to run jobs with limits only.`
 
 async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outcome> {
-  const { folder, readable = [], network = false, signal } = job
+  const { network = false } = job
+  if (typeof network === 'boolean' || !means.bubblewrap) return runWithin(config, means, job, network !== false)
+  const gate = await openGate(network)
+  try {
+    return await runWithin(config, means, { ...job, ...throughGate(job) }, { gate: gate.path })
+  } finally {
+    await gate.close()
+  }
+}
+
+/** What leads a job without a network to its gate. */
+function throughGate({ command, env }: Job): Pick<Job, 'command' | 'env'> {
+  const proxy = `http://127.0.0.1:${insidePort}`
+  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].map((name) => [name, proxy])
+  const forwarder = readFileSync(join(import.meta.dirname, 'forward.mjs'), 'utf8')
+  return {
+    command: [process.execPath, '--input-type=module', '--eval', forwarder, insideGate, String(insidePort), ...command],
+    env: { ...env, ...Object.fromEntries(proxies) },
+  }
+}
+
+async function runWithin(config: Settings, means: Means, job: Job, network: Reach['network']): Promise<Outcome> {
+  const { folder, readable = [], signal } = job
   const reach = { folder, readable, network }
   const limits = { ...usualLimits, ...job.limits }
   const account = means.root ? nextAccount() : null

@@ -1,0 +1,20 @@
+// Runs within a sandbox without a network, as the first program: leads connections to a port of the sandbox's own through the gate, a socket in
+// the file system, while the program that is named after it works.
+import { spawn } from 'node:child_process'
+import { connect, createServer } from 'node:net'
+
+const [gate = '', port = '', program = '', ...args] = process.argv.slice(1)
+const server = createServer((inward) => {
+  const outward = connect(gate)
+  inward.on('error', () => outward.destroy())
+  outward.on('error', () => inward.destroy())
+  inward.pipe(outward).pipe(inward)
+})
+server.listen(Number(port), '127.0.0.1', () => {
+  const child = spawn(program, args, { stdio: 'inherit' })
+  child.on('error', (error) => {
+    console.error(error.message)
+    process.exit(127)
+  })
+  child.on('exit', (code) => process.exit(code ?? 137))
+})

@@ -1,0 +1,73 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+
+/** The only way out of a job without a network: an HTTP proxy on a socket in the file system. */
+export type Gate = { path: string; close: () => Promise<void> }
+
+/** Where the job finds the gate, and at which port it finds what leads there. */
+export const insideGate = '/run/gate'
+export const insidePort = 3128
+
+const mostConnections = 64
+
+/** Opens a gate to these origins, such as `https://pub.dev`; to all others it is shut. */
+export async function openGate(origins: readonly string[]): Promise<Gate> {
+  const folder = await mkdtemp(join(tmpdir(), 'snug-gate-'))
+  const path = join(folder, 'gate')
+  const open = new Set(origins.map((origin) => hostOf(new URL(origin))))
+  const sockets = new Set<Duplex>()
+  const server = createServer((inward, answer) => forward(inward, answer, open))
+  server.maxConnections = mostConnections
+  server.on('connection', (socket: Socket) => track(sockets, socket))
+  server.on('connect', (inward: IncomingMessage, socket: Duplex, head: Buffer) => tunnel(inward.url ?? '', socket, head, open, sockets))
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
+  // Jobs of a server that runs as root have other accounts; the folder above keeps everybody else out.
+  await chmod(path, 0o666)
+  const close = async () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+    await rm(folder, { recursive: true, force: true })
+  }
+  return { path, close }
+}
+
+const hostOf = ({ protocol, hostname, port }: URL) => `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`
+
+function track(sockets: Set<Duplex>, socket: Duplex): void {
+  sockets.add(socket)
+  socket.on('close', () => sockets.delete(socket)).on('error', () => socket.destroy())
+}
+
+const shut = 'HTTP/1.1 403 Forbidden\r\nConnection: close\r\n\r\n'
+
+function tunnel(target: string, socket: Duplex, head: Buffer, open: ReadonlySet<string>, sockets: Set<Duplex>): void {
+  track(sockets, socket)
+  const [, host = '', port = ''] = /^\[?([^\]]*?)\]?:(\d{1,5})$/.exec(target) ?? []
+  if (!open.has(target) || Number(port) > 65_535) return void socket.end(shut)
+  const outward = connect({ host, port: Number(port) }, () => {
+    socket.write('HTTP/1.1 200 Connection Established\r\n\r\n')
+    outward.write(head)
+    outward.pipe(socket).pipe(outward)
+  })
+  track(sockets, outward)
+  outward.on('close', () => socket.destroy())
+  socket.on('close', () => outward.destroy())
+}
+
+/** Plain HTTP: the request names the whole address. */
+function forward(inward: IncomingMessage, answer: ServerResponse, open: ReadonlySet<string>): void {
+  const url = URL.canParse(inward.url ?? '') ? new URL(inward.url ?? '') : null
+  if (url?.protocol !== 'http:' || !open.has(hostOf(url))) return void answer.writeHead(403).end()
+  const { 'proxy-connection': _kept, 'proxy-authorization': _given, ...headers } = inward.headers
+  const outward = request(url, { method: inward.method ?? 'GET', headers: { ...headers, host: url.host } }, (response) => {
+    answer.writeHead(response.statusCode ?? 502, response.headers)
+    response.pipe(answer)
+  })
+  outward.on('error', () => (answer.headersSent ? answer.destroy() : answer.writeHead(502).end()))
+  answer.on('close', () => outward.destroy())
+  inward.pipe(outward)
+}
