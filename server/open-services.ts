@@ -6,6 +6,7 @@ import { makeFolder } from './db/private-files.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
+import { sweepJobFolders } from './sandbox/job-folder.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
 
@@ -19,6 +20,7 @@ export async function openServices(
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
   makeFolder(config.DATA_DIR)
+  await sweepJobFolders(config)
   const blobs = await openFilesystemBlobs(config.BLOB_PATH)
   await refuseNewFileBesideArchives(config, blobs)
   const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))

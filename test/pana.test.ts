@@ -1,38 +1,19 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { analyzeOn, type PanaTask } from '../server/pana/analyze.ts'
 import { AnalysisNeedsFlutter, PanaFailed } from '../server/pana/problems.ts'
 import { withJobToken } from '../server/tokens/job-token.ts'
 import { type TestApp, testApp } from './app.ts'
-import type { ArchiveOptions } from './support/archive.ts'
-import { installFakeSdk } from './support/fake-sdk.ts'
+import { attack, judge } from './support/judge.ts'
 import { publish } from './support/publish.ts'
 import { recordedReport } from './support/recorded-report.ts'
 
-/** Publishes a package, and judges it with a pana that reports what was recorded. */
-async function analyze(app: TestApp, contents: Partial<ArchiveOptions>, options: Partial<PanaTask> = {}) {
-  const member = await app.member()
-  const { name = 'judged', version = '1.0.0' } = contents
-  const bytes = await publish(member, { name, version, ...contents })
-  const archive = join(app.config.DATA_DIR, `${name}.tar.gz`)
-  writeFileSync(archive, bytes)
-  const [row] = await app.services.database.reads.all<{ id: string }>(
-    'select v.id from package_versions v join packages p on p.id = v.package_id where p.name = ?',
-    name,
-  )
-  const sdk = installFakeSdk(join(app.config.DATA_DIR, 'sdks', 'dart'))
-  const task = { versionId: row?.id ?? '', archive, isPrivate: true, seconds: 20, takeDocs: null, ...options }
-  return analyzeOn(app.services, sdk, task)
-}
-
-const attack = (script: string) => ({ 'tool/during_analysis.sh': script })
 const jobs = (app: TestApp) => readdirSync(join(app.config.DATA_DIR, 'jobs'))
 
 describe('pana judges a version', () => {
   it('and its report is told in our words, without what a private package cannot help', async () => {
     await using app = await testApp()
-    const { report, log } = await analyze(app, {})
+    const { report, log } = await judge(app, {})
     expect(report).toMatchObject({
       engine: { name: 'pana', version: '0.23.18, Dart 3.11.0' },
       documented: { documented: 246, total: 263 },
@@ -62,7 +43,7 @@ describe('pana judges a version', () => {
 
   it('and a public package has to have what the world can see', async () => {
     await using app = await testApp()
-    const { report } = await analyze(app, {}, { isPrivate: false })
+    const { report } = await judge(app, {}, { isPrivate: false })
     expect(report.notMeasured).toEqual([])
     expect(report.sections[0]).toMatchObject({ granted: 20, maximum: 30, status: 'partial' })
     expect(report.sections[0]?.criteria[0]).toMatchObject({
@@ -80,7 +61,7 @@ describe('pana judges a version', () => {
       kept = folder
       return readFileSync(join(folder, 'index.html'), 'utf8')
     }
-    const { docs } = await analyze(app, {}, { takeDocs })
+    const { docs } = await judge(app, {}, { takeDocs })
     expect(docs).toContain('<h1>judged</h1>')
     expect(existsSync(kept)).toBe(false)
   })
@@ -88,7 +69,7 @@ describe('pana judges a version', () => {
   it('with nothing of the server in reach of its environment, and its places and token in no text', async () => {
     await using app = await testApp()
     const script = 'env; cat "$HOME/.config/dart/pub-tokens.json"; echo; ls -a "$PWD"'
-    const { log } = await analyze(app, { files: attack(script) })
+    const { log } = await judge(app, { files: attack(script) })
     expect(log).toContain('{"version":1,"hosted":[{"url":"http://localhost:8080","token":"[token]"}]}')
     expect(log).toContain('HOME=[job]/home')
     expect(log.join('\n')).not.toContain(app.config.DATA_DIR)
@@ -99,7 +80,7 @@ describe('pana judges a version', () => {
 describe('no report is given', () => {
   it('of what is none, and the log says why', async () => {
     await using app = await testApp()
-    const broken = analyze(app, { files: { 'tool/report.json': 'Unhandled exception', ...attack('echo broken') } })
+    const broken = judge(app, { files: { 'tool/report.json': 'Unhandled exception', ...attack('echo broken') } })
     await expect(broken).rejects.toThrow('pana ended with code 0 and without a report: broken')
     expect(jobs(app)).toEqual([])
   })
@@ -107,9 +88,9 @@ describe('no report is given', () => {
   it('after the time is over, or when it is called off', async () => {
     await using app = await testApp()
     const files = attack('sleep 60')
-    await expect(analyze(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana did not end within 1 seconds, the limit.')
+    await expect(judge(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana did not end within 1 seconds, the limit.')
     const signal = AbortSignal.timeout(300)
-    await expect(analyze(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was called off.')
+    await expect(judge(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was called off.')
     expect(jobs(app)).toEqual([])
   })
 
@@ -123,7 +104,7 @@ describe('no report is given', () => {
       section.id === 'analysis' ? { ...section, grantedPoints: 0, summary } : section,
     )
     const report = JSON.stringify({ ...recordedReport, report: { sections } })
-    const failure: unknown = await analyze(app, { files: { 'tool/report.json': report } }).catch((error: unknown) => error)
+    const failure: unknown = await judge(app, { files: { 'tool/report.json': report } }).catch((error: unknown) => error)
     expect(failure).toBeInstanceOf(kind)
     expect(String(failure)).toMatch(message)
   })

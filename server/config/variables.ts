@@ -172,7 +172,7 @@ export const variables = {
   SDK_PUB_HOSTED_URL: {
     schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
     default: 'https://pub.dev',
-    about: 'Package server that SDKs get pana from.',
+    about: 'Package server that SDKs get pana from, and dependencies that name no other.',
   },
 } satisfies Record<string, Variable>
 

@@ -1,16 +1,21 @@
 import { createReadStream } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Report } from '../analysis/report.ts'
 import { sizesOf } from '../analysis/sizes.ts'
+import { manifestName } from '../archive/manifest.ts'
+import { describePubspec } from '../archive/pubspec.ts'
 import { unpackInto } from '../archive/unpack.ts'
+import { readYaml } from '../archive/yaml.ts'
 import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
-import { type Outcome, run } from '../sandbox/run.ts'
+import type { Limits } from '../sandbox/limits.ts'
+import { type Outcome, run, sandboxWarning } from '../sandbox/run.ts'
+import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 import { withJobToken } from '../tokens/job-token.ts'
 import { type Invocation, prepare, type Sdk } from './invocation.ts'
 import { logLine, withoutPlaces } from './log.ts'
-import { PanaFailed } from './problems.ts'
+import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed } from './problems.ts'
 import { readablePackages } from './readable-packages.ts'
 import { readSummary, type Summary } from './summary.ts'
 import { faultOfReport } from './symptoms.ts'
@@ -24,6 +29,8 @@ export type PanaTask = {
   isPrivate: boolean
   /** How long it may take. */
   seconds: number
+  /** What else it may take, where that is otherwise than usual. */
+  limits?: Partial<Limits>
   signal?: AbortSignal
   /** Hears what pana logs while it works. */
   onLine?: (line: string) => void
@@ -38,14 +45,31 @@ const reportBytes = 16 * 1024 ** 2
 const logLines = 1000
 
 /**
+ * Judges a version with the default SDK: Flutter's for a package that needs Flutter, else Dart's, or what there is.
+ * @throws AnalysisNeedsFlutter, AnalysisNeedsSdk when it is not installed; else as `analyzeOn`
+ */
+export const analyzeWithPana = (services: Services, task: PanaTask): Promise<PanaResult> =>
+  analyzeOn(services, (usesFlutter) => defaultSdk(services, usesFlutter), task)
+
+async function defaultSdk(services: Services, usesFlutter: boolean): Promise<Sdk> {
+  const dart = usesFlutter ? null : await readySdk(services, 'dart')
+  const sdk = dart ?? (await readySdk(services, 'flutter'))
+  if (sdk !== null) return sdk
+  if (usesFlutter) throw new AnalysisNeedsFlutter('The package needs Flutter. Install a Flutter SDK to judge it with pana.')
+  throw new AnalysisNeedsSdk('No SDK is installed to judge packages with pana.')
+}
+
+/**
  * Judges a version with pana. Everything happens in a folder of its own, which is removed at the end, with a token that reads the dependencies
  * of this package here and nothing else, and that ends with the job.
  * @throws PanaFailed when it gives no report that says something; SandboxUnusable when nothing can be run on this machine
  */
-export async function analyzeOn(services: Services, sdk: Sdk, task: PanaTask): Promise<PanaResult> {
+export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolean) => Promise<Sdk>, task: PanaTask): Promise<PanaResult> {
+  await warnOnce(services)
   const folder = await makeJobFolder(services.config)
   try {
     const files = await unpackInto(createReadStream(task.archive), join(folder, 'package'))
+    const sdk = await sdkFor(await usesFlutter(join(folder, 'package')))
     const packages = await readablePackages(services, task.versionId)
     return await withJobToken(services, { packages, lifeMs: (task.seconds + 60) * 1000 }, async (token) => {
       const tidy = withoutPlaces({ folder, sdk, token })
@@ -62,21 +86,40 @@ export async function analyzeOn(services: Services, sdk: Sdk, task: PanaTask): P
   }
 }
 
-const runPana = ({ config }: Services, { command, env, readable }: Invocation, { folder, seconds, signal, onLine }: Running) =>
+async function warnOnce({ config, log }: Services): Promise<void> {
+  if (warned.has(config)) return
+  warned.add(config)
+  const warning = await sandboxWarning(config)
+  if (warning !== null) log.warning(warning)
+}
+
+const warned = new WeakSet<Services['config']>()
+
+/** Whether a package is for Flutter, as the pub client sees it. */
+async function usesFlutter(folder: string): Promise<boolean> {
+  const { environment, dependencies } = describePubspec(readYaml(await readFile(join(folder, manifestName), 'utf8'), manifestName))
+  return environment.some(({ sdk }) => sdk === 'flutter') || dependencies.some(({ sdk }) => sdk === 'flutter')
+}
+
+const runPana = (
+  { config }: Services,
+  { command, env, readable, origins }: Invocation,
+  { folder, seconds, limits, signal, onLine }: Running,
+) =>
   run(config, {
     folder,
     command,
     env,
     readable,
-    network: true,
-    limits: { seconds, outputBytes: 2 * reportBytes },
+    network: origins,
+    limits: { outputBytes: 2 * reportBytes, ...limits, seconds },
     lines: logLines,
     stdoutBytes: reportBytes,
     ...(signal && { signal }),
     onLine,
   })
 
-type Running = { folder: string; seconds: number; signal?: AbortSignal; onLine: (line: string) => void }
+type Running = Pick<PanaTask, 'seconds' | 'limits' | 'signal'> & { folder: string; onLine: (line: string) => void }
 
 function summaryOf({ end, code, stdout }: Outcome, tidy: (text: string) => string, log: string[], seconds: number): Summary {
   if (end !== 'exited') throw new PanaFailed(endings[end](seconds), log)

@@ -5,13 +5,15 @@ import type { Config } from '../config/config.ts'
 /** An install of an SDK that pana was made ready in: its folder, its `dart`, and the script that runs pana, with the PUB_CACHE that it is in. */
 export type Sdk = { kind: 'dart' | 'flutter'; version: string; path: string; dart: string; pubCache: string; panaPath: string }
 
-/** How pana is called for one version, and where its documentation comes to lie. */
-export type Invocation = { command: string[]; env: Record<string, string>; readable: string[]; docs: string }
+/** How pana is called for one version, whom it has to reach, and where its documentation comes to lie. */
+export type Invocation = { command: string[]; env: Record<string, string>; readable: string[]; origins: string[]; docs: string }
+
+type Settings = Pick<Config, 'SERVER_URL' | 'SDK_PUB_HOSTED_URL' | 'ALLOWED_HOSTED_URLS'>
 
 type Prepared = { folder: string; sdk: Sdk; token: string; seconds: number }
 
 /** Lays down what pana needs in the folder of its job, beside the package, and says how to call it. */
-export async function prepare(config: Pick<Config, 'SERVER_URL'>, { folder, sdk, token, seconds }: Prepared): Promise<Invocation> {
+export async function prepare(config: Settings, { folder, sdk, token, seconds }: Prepared): Promise<Invocation> {
   const [home, docs] = [join(folder, 'home'), join(folder, 'docs')]
   const settings = join(home, '.config')
   await mkdir(join(settings, 'dart'), { recursive: true })
@@ -25,13 +27,20 @@ export async function prepare(config: Pick<Config, 'SERVER_URL'>, { folder, sdk,
   const times = ['--dartdoc-timeout', String(Math.ceil(seconds / 2)), '--total-timeout', String(Math.ceil(seconds * 0.8))]
   const documentation = ['--dartdoc-version', 'sdk', '--dartdoc-output', docs]
   return {
-    command: [sdk.panaPath, '--json', ...sdks, '--hosted-url', publicHost, ...documentation, ...times, join(folder, 'package')],
+    command: [
+      sdk.panaPath,
+      '--json',
+      ...sdks,
+      '--hosted-url',
+      config.SDK_PUB_HOSTED_URL,
+      ...documentation,
+      ...times,
+      join(folder, 'package'),
+    ],
     // pana has a PUB_CACHE of its own for the package; this one it is run from.
     env: { PATH: binaries, HOME: home, XDG_CONFIG_HOME: settings, PUB_CACHE: sdk.pubCache, CI: 'true' },
     readable: [sdk.path, sdk.pubCache],
+    origins: [config.SERVER_URL, config.SDK_PUB_HOSTED_URL, ...config.ALLOWED_HOSTED_URLS],
     docs,
   }
 }
-
-/** Where dependencies come from that name no registry. */
-const publicHost = 'https://pub.dev'

@@ -66,13 +66,30 @@ function bubblewrap({ folder, readable, network }: Reach, root: boolean): string
   const etc = settings.flatMap((name) => ['--ro-bind-try', `/etc/${name}`, `/etc/${name}`])
   const own = ['--proc', '/proc', '--dev', '/dev', '--dir', '/tmp']
   const given = readable.flatMap((path) => [...parents(path), '--ro-bind', path, path])
-  const out = typeof network === 'object' ? [...parents(process.execPath), '--ro-bind', process.execPath, process.execPath, '--dir', '/run', '--bind', network.gate, insideGate] : []
+  const out =
+    typeof network === 'object'
+      ? [...parents(process.execPath), '--ro-bind', process.execPath, process.execPath, '--dir', '/run', '--bind', network.gate, insideGate]
+      : []
   // Both are memory, which nothing else bounds.
   const sealed = ['--remount-ro', '/', '--remount-ro', '/dev']
   const start = root ? [] : ['--chdir', folder]
   const system = [...systemFolders(), '--dir', '/etc', ...etc]
   const living = ['--die-with-parent', '--new-session']
-  return [...apart, ...rights, ...living, ...system, ...own, ...given, ...out, ...parents(folder), '--bind', folder, folder, ...sealed, ...start]
+  return [
+    ...apart,
+    ...rights,
+    ...living,
+    ...system,
+    ...own,
+    ...given,
+    ...out,
+    ...parents(folder),
+    '--bind',
+    folder,
+    folder,
+    ...sealed,
+    ...start,
+  ]
 }
 
 /** The folders above one, for everybody to enter. */

@@ -75,6 +75,15 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
   }
 }
 
+/** What a job could do here that a sandbox would keep it from, as a warning for the log; null within one. */
+export async function sandboxWarning(config: Settings): Promise<string | null> {
+  const { sandbox, root, namespaces } = await findMeans(config.SCORING_SANDBOX)
+  if (sandbox !== null) return null
+  if (root) return 'Jobs run with limits only, under accounts of their own. A package that got itself run could open connections.'
+  const environment = namespaces ? '' : ", including the server's environment with its secrets"
+  return `Jobs run with limits only. A package that got itself run could read whatever the server can${environment}. Install bubblewrap and set SCORING_SANDBOX=bwrap.`
+}
+
 /** The settings that were seen to work. */
 const proven = new Set<string | undefined>()
 

@@ -1,8 +1,11 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { makeJobFolder, sweepJobFolders } from '../../server/sandbox/job-folder.ts'
 import { type Job, run, sandboxProblem } from '../../server/sandbox/run.ts'
 
 const megabyte = 1024 * 1024
@@ -112,5 +115,21 @@ describe('SCORING_SANDBOX', () => {
     const config = { DATA_DIR, SCORING_SANDBOX: `${join(DATA_DIR, 'sandbox')} {folder}` }
     const folder = mkdtempSync(join(DATA_DIR, 'job-'))
     expect((await run(config, { folder, command: ['echo', 'ran'] })).lines).toEqual([`in ${folder}`, 'ran'])
+  })
+})
+
+describe('folders of jobs', () => {
+  it('are removed with their processes at the next start, unless their server still runs', async () => {
+    const config = { DATA_DIR: dataFolder() }
+    const own = await makeJobFolder(config)
+    // The same process id, but another start: its server is gone.
+    const left = own.replace(/\.\d+\.(\w+)$/, '.1.$1')
+    const elsewhere = join(dirname(own), 'deadbeef.1.1.abcdef')
+    for (const folder of [left, elsewhere]) mkdirSync(join(folder, 'locked'), { recursive: true, mode: 0o500 })
+    const child = spawn('sleep', ['60'], { env: { SNUG_JOB: left, PATH: process.env.PATH } })
+    const exit = once(child, 'exit')
+    await sweepJobFolders(config)
+    expect([own, left, elsewhere].map((folder) => existsSync(folder))).toEqual([true, false, true])
+    expect(await exit).toEqual([null, 'SIGKILL'])
   })
 })

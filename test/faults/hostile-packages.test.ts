@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { PanaTask } from '../../server/pana/analyze.ts'
+import { makeJobFolder } from '../../server/sandbox/job-folder.ts'
+import { findMeans } from '../../server/sandbox/means.ts'
+import { run, sandboxProblem } from '../../server/sandbox/run.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { installBubblewrap } from '../support/bubblewrap.ts'
+import { attack, judge } from '../support/judge.ts'
+import { publish } from '../support/publish.ts'
+
+beforeAll(installBubblewrap)
+
+const [secretOfServer, secretOfOther] = ['environment-of-the-server', 'token-of-another-job']
+const sandboxes = [
+  ['bubblewrap', { SCORING_SANDBOX: 'bwrap' }],
+  ['limits only', {}],
+] as const
+
+/**
+ * Where the machine allows no sandbox, all there is to show is that nothing is run; the test says so. A container without privileges is such a
+ * machine.
+ */
+async function isUnusable(app: TestApp): Promise<boolean> {
+  const problem = await sandboxProblem(app.config)
+  if (problem === null) return false
+  console.warn(`Not shown on this machine: what bubblewrap holds. ${problem}`)
+  await expect(judge(app, { files: attack('echo begun') })).rejects.toThrow(problem)
+  return true
+}
+
+/** What an attacker would look for, laid out; and how often somebody connected. */
+async function treasures(app: TestApp) {
+  const server = spawn('sleep', ['60'], { env: { JWT_SECRET: secretOfServer, PATH: process.env.PATH } })
+  onTestFinished(() => void server.kill('SIGKILL'))
+  await publish(await app.member(), { name: 'another', version: '1.0.0' })
+  const other = join(await makeJobFolder(app.config), 'home')
+  mkdirSync(other, { mode: 0o700 })
+  writeFileSync(join(other, 'token'), secretOfOther, { mode: 0o600 })
+  let connections = 0
+  const listener = createServer((socket) => void (connections++, socket.destroy())).listen(0, '127.0.0.1')
+  await once(listener, 'listening')
+  onTestFinished(() => void listener.close())
+  const outside = `/tmp/snug-written-${process.pid}`
+  onTestFinished(() => rmSync(outside, { force: true }))
+  const address = listener.address() as { port: number }
+  return { port: address.port, outside, connections: () => connections }
+}
+
+const thief = (data: string, port: number, outside: string) => `
+cat /proc/[0-9]*/environ 2>/dev/null | tr '\\0' '\\n' | grep -q ${secretOfServer} && echo 'took: environment'
+head -c 16 ${data}/registry.sqlite 2>/dev/null | grep -q SQLite && echo 'took: database'
+find ${data}/blobs -type f 2>/dev/null | grep -q . && echo 'took: archives'
+cat ${data}/jobs/*/home/token 2>/dev/null | grep -q ${secretOfOther} && echo 'took: token'
+bash -c 'exec 3<>/dev/tcp/127.0.0.1/${port}' 2>/dev/null && echo 'took: connection'
+for place in ${data}/written ${data}/sdks/dart/sdk/written ${outside} /usr/written /proc/sys/kernel/core_pattern; do
+  echo x 2>/dev/null >"$place" && echo "took: $place"
+done
+echo looked
+`
+
+describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
+  it('gets what is its own, and nothing else', async () => {
+    await using app = await testApp({ env })
+    if (await isUnusable(app)) return
+    const { port, outside, connections } = await treasures(app)
+    const data = app.config.DATA_DIR
+    const { log, report } = await judge(app, { files: attack(thief(data, port, outside)) })
+    expect(log).toContain('looked')
+    expect(report.engine.name).toBe('pana')
+    const taken = log.filter((line) => line.startsWith('took: ')).map((line) => line.slice(6))
+    if ('SCORING_SANDBOX' in env) {
+      expect({ taken, connections: connections() }).toEqual({ taken: [], connections: 0 })
+      expect([outside, join(data, 'written')].filter((path) => existsSync(path))).toEqual([])
+      return
+    }
+    // Limits are no walls: what holds is that a job has an account and processes of its own where the server can give it these.
+    const { root, namespaces } = await findMeans()
+    const open = ['connection', outside]
+    const ofAccount = root ? [] : ['database', 'archives', 'token', expect.stringMatching(/written$/), expect.stringMatching(/written$/)]
+    const expected = [...open, ...ofAccount, ...(root || namespaces ? [] : ['environment'])]
+    expect(taken.toSorted()).toEqual(expect.arrayContaining(expected))
+    expect(taken.length).toBe(expected.length)
+  })
+
+  it.each<[string, string, Partial<PanaTask>, RegExp | null]>([
+    ['a fork bomb', 'bomb() { bomb | bomb & }; bomb; sleep 60', { seconds: 2 }, /processes|within 2 seconds/],
+    ['an endless loop', 'while :; do :; done', { seconds: 1 }, /within 1 seconds/],
+    ['10 GB of output', 'head -c 10G /dev/zero', {}, /said more/],
+    [
+      '10 GB of files',
+      'for n in 1 2 3 4 5 6 7 8 9; do head -c 1G /dev/zero >$n; done; sleep 60',
+      { limits: { fileBytes: 4e6, folderBytes: 16e6 } },
+      /to the disk/,
+    ],
+    ['4 GB of memory', 'for n in 1 2 3 4; do head -c 1G /dev/zero | tail & done; wait', { limits: { memoryBytes: 192e6 } }, null],
+    ['what hides in a session of its own', '(setsid sh -c "while :; do :; done" &); sleep 0.1', {}, null],
+  ])('ends at its limit, and the server keeps answering: %s', async (_what, script, options, message) => {
+    await using app = await testApp({ env })
+    if (await isUnusable(app)) return
+    const url = await app.listen()
+    let isOver = false
+    const answers = (async () => {
+      let slowest = 0
+      while (!isOver) {
+        const asked = performance.now()
+        expect((await fetch(`${url}/livez`)).status).toBe(200)
+        slowest = Math.max(slowest, performance.now() - asked)
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+      return slowest
+    })()
+    const outcome = await judge(app, { files: attack(script) }, options).catch((error: unknown) => error)
+    isOver = true
+    // It competes with what it judges, but never waits for it.
+    expect(await answers).toBeLessThan(2000)
+    if (message) expect(String(outcome)).toMatch(message)
+    expect(readdirSync(join(app.config.DATA_DIR, 'jobs'))).toEqual([])
+    expect(processesOf(app.config.DATA_DIR)).toEqual([])
+  })
+})
+
+it('in bubblewrap, a job reaches the servers that it needs, by HTTP and through a tunnel, and no other', async () => {
+  await using app = await testApp({ env: sandboxes[0][1] })
+  if (await isUnusable(app)) return
+  const url = await app.listen()
+  const { port, connections } = await treasures(app)
+  const { host } = new URL(url)
+  const script = `
+    const http = await import('node:http')
+    const ask = (method, path) => new Promise((resolve) => {
+      const request = http.request({ host: '127.0.0.1', port: 3128, method, path })
+      request.on('response', (answer) => resolve(answer.statusCode)).on('connect', (answer) => resolve(answer.statusCode)).end()
+    })
+    console.log(await ask('GET', '${url}/livez'), await ask('CONNECT', '${host}'))
+    console.log(await ask('GET', 'http://127.0.0.1:${port}/'), await ask('CONNECT', '127.0.0.1:${port}'), await ask('GET', '/livez'))
+    process.exit()`
+  const folder = await makeJobFolder(app.config)
+  const command = [process.execPath, '--input-type=module', '--eval', script]
+  const { lines } = await run(app.config, { folder, command, network: [url] })
+  expect(lines).toEqual(['200 200', '403 403 403'])
+  expect(connections()).toBe(0)
+})
+
+/** The processes that were started for jobs of this server. */
+function processesOf(folder: string): string[] {
+  return readdirSync('/proc').filter((id) => {
+    try {
+      return /^\d+$/.test(id) && readFileSync(`/proc/${id}/environ`, 'utf8').includes(`SNUG_JOB=${folder}`)
+    } catch {
+      return false
+    }
+  })
+}
