@@ -107,11 +107,11 @@ async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outc
 /** What leads a job without a network to its gate. */
 function throughGate({ command, env }: Job): Pick<Job, 'command' | 'env'> {
   const proxy = `http://127.0.0.1:${insidePort}`
-  const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].map((name) => [name, proxy])
+  const proxies = { http_proxy: proxy, https_proxy: proxy, HTTP_PROXY: proxy, HTTPS_PROXY: proxy }
   const forwarder = readFileSync(join(import.meta.dirname, 'forward.mjs'), 'utf8')
   return {
     command: [process.execPath, '--input-type=module', '--eval', forwarder, insideGate, String(insidePort), ...command],
-    env: { ...env, ...Object.fromEntries(proxies) },
+    env: { ...env, ...proxies },
   }
 }
 
