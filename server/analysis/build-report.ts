@@ -3,7 +3,9 @@ import { judgeDocumentation } from './api-criteria.ts'
 import { judgeDependencies } from './dependency-criteria.ts'
 import { judgeDocuments } from './document-criteria.ts'
 import type { Finding, Subject } from './judge.ts'
+import { nativeBuildsOf } from './native-builds.ts'
 import { notesOn } from './notes.ts'
+import { judgePlatforms, supportOf } from './platform-criterion.ts'
 import { judgePubspec } from './pubspec-criteria.ts'
 import type { Report, Section } from './report.ts'
 import { judgeSdks } from './sdk-criterion.ts'
@@ -16,9 +18,12 @@ const engineVersion = '1'
 /** Judges a package. The same package and facts give the same report. */
 export function buildReport(subject: Subject): Report {
   const coverage = subject.api.libraries.length === 0 ? null : documentedShare(subject.api)
+  const support = supportOf(subject)
+  const builds = nativeBuildsOf(subject.contents)
   const findings: [id: string, title: string, findings: Finding[]][] = [
     ['convention', 'Follow Dart file conventions', [...judgePubspec(subject), ...judgeDocuments(subject)]],
     ['documentation', 'Provide documentation', judgeDocumentation(subject, coverage)],
+    ['platform', 'Platform support', [judgePlatforms(subject, support, builds)]],
     ['analysis', 'Pass static analysis', unanalyzed],
     ['dependency', 'Support up-to-date dependencies', [...judgeDependencies(subject), judgeSdks(subject)]],
   ]
@@ -26,7 +31,7 @@ export function buildReport(subject: Subject): Report {
     engine: { name: 'built-in', version: engineVersion },
     sections: findings.map(([id, title, found]) => sectionOf(id, title, found)),
     notMeasured: findings.flatMap(([, , found]) => found.flatMap((finding) => ('granted' in finding ? [] : [finding]))),
-    tags: tagsOf(subject.contents),
+    tags: [...support.tags, ...tagsOf(subject.contents, builds)],
     notes: notesOn(subject),
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),

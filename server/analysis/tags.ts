@@ -1,17 +1,21 @@
 import { isFsfLibre, isOsiApproved, licenseOf } from '../archive/license.ts'
 import { isObject } from '../archive/yaml.ts'
 import { allows, parseConstraint } from '../pub/constraint.ts'
+import type { NativeBuilds } from './native-builds.ts'
 import { constraintOn, isNullSafe, throughDart3 } from './sdk-criterion.ts'
 import type { PackageContents } from './unpack.ts'
 
 /** What follows from a package without its code, as pana's tags. */
-export function tagsOf({ pubspec, document, license }: PackageContents): string[] {
+export function tagsOf({ pubspec, document, license }: PackageContents, builds: NativeBuilds): string[] {
   const dart = constraintOn(pubspec, 'sdk')
   const licenseId = licenseOf(license?.text ?? null)
   const flags = {
     'is:plugin': pubspec.pluginPlatforms !== null,
     'is:null-safe': dart !== null && isNullSafe(dart),
     'is:dart3-compatible': dart !== null && isNullSafe(dart) && admitsDart3(dart),
+    'is:swiftpm-plugin': builds.withoutSwiftPackage?.length === 0,
+    'is:darwin-legacy-native-build': (builds.withoutSwiftPackage ?? []).length > 0,
+    'is:built-in-kotlin': builds.usesBuiltInKotlin === true,
     'has:executable': pubspec.executables.length > 0,
     'has:screenshot': Array.isArray(document.screenshots) && document.screenshots.some(isObject),
     'license:osi-approved': isOsiApproved(licenseId),

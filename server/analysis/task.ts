@@ -7,6 +7,8 @@ export type DependencyFacts = {
   versions: { version: string; publishedAt: string }[]
   isDiscontinued: boolean
   replacedBy: string | null
+  /** The platforms that it supports, such as `web`, as the report on its latest version says; left out when there is none. */
+  platforms?: string[]
 }
 
 /** What the registry knows of a version and its archive does not say. Whoever gives the same facts gets the same report. */

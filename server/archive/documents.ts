@@ -32,20 +32,14 @@ export function textOf(content: Buffer, limit: number): string {
 }
 
 const extensions = ['.md', '', '.txt', '.markdown', '.mkd', '.rst']
-const possibleExample = /^example\/(?:example\.md|readme\.md|(?:lib\/)?\w{1,72}\.dart)$/i
+const possibleExample = /^example\/(?:example\.md|readme\.md|(?:(?:lib|bin)\/)?\w{1,72}\.dart)$/i
 const decoder = new TextDecoder()
 
 function exampleOrder(name: string): string[] {
-  const files = [
-    'example.md',
-    'lib/main.dart',
-    'main.dart',
-    `lib/${name}.dart`,
-    `${name}.dart`,
-    `lib/${name}_example.dart`,
-    `${name}_example.dart`,
-  ]
-  return [...files, 'lib/example.dart', 'example.dart', 'readme.md'].map((file) => `example/${file}`)
+  const programs = ['main', name, `${name}_example`, 'example'].flatMap((program) =>
+    ['lib/', 'bin/', ''].map((folder) => `${folder}${program}.dart`),
+  )
+  return ['example.md', ...programs, 'readme.md'].map((file) => `example/${file}`)
 }
 
 /** The longest beginning that does not end within a character. */

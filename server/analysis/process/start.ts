@@ -188,7 +188,7 @@ function residentBytes(pid: number | undefined): number {
 
 function lost({ child, stderr }: Running): AnalysisFailed {
   const how = child.signalCode ? `killed by ${child.signalCode}` : `exit code ${child.exitCode ?? 'unknown'}`
-  const [said = ''] = /^\w*Error: .*$/m.exec(stderr) ?? []
+  const [said = ''] = /^\w*Error(?: \[\w+\])?: .*$/m.exec(stderr) ?? []
   // Whoever kills it from outside does not mean the package.
   return new AnalysisFailed(`The analysis process ended early (${[how, said].filter(Boolean).join('; ')}).`, {
     isTransient: child.signalCode !== null,

@@ -1,0 +1,72 @@
+import { isObject, type Json } from '../archive/yaml.ts'
+import { type PlatformSupport, platformsOf } from '../dart/platforms.ts'
+import { code, type Fault, type Finding, granting, type Subject } from './judge.ts'
+import type { NativeBuilds } from './native-builds.ts'
+
+/** Where the package works. */
+export function supportOf({ contents, facts, api }: Subject): PlatformSupport {
+  const { pubspec, document, files } = contents
+  const packages = Object.entries(facts.dependencies).flatMap(([name, known]) =>
+    known?.platforms ? [[name, known.platforms] as const] : [],
+  )
+  return platformsOf(api, {
+    name: pubspec.name,
+    needsFlutter: pubspec.needsFlutter,
+    platforms: pubspec.platforms,
+    pluginPlatforms: pubspec.pluginPlatforms,
+    webPlugin: webPluginOf(document.flutter, new Set(files.map(({ path }) => path)), pubspec.name),
+    hasPrograms: files.some(({ path }) => /^bin\/.+\.dart$/.test(path)),
+    packages: new Map(packages),
+  })
+}
+
+/** The file below `lib/` that registers a plugin for the web. */
+function webPluginOf(flutter: Json | undefined, paths: ReadonlySet<string>, name: string): string | null {
+  const plugin = isObject(flutter) ? flutter.plugin : null
+  const platforms = isObject(plugin) ? plugin.platforms : null
+  const web = isObject(platforms) ? platforms.web : null
+  if (!isObject(web)) return null
+  const file = typeof web.fileName === 'string' ? web.fileName : `${name}_web.dart`
+  return paths.has(`lib/${file}`) ? file : null
+}
+
+const names: ReadonlyMap<string, string> = new Map(
+  Object.entries({ android: 'Android', ios: 'iOS', linux: 'Linux', macos: 'macOS', web: 'web', windows: 'Windows' }).map(
+    ([platform, name]) => [`platform:${platform}`, name],
+  ),
+)
+
+/** How many of Flutter's platforms are supported, and whether in a way that lasts. Source: pana's rules. */
+export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): Finding {
+  const criterion = { id: 'platforms', title: 'Support as many platforms as possible', maximum: 20 }
+  if (api.files.length === 0 && contents.tooLarge.length > 0) return { ...criterion, reason: 'No library below `lib/` could be read.' }
+  const supported = [...names].filter(([tag]) => tags.includes(tag)).map(([, name]) => name)
+  const missing = hindrances.flatMap(({ tag, path }) => (names.has(tag) ? [`- ${names.get(tag)}: ${because(path)}`] : []))
+  const isWebSlow = supported.includes('web') && !tags.includes('is:wasm-ready')
+  const faults = [...(isWebSlow ? [wasmFault(hindrances)] : []), ...(builds.withoutSwiftPackage ?? []).map(swiftFault)]
+  const granted = supported.length === 0 ? 0 : faults.length === 0 ? criterion.maximum : criterion.maximum / 2
+  const summary = supported.length === 0 ? 'No platform is supported.' : `It supports ${supported.join(', ')}.`
+  const reason = [summary, ...faults.map(({ fault }) => fault), ...(missing.length > 0 ? ['Not supported:\n'] : [])].join(' ')
+  const remedy = faults.length > 0 ? faults.map((fault) => fault.remedy).join(' ') : granted === 0 ? remedyForAll : null
+  return granting(criterion, granted, [reason, ...missing].join('\n'), remedy)
+}
+
+const remedyForAll =
+  'Import libraries such as `dart:io` and `dart:js_interop` only where they exist, by conditional imports, or declare the platforms under `platforms:` in `pubspec.yaml`.'
+
+function because(path: readonly string[]): string {
+  return path.length === 0 ? 'the pubspec declares other platforms.' : `${path.map(code).join(' → ')}.`
+}
+
+function wasmFault(hindrances: PlatformSupport['hindrances']): Fault {
+  const path = hindrances.find(({ tag }) => tag === 'is:wasm-ready')?.path ?? []
+  return {
+    fault: `On the web it cannot be compiled to WebAssembly: ${path.map(code).join(' → ')}.`,
+    remedy: 'Use `dart:js_interop` and `package:web` in place of `dart:html`, `dart:js` and `package:js`.',
+  }
+}
+
+const swiftFault = (path: string): Fault => ({
+  fault: `The plugin for iOS or macOS is no Swift package: there is no ${code(path)}.`,
+  remedy: `Add ${code(path)}, so that it can be built by the Swift Package Manager.`,
+})
