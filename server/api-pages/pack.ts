@@ -19,7 +19,7 @@ export class PagesTooLarge extends Error {
  * The same pages give the same bytes.
  * @throws PagesTooLarge with what is too large; no file is left then.
  */
-export async function packPages(pages: Iterable<Page>, file: string): Promise<Packed> {
+export async function packPages(pages: Iterable<Page> | AsyncIterable<Page>, file: string): Promise<Packed> {
   try {
     return await write(pages, file)
   } catch (error) {
@@ -28,8 +28,9 @@ export async function packPages(pages: Iterable<Page>, file: string): Promise<Pa
   }
 }
 
-const maxPages = 50_000
-const maxPageBytes = 16 * 1024 ** 2
+/** More pages, and longer ones, are refused. */
+export const maxPages = 50_000
+export const maxPageBytes = 16 * 1024 ** 2
 const maxBytes = 1024 ** 3
 /** A packed file has no more bytes. */
 export const maxPackedBytes = 256 * 1024 ** 2
@@ -37,7 +38,7 @@ export const maxPackedBytes = 256 * 1024 ** 2
 const chunkBytes = 1024 ** 2
 const gzipLevel = 5
 
-async function write(pages: Iterable<Page>, path: string): Promise<Packed> {
+async function write(pages: Iterable<Page> | AsyncIterable<Page>, path: string): Promise<Packed> {
   await using file = await open(path, 'w')
   const index: [path: string, offset: number, length: number, size: number, etag: string][] = []
   let [waiting, waitingBytes, offset, total, count]: [Buffer[], number, number, number, number] = [[], 0, 0, 0, 0]
@@ -45,7 +46,7 @@ async function write(pages: Iterable<Page>, path: string): Promise<Packed> {
     if (waitingBytes > 0) await file.appendFile(Buffer.concat(waiting))
     ;[waiting, waitingBytes] = [[], 0]
   }
-  for (const page of pages) {
+  for await (const page of pages) {
     const content = Buffer.from(page.content)
     total += content.length
     if (++count > maxPages) throw new PagesTooLarge(`it has more than ${maxPages} pages`)

@@ -35,7 +35,7 @@ export function symbolsPage(about: { name: string; version: string }, top: reado
       <ul class="symbols" id="symbols">
         ${sorted.map(
           ([name, kind, context, address]) =>
-            html`<li><a href="${address}">${name}</a> <span class="kind">${kind}</span> <span>${context}</span></li> `,
+            html`<li><a href="${address}">${name}</a> <span>${context ? `${kind} · ${context}` : kind}</span></li> `,
         )}
       </ul>
       <script type="application/json" id="index">

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildPages } from '../../server/api-pages/build.ts'
+import { importDartdoc } from '../../server/api-pages/dartdoc.ts'
 import { packPages } from '../../server/api-pages/pack.ts'
 import type { Api } from '../../server/dart/api.ts'
 import { markPending } from '../../server/docs/service.ts'
@@ -27,18 +28,20 @@ export const askForDocs = (app: TestApp, id: string): Promise<number> =>
   app.services.database.fork().transactional((em) => markPending(em, id))
 
 /** Makes pages of an API and stores them as an attempt's. */
-export async function storeDocs(
-  app: TestApp,
-  id: string,
-  attempt: number,
-  name: string,
-  version: string,
-  api: Api = shapes,
-): Promise<boolean> {
+export const storeDocs = (app: TestApp, id: string, attempt: number, name: string, version: string, api: Api = shapes): Promise<boolean> =>
+  storePacked(app, id, attempt, (file) => packPages(buildPages(api, { ...about, name, version }), file))
+
+/** Gives a published version what dartdoc wrote into a folder. */
+export async function importDocs(app: TestApp, name: string, version: string, folder: string): Promise<void> {
+  const id = await versionId(app, name, version)
+  await storePacked(app, id, await askForDocs(app, id), (file) => importDartdoc(folder, { name, version }, file))
+}
+
+async function storePacked(app: TestApp, id: string, attempt: number, pack: (file: string) => Promise<unknown>): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-docs-'))
   try {
     const file = join(folder, 'pages')
-    await packPages(buildPages(api, { ...about, name, version }), file)
+    await pack(file)
     return await storePages(app.services, id, attempt, file, engine)
   } finally {
     await rm(folder, { recursive: true, force: true })

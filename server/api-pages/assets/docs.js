@@ -16,7 +16,7 @@
   }
 
   // Links are changed when they are followed: there may be thousands.
-  const docs = new URL(searchPage.replace('search.html', ''), location.href).href
+  const docs = new URL('.', new URL(searchPage, location.href)).href
   const carry = ({ target }) => {
     const link = target instanceof Element ? target.closest('a[href]') : null
     if (link && theme !== null && link.href.startsWith(docs) && !link.getAttribute('href').startsWith('#')) link.href = withTheme(link.href)
@@ -96,14 +96,14 @@
         found.length === 0 ? `Nothing is called “${text.trim()}”.` : found.length === 1 ? '1 symbol' : `${found.length} symbols`
       for (const [name, kind, context, address] of found.slice(0, 100)) {
         const link = make('a', { href: address }, name)
-        list.append(make('li', {}, link, ' ', make('span', { className: 'kind' }, kind), ' ', make('span', {}, context)))
+        list.append(make('li', {}, link, ' ', make('span', {}, context ? `${kind} · ${context}` : kind)))
       }
     }
   }
 
   addEventListener('DOMContentLoaded', () => {
     const tools = document.querySelector('.tools')
-    const data = document.getElementById('index')
+    const data = document.querySelector('script#index')
     const update = data && searchResults(data)
     const box = searchBox(update)
     tools.prepend(box)

@@ -1,0 +1,97 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { consoleApp, overflow, publishTo, signIn } from '../support/console.ts'
+import { dartdocFolder } from '../support/dartdoc.ts'
+import { documentVersion, importDocs } from '../support/docs.ts'
+
+/** What a script on the page gets when it tries this. */
+const tried = (page: Page, script: string): Promise<string> =>
+  page.evaluate(`(async () => { try { return String(await (${script})) } catch (error) { return error.name } })()`)
+
+it.each(['', '/registry'])('reads documentation that reaches neither storage nor cookies, and is searched below %o', async (path) => {
+  await using app = await consoleApp({ path })
+  const alice = await app.member()
+  await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
+  await documentVersion(app, 'shapes', '1.2.0')
+  const page = await openPage(app.url, { tolerate: [/Content Security Policy/, /status of 401/] })
+  await page.goto(`${app.url}/documentation/shapes/latest/`)
+  await page.getByRole('link', { name: 'Sign in' }).click()
+  await page.waitForURL(`${app.url}/login?redirect=*`)
+  await signIn(page, app.url, alice.email)
+  await page.goto(`${app.url}/documentation/shapes/latest/`)
+
+  expect(await tried(page, 'document.cookie')).toBe('SecurityError')
+  expect(await tried(page, 'localStorage.length')).toBe('SecurityError')
+  expect(await tried(page, `fetch('${app.url}/api/auth/me', { credentials: 'include' })`)).toBe('TypeError')
+  expect(await page.evaluate('origin')).toBe('null')
+
+  await page.getByRole('searchbox').fill('around')
+  await page.keyboard.press('Enter')
+  await page.getByText('1 symbol').waitFor()
+  await page.getByRole('button', { name: 'Dark mode' }).click()
+  await page.getByRole('link', { name: 'Circle.around' }).click()
+  await page.getByRole('heading', { name: 'Circle class' }).waitFor()
+  expect(new URL(page.url()).hash).toBe('#Circle.around')
+  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  await page.getByRole('button', { name: 'Light mode' }).waitFor()
+  for (const next of ['Light mode', 'Dark mode']) {
+    for (const width of [1280, 360]) {
+      await page.setViewportSize({ width, height: 800 })
+      await expectAccessible(page)
+      expect(await overflow(page)).toBeLessThanOrEqual(0)
+      await screenshot(page, `docs-${width}-${next === 'Light mode' ? 'dark' : 'light'}`)
+    }
+    await page.getByRole('button', { name: next }).click()
+  }
+
+  // A window of its own is an ordinary one, and knows who is signed in.
+  const [tab] = await Promise.all([
+    page.context().waitForEvent('page', { timeout: 10_000 }),
+    page.getByRole('link', { name: 'shapes 1.2.0 on' }).click({ modifiers: ['Control'] }),
+  ])
+  await tab.getByRole('button', { name: /^Account/ }).waitFor()
+  expect(await tab.evaluate('origin')).toBe(new URL(app.url).origin)
+})
+
+it('reads without JavaScript', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member()
+  await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
+  await documentVersion(app, 'shapes', '1.2.0')
+  const { cookies } = await alice.session()
+  const page = await openPage(app.url, { javaScriptEnabled: false })
+  await page.context().addCookies(Object.entries(cookies).map(([name, value]) => ({ name, value, url: app.url })))
+  await page.goto('/documentation/shapes/1.2.0/')
+  await page.getByRole('link', { name: 'All symbols' }).click()
+  await page.getByRole('link', { name: 'Circle', exact: true }).click()
+  await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Circle.around' }).click()
+  expect(page.url()).toMatch(/Circle\.html#Circle\.around$/)
+  expect(await page.getByRole('button').count()).toBe(0)
+})
+
+it('does nothing that a hostile package has dartdoc write', async () => {
+  await using app = await consoleApp()
+  await using folder = await dartdocFolder()
+  const alice = await app.member()
+  await publishTo(app.url, alice.secret ?? '', { name: 'shapes', version: '1.2.0' })
+  await importDocs(app, 'shapes', '1.2.0', folder.path)
+  // Whatever it asks another server for, throws or logs fails the test. Only axe asks for the style again.
+  const page = await openPage(app.url, { tolerate: [/Connecting to '[^']*docs\.css' violates/] })
+  await signIn(page, app.url, alice.email)
+  await page.goto('/documentation/shapes/latest/')
+  await page.getByRole('link', { name: 'shapes.dart' }).click()
+  await page.getByRole('link', { name: 'Circle' }).click()
+  await page.getByRole('heading', { name: 'Circle class' }).waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'dartdoc-light')
+  await page.getByRole('link', { name: 'Shape', exact: true }).click()
+  await page.getByText('after all of it').waitFor()
+  for (const text of ['click me', 'or me', 'or this', 'away', 'over everything']) await page.getByText(text).click()
+  expect(await page.getByRole('textbox').count()).toBe(0)
+  expect(await page.title()).toBe('Shape class')
+  expect(page.url()).toBe(`${app.url}/documentation/shapes/latest/shapes/Shape-class.html`)
+  await page.goto('/documentation/shapes/latest/search.html#q=script')
+  await page.getByText('1 symbol').waitFor()
+  expect(await page.title()).toBe('All symbols - shapes 1.2.0')
+})
