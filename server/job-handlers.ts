@@ -5,6 +5,8 @@ import { domainCheck, domainCheckKind } from './publishers/domain-check.ts'
 import { sdkRemoval } from './sdks/installing/collect.ts'
 import { sdkInstall } from './sdks/installing/install.ts'
 import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './sdks/service.ts'
+import { analysis } from './scoring/analyze.ts'
+import { analysisKind } from './scoring/requests.ts'
 import type { Services } from './services.ts'
 
 /** Who does which kind of job. */
@@ -14,4 +16,5 @@ export const jobHandlers = (services: Services): Handlers => ({
   [domainCheckKind]: domainCheck(services),
   [sdkInstallKind]: sdkInstall(services),
   [sdkRemovalKind]: sdkRemoval(services),
+  [analysisKind]: analysis(services),
 })

@@ -1,4 +1,5 @@
 import { rememberAddress } from './addresses/service.ts'
+import { openAnalyzer } from './analysis/analyze.ts'
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
 import type { Config } from './config/config.ts'
 import { openDatabase } from './db/orm.ts'
@@ -7,6 +8,7 @@ import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
 import { sweepJobFolders } from './sandbox/job-folder.ts'
+import { maxConcurrency } from './scoring/settings.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
 
@@ -37,6 +39,7 @@ export async function openServices(
     database,
     blobs,
     docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : blobs,
+    analyzer: openAnalyzer({ processes: maxConcurrency }),
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(config, now, database.reads.pool),
     log,

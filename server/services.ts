@@ -1,3 +1,4 @@
+import type { Analyzer } from './analysis/analyze.ts'
 import type { BlobStore } from './blobs/store.ts'
 import type { Config } from './config/config.ts'
 import type { Database } from './db/orm.ts'
@@ -12,6 +13,8 @@ export type Services = {
   blobs: BlobStore
   /** Where generated documentation is kept: with the archives, or in a store of its own. */
   docs: BlobStore
+  /** The built-in engine that scores versions. */
+  analyzer: Analyzer
   keys: Keys
   limits: Limits
   log: Log

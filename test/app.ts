@@ -119,6 +119,7 @@ export class TestApp implements AsyncDisposable {
     // Closing alone would wait for a connection whose answer was on its way just now and that its client keeps for a next request.
     if (this.http.server.listening) await this.http.drain(5000, 20)
     await this.http.close()
+    await this.services.analyzer.close()
     try {
       await refuseLeaks(this, this.secrets)
     } finally {

@@ -3,6 +3,7 @@ import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { packageName } from '../packages/parameters.ts'
 import { countCoverage, countWork, type SettingsState, settingsState, updateSettings } from './administer.ts'
+import { maxConcurrency } from './settings.ts'
 import { regenerateDocs, rescore, scoreVersions } from './requests.ts'
 
 const CoverageRef = builder.objectRef<Awaited<ReturnType<typeof countCoverage>>>('ScoringCoverage').implement({
@@ -71,7 +72,7 @@ builder.mutationField('updateScoringSettings', (t) =>
       docsEnabled: t.input.boolean({ description: 'Whether API documentation is generated along with it.' }),
       concurrency: t.input.int({
         description: 'How many versions each server process analyzes at once, 1 to 16.',
-        validate: between(1, 16),
+        validate: between(1, maxConcurrency),
       }),
       timeoutSeconds: t.input.int({
         description: 'How long the analysis of a version may take, 10 to 3600 seconds.',

@@ -15,6 +15,9 @@ const schema = z.object({
 })
 export type ScoringSettings = z.infer<typeof schema>
 
+/** How many analyses a process runs at once at most. */
+export const maxConcurrency = 16
+
 /** How they are analyzed. */
 export const scoringSettings: Setting<ScoringSettings> = {
   key: 'scoring',
