@@ -3,7 +3,7 @@ import type { Context, SignedInContext } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { wakeAfterCommit } from '../jobs/wake.ts'
 import { lockSetting, writeSetting } from '../settings/service.ts'
-import { analysisKind } from './requests.ts'
+import { analysisKind, panaKind } from './requests.ts'
 import { currentSettings, isScoringOn, type ScoringSettings, scoringSettings, scoringSwitch } from './settings.ts'
 
 /** Whether and how versions are analyzed on this server, and whether its environment permits it at all. */
@@ -64,7 +64,7 @@ export async function countCoverage({ database }: Pick<Context, 'database'>): Pr
 /** How many analyses run, on all instances, and how many wait. */
 export async function countWork({ database }: Pick<Context, 'database'>): Promise<{ active: number; queued: number }> {
   const rows = await database.reads.all<{ state: string; total: number | string }>(
-    `select state, count(*) as total from jobs where kind = '${analysisKind}' and state in ('queued', 'running') group by state`,
+    `select state, count(*) as total from jobs where kind in ('${analysisKind}', '${panaKind}') and state in ('queued', 'running') group by state`,
   )
   const count = (wanted: string) => Number(rows.find(({ state }) => state === wanted)?.total ?? 0)
   return { active: count('running'), queued: count('queued') }

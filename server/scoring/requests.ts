@@ -10,8 +10,9 @@ import { unknownPackage, unknownVersion } from '../packages/parameters.ts'
 import { writeLog } from './log.ts'
 import { currentSettings, isScoringOn, scoringSwitch } from './settings.ts'
 
-/** The kind of the jobs that analyze a version: its id is their subject. */
+/** The kinds of the jobs that analyze a version, whose id is their subject: by the built-in engine, and by pana after that. */
 export const analysisKind = 'analysis'
+export const panaKind = 'analysis.pana'
 
 /** What somebody waits for comes before what may take its time. */
 const remainingPriority = 10

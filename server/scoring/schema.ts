@@ -120,6 +120,9 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
     engineVersion: t.exposeString('engineVersion', { nullable: true, description: 'Which version of that.' }),
     startedAt: t.expose('startedAt', { type: 'DateTime', nullable: true, description: 'When its last analysis began.' }),
     finishedAt: t.expose('finishedAt', { type: 'DateTime', nullable: true, description: 'When an analysis last ended.' }),
+    awaitsPana: t.exposeBoolean('awaitsPana', {
+      description: 'Whether pana has still to judge it, with an SDK; until then, this is what the built-in engine found.',
+    }),
     report: t.field({
       extensions: { cost: 5 },
       type: ReportRef,

@@ -3,7 +3,7 @@ import { batched } from '../db/batched.ts'
 import { toDate } from '../db/reads.ts'
 import { readRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
-import { analysisKind } from './requests.ts'
+import { analysisKind, panaKind } from './requests.ts'
 import { readSettingIn } from '../settings/service.ts'
 import { scoringSwitch } from './settings.ts'
 
@@ -22,13 +22,15 @@ export type Score = {
   engineVersion: string | null
   startedAt: Date | null
   finishedAt: Date | null
+  /** Whether pana has still to judge it: it waits, or is at it. */
+  awaitsPana: boolean
 }
 
 type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
 
-/** The score of a version. Those that are asked for at the same moment cost three reads together. */
+/** The score of a version. Those that are asked for at the same moment cost four reads together. */
 export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
-  const [isOnNow, row, job] = await Promise.all([isOn(reader), loadResult(reader, versionId), loadJob(reader, versionId)])
+  const [isOnNow, row, job, pana] = await Promise.all([isOn(reader), loadResult(reader, versionId), loadJob(reader, versionId), loadPana(reader, versionId)])
   const status = statusOf(isOnNow, row, job?.state)
   const error = status === 'failed' ? (row?.error ?? job?.error ?? null) : null
   return {
@@ -42,6 +44,7 @@ export async function scoreOf(reader: Reader, versionId: string): Promise<Score>
     engineVersion: row?.engine_version ?? null,
     startedAt: momentOr(row?.started_at),
     finishedAt: momentOr(row?.finished_at),
+    awaitsPana: isOnNow && (pana?.state === 'queued' || pana?.state === 'running'),
   }
 }
 
@@ -87,14 +90,16 @@ const loadResult = batched(async (em, ids) => {
   return new Map(rows.map((row) => [row.version_id, row]))
 })
 
-const loadJob = batched(async (em, ids) => {
-  const rows = await readRows<Job>(
-    em,
-    `select subject, state, error from jobs where kind = '${analysisKind}' and subject in (${marks(ids)})
-     and state in ('queued', 'running', 'failed')`,
-    ids,
-  )
-  // The last one counts.
-  return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))
-})
 const order = { failed: 0, queued: 1, running: 2 }
+const jobsOf = (kind: string) =>
+  batched(async (em, ids) => {
+    const rows = await readRows<Job>(
+      em,
+      `select subject, state, error from jobs where kind = '${kind}' and subject in (${marks(ids)}) and state in ('queued', 'running', 'failed')`,
+      ids,
+    )
+    // The last one counts.
+    return new Map(rows.toSorted((a, b) => order[a.state] - order[b.state]).map((row) => [row.subject, row]))
+  })
+const loadJob = jobsOf(analysisKind)
+const loadPana = jobsOf(panaKind)

@@ -3,6 +3,7 @@ import { pointsOf, type Report } from '../analysis/report.ts'
 import { recordEvents } from '../audit/service.ts'
 import { momentOf } from '../db/clock.ts'
 import { changeRows, readRow } from '../db/statements.ts'
+import { PermanentFailure } from '../jobs/handler.ts'
 import type { Here } from '../packages/hosted-here.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { searchableTags } from '../search/tags.ts'
@@ -77,7 +78,7 @@ async function writeReport(em: EntityManager, versionId: string, { generation, r
   const { granted, maximum } = pointsOf(report)
   const percent = maximum > 0 ? Math.floor((100 * granted) / maximum) : null
   const text = JSON.stringify(report)
-  if (text.length > maxReportLength) throw new Error(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
+  if (text.length > maxReportLength) throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
   const { name, version } = report.engine
   const result = [name, version.slice(0, 64), granted, maximum, percent]
   const written = await changeRows(

@@ -21,6 +21,8 @@ export function settings(folder: string, port: number): Record<string, string> {
     HOST: '127.0.0.1',
     DATA_DIR: join(folder, 'data'),
     JWT_SECRET: randomBytes(32).toString('hex'),
+    // What is measured here is not the analysis.
+    SCORING_ENABLED: 'false',
   }
 }
 

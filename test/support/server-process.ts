@@ -30,6 +30,8 @@ export async function start(folder: string, env: Record<string, string> = {}): P
     LISTEN_PORT: port,
     DATA_DIR: folder,
     BCRYPT_COST: '10',
+    // For tests that are about that.
+    SCORING_ENABLED: 'false',
     ...env,
   }
   const child = spawn(process.execPath, ['server/launch.mjs', 'start'], { env: { PATH: process.env.PATH, ...settings } })
