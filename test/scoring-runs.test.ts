@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises'
-import { expect, it } from 'vitest'
-import { AnalysisFailed, type AnalysisTask } from '../server/analysis/analyze.ts'
+import { afterAll, expect, it } from 'vitest'
+import { AnalysisFailed, type AnalysisTask, openAnalyzer } from '../server/analysis/analyze.ts'
 import { jobHandlers } from '../server/job-handlers.ts'
 import { startWorker } from '../server/jobs/worker.ts'
 import type { Actor } from './actor.ts'
-import { type TestApp, testApp } from './app.ts'
+import { type TestApp, testApp, type TestOptions } from './app.ts'
 import { runJobs } from './support/jobs.ts'
 import { publish } from './support/publish.ts'
 import { reportOf } from './support/reports.ts'
@@ -20,6 +20,15 @@ const statusOf = async (actor: Actor) => (await latest(actor)).score.status as s
 const mit =
   'MIT License\n\nPermission is hereby granted, free of charge, to any person obtaining a copy of this software ("Software"), to deal in it.\n\nThe above copyright notice and this permission notice shall be included in all copies.'
 
+/** One process for all tests: to start one takes longer than what it does. */
+const shared = openAnalyzer()
+afterAll(() => shared.close())
+async function scoringApp(options?: TestOptions): Promise<TestApp> {
+  const app = await testApp(options)
+  app.services.analyzer = { ...shared, close: async () => {} }
+  return app
+}
+
 /** Lets a test answer in place of the analysis process. */
 function intercept({ services }: TestApp, answer: (task: AnalysisTask) => Promise<void>): void {
   const { analyzer } = services
@@ -27,7 +36,7 @@ function intercept({ services }: TestApp, answer: (task: AnalysisTask) => Promis
 }
 
 it('analyzes what was published: report, tags, search, audit entry, log', async () => {
-  await using app = await testApp()
+  await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const files = { LICENSE: mit, 'lib/acme.dart': '/// Adds.\nint add(int a, int b) => a + b;\n', 'README.md': '# acme\n\nAdds.' }
   await publish(alice, { name: 'acme', version: '1.0.0', files })
@@ -36,7 +45,7 @@ it('analyzes what was published: report, tags, search, audit entry, log', async 
   expect(score).toMatchObject({ status: 'COMPLETED', error: null, grantedPoints: expect.any(Number) })
   expect(score.grantedPoints).toBeGreaterThan(20)
   expect(score.report.sections.map(({ key }: { key: string }) => key)).toContain('convention')
-  expect({ licenseId, tags }).toMatchObject({ licenseId: 'mit', tags: expect.arrayContaining(['license:mit', 'is:private']) })
+  expect({ licenseId, tags }).toMatchObject({ licenseId: 'MIT', tags: expect.arrayContaining(['license:mit', 'is:private']) })
   expect(apiDocumentation).toEqual({ state: 'COMPLETED', error: null })
   expect((await alice.get('/api/search?q=score:>=1')).body.totalCount).toBe(1)
   const kinds = (await admin.get('/api/admin/audit-log?package=acme')).body.entries.map(({ kind }: { kind: string }) => kind)
@@ -48,7 +57,7 @@ it('analyzes what was published: report, tags, search, audit entry, log', async 
 })
 
 it('fails at once where the package is at fault, tries again where it is not, and says why', async () => {
-  await using app = await testApp()
+  await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   let tries = 0
@@ -81,7 +90,7 @@ it('fails at once where the package is at fault, tries again where it is not, an
 })
 
 it('runs again after it was interrupted: the server stopped, or was killed', async () => {
-  await using app = await testApp()
+  await using app = await scoringApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const begun = Promise.withResolvers<void>()
@@ -104,7 +113,7 @@ it('runs again after it was interrupted: the server stopped, or was killed', asy
 })
 
 it('forgets a version that is deleted meanwhile, and analyzes again what is asked for meanwhile', async () => {
-  await using app = await testApp()
+  await using app = await scoringApp()
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   const seen: string[] = []
@@ -122,7 +131,7 @@ it('forgets a version that is deleted meanwhile, and analyzes again what is aske
 })
 
 it('tells the engine what the registry knows, and of private packages nothing that a public one would tell', async () => {
-  await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  await using app = await scoringApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   const icons = 'icons:\n    hosted: http://localhost:8080\n    version: ^1.0.0'
   for (const [name, version] of [
@@ -157,14 +166,14 @@ it('tells the engine what the registry knows, and of private packages nothing th
 })
 
 it('keeps a report within bounds', async () => {
-  await using app = await testApp()
+  await using app = await scoringApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const { analyzer } = app.services
   const report = reportOf(1, 2, { notes: ['x'.repeat(600_000)] })
   app.services.analyzer = {
     ...analyzer,
-    analyze: async () => ({ report, surface: new Uint8Array(), docs: null, usage: { cpuMs: 1, peakBytes: 1, ms: 1 } }),
+    analyze: async () => ({ report, surface: new Uint8Array(), docs: null, docsFailure: null, usage: { cpuMs: 1, peakBytes: 1, ms: 1 } }),
   }
   await runJobs(app, analyses)
   expect((await latest(alice)).score).toMatchObject({ status: 'FAILED', error: expect.stringContaining('at most 524288') })

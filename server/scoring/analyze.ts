@@ -71,7 +71,11 @@ async function begin(services: Services, versionId: string): Promise<{ generatio
 type Docs = { subject: Subject; attempt: number | null; result: AnalysisResult }
 
 async function storeDocs(services: Services, versionId: string, { subject, attempt, result }: Docs): Promise<void> {
-  if (attempt === null || result.docs === null) return
+  if (attempt === null) return
+  if (result.docs === null) {
+    const reason = result.docsFailure ?? 'The engine made no pages.'
+    return void (await markFailed(services.database.fork(), versionId, attempt, reason))
+  }
   const { name: engine, version: engineVersion } = result.report.engine
   const isStored = await storePages(services, versionId, attempt, result.docs, {
     name: engine === 'pana' ? 'dartdoc' : engine,

@@ -30,7 +30,12 @@ type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
 
 /** The score of a version. Those that are asked for at the same moment cost four reads together. */
 export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
-  const [isOnNow, row, job, pana] = await Promise.all([isOn(reader), loadResult(reader, versionId), loadJob(reader, versionId), loadPana(reader, versionId)])
+  const [isOnNow, row, job, pana] = await Promise.all([
+    isOn(reader),
+    loadResult(reader, versionId),
+    loadJob(reader, versionId),
+    loadPana(reader, versionId),
+  ])
   const status = statusOf(isOnNow, row, job?.state)
   const error = status === 'failed' ? (row?.error ?? job?.error ?? null) : null
   return {

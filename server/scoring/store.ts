@@ -78,7 +78,8 @@ async function writeReport(em: EntityManager, versionId: string, { generation, r
   const { granted, maximum } = pointsOf(report)
   const percent = maximum > 0 ? Math.floor((100 * granted) / maximum) : null
   const text = JSON.stringify(report)
-  if (text.length > maxReportLength) throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
+  if (text.length > maxReportLength)
+    throw new PermanentFailure(`The report has ${text.length} characters; at most ${maxReportLength} are kept.`)
   const { name, version } = report.engine
   const result = [name, version.slice(0, 64), granted, maximum, percent]
   const written = await changeRows(
