@@ -159,6 +159,11 @@ export const variables = {
     schema: text,
     about: 'Shuts in what runs from an SDK: `bwrap`, or a command line to put before, in which {folder} is the folder of the job.',
   },
+  SCORING_MEMORY_BYTES: {
+    schema: integer(2 ** 26, 2 ** 44),
+    default: '3221225472',
+    about: 'How much memory the processes that judge one version with an SDK may take together.',
+  },
   SDK_ARCHIVE_URL: {
     schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
     default: 'https://storage.googleapis.com/dart-archive',

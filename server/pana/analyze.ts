@@ -102,7 +102,7 @@ async function usesFlutter(folder: string): Promise<boolean> {
 }
 
 const runPana = (
-  { config }: Services,
+  { config, stopping }: Services,
   { command, env, readable, origins }: Invocation,
   { folder, seconds, limits, signal, onLine }: Running,
 ) =>
@@ -112,10 +112,10 @@ const runPana = (
     env,
     readable,
     network: origins,
-    limits: { outputBytes: 2 * reportBytes, ...limits, seconds },
+    limits: { memoryBytes: config.SCORING_MEMORY_BYTES, outputBytes: 2 * reportBytes, cpuSeconds: 2 * seconds, ...limits, seconds },
     lines: logLines,
     stdoutBytes: reportBytes,
-    ...(signal && { signal }),
+    signal: AbortSignal.any([stopping.signal, ...(signal ? [signal] : [])]),
     onLine,
   })
 

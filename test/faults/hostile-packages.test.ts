@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { PanaTask } from '../../server/pana/analyze.ts'
 import { makeJobFolder } from '../../server/sandbox/job-folder.ts'
@@ -12,6 +13,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { installBubblewrap } from '../support/bubblewrap.ts'
 import { attack, judge } from '../support/judge.ts'
 import { publish } from '../support/publish.ts'
+import { root } from '../support/sources.ts'
 
 beforeAll(installBubblewrap)
 
@@ -122,6 +124,20 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
     expect(readdirSync(join(app.config.DATA_DIR, 'jobs'))).toEqual([])
     expect(processesOf(app.config.DATA_DIR)).toEqual([])
   })
+})
+
+it.each(sandboxes)('what runs ends with its server, however that ends (%s)', async (_name, env) => {
+  await using app = await testApp({ env })
+  if (await isUnusable(app)) return
+  const folder = await makeJobFolder(app.config)
+  const config = JSON.stringify({ DATA_DIR: app.config.DATA_DIR, ...env })
+  const job = JSON.stringify({ folder, command: ['sh', '-c', 'echo begun >begun; sleep 60'] })
+  const server = `import { run } from ${JSON.stringify(pathToFileURL(join(root, 'server/sandbox/run.ts')).href)}; await run(${config}, ${job})`
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', server], { stdio: 'inherit' })
+  await expect.poll(() => existsSync(join(folder, 'begun'))).toBe(true)
+  expect(processesOf(folder)).not.toEqual([])
+  child.kill('SIGKILL')
+  await expect.poll(() => processesOf(folder)).toEqual([])
 })
 
 it('in bubblewrap, a job reaches the servers that it needs, by HTTP and through a tunnel, and no other', async () => {
