@@ -8,7 +8,7 @@ import { notesOn } from './notes.ts'
 import { judgePlatforms, supportOf } from './platform-criterion.ts'
 import { judgePubspec } from './pubspec-criteria.ts'
 import type { Report, Section } from './report.ts'
-import { judgeSdks } from './sdk-criterion.ts'
+import { judgeSdk } from './sdk-criterion.ts'
 import { sizesOf } from './sizes.ts'
 import { tagsOf } from './tags.ts'
 
@@ -25,7 +25,7 @@ export function buildReport(subject: Subject): Report {
     ['documentation', 'Provide documentation', judgeDocumentation(subject, coverage)],
     ['platform', 'Platform support', [judgePlatforms(subject, support, builds)]],
     ['analysis', 'Pass static analysis', unanalyzed],
-    ['dependency', 'Support up-to-date dependencies', [...judgeDependencies(subject), judgeSdks(subject)]],
+    ['dependency', 'Support up-to-date dependencies', [...judgeDependencies(subject), judgeSdk(subject)]],
   ]
   return {
     engine: { name: 'built-in', version: engineVersion },

@@ -1,52 +1,34 @@
 import type { Pubspec } from '../archive/pubspec.ts'
-import { allows, type Constraint, parseConstraint } from '../pub/constraint.ts'
-import { compareParsed, known, readVersion, type Version } from '../pub/version.ts'
+import { type Constraint, parseConstraint } from '../pub/constraint.ts'
+import { compareParsed, known, parseVersion, readVersion, type Version } from '../pub/version.ts'
 import { allOrNothing, code, type Fault, type Finding, type Subject } from './judge.ts'
 
-/** Whether the current stable SDKs are supported. Source: pana's rules. */
-export function judgeSdks({ contents, facts }: Subject): Finding {
-  const { dart, flutter } = facts.sdks
-  const { pubspec } = contents
-  const judged = `${dart ?? `${lastKnownDart} and later`}${pubspec.needsFlutter && flutter ? `, Flutter ${flutter}` : ''}`
-  const criterion = { id: 'sdk', title: 'Support the latest stable Dart and Flutter SDKs', maximum: 10 }
-  return allOrNothing(
-    criterion,
-    [...dartFaults(pubspec, dart), ...(pubspec.needsFlutter && flutter ? flutterFaults(pubspec, flutter) : [])],
-    `Its constraints admit Dart ${judged}.`,
-  )
+/** Whether the current stable Dart is supported. Source: pana's rules. */
+export function judgeSdk({ contents, facts }: Subject): Finding {
+  const latest = latestOf(facts.sdks.dart)
+  const criterion = { id: 'sdk', title: 'Support the latest stable Dart SDK', maximum: 10 }
+  return allOrNothing(criterion, sdkFaults(contents.pubspec, latest), `It can be used with Dart ${latest} or later.`)
 }
 
-/** Where nobody has looked up the latest one, a package must not end before this one. */
+/** The newest stable release when this engine was made; a server may know newer ones. */
 const lastKnownDart = '3.11.0'
 
-function dartFaults(pubspec: Pubspec, latest: string | null): Fault[] {
-  const stated = constraintOn(pubspec, 'sdk')
-  const text = code(textOf(pubspec, 'sdk') ?? '')
-  if (!stated) return [{ fault: 'There is no constraint on the Dart SDK.', remedy: 'Add `environment: {sdk: ^3.0.0}` to `pubspec.yaml`.' }]
-  if (!isNullSafe(stated))
-    return [
-      {
-        fault: `It is not null-safe: ${text} begins before Dart 2.12.`,
-        remedy: 'Migrate it to null safety, and raise the lower bound to `^3.0.0`.',
-      },
-    ]
-  const effective = throughDart3(stated)
-  const isSupported = latest === null ? reaches(effective, lastKnownDart) : allows(effective, latest)
-  if (isSupported) return []
-  return [
-    {
-      fault: `${text} does not admit Dart ${latest ?? lastKnownDart}.`,
-      remedy: 'Widen the constraint on the Dart SDK, such as to `^3.0.0`.',
-    },
-  ]
+function latestOf(dart: string | null): string {
+  const given = dart === null ? null : parseVersion(dart)
+  return given && compareParsed(given, known(lastKnownDart)) > 0 ? given.text : lastKnownDart
 }
 
-/** Upper bounds on Flutter do not count: pub leaves them out of account. */
-function flutterFaults(pubspec: Pubspec, latest: string): Fault[] {
-  const stated = constraintOn(pubspec, 'flutter')
-  if (!stated || allows({ ...stated, max: null }, latest)) return []
-  const fault = `${code(textOf(pubspec, 'flutter') ?? '')} does not admit Flutter ${latest}.`
-  return [{ fault, remedy: 'Lower the constraint on Flutter to a stable release.' }]
+/** A lower bound beyond the latest release that is known is no fault: there may be newer ones. */
+function sdkFaults(pubspec: Pubspec, latest: string): Fault[] {
+  const stated = constraintOn(pubspec)
+  const text = code(textOf(pubspec) ?? '')
+  if (!stated) return [{ fault: 'There is no constraint on the Dart SDK.', remedy: 'Add `environment: {sdk: ^3.0.0}` to `pubspec.yaml`.' }]
+  if (!isNullSafe(stated)) {
+    const remedy = 'Migrate it to null safety, and raise the lower bound to `^3.0.0`.'
+    return [{ fault: `It is not null-safe: ${text} begins before Dart 2.12.`, remedy }]
+  }
+  if (reaches(throughDart3(stated), latest)) return []
+  return [{ fault: `${text} does not admit Dart ${latest}.`, remedy: 'Widen the constraint on the Dart SDK, such as to `^3.0.0`.' }]
 }
 
 /** Whether the sources are null-safe: the lower bound on Dart says which language they are written in. */
@@ -61,12 +43,17 @@ export function throughDart3(constraint: Constraint): Constraint {
   return isNullSafe(constraint) && endsAt3 ? { ...constraint, max: dart4 } : constraint
 }
 
-/** The constraint on an SDK: `sdk` is Dart. Null without one. */
-export function constraintOn(pubspec: Pubspec, sdk: 'sdk' | 'flutter'): Constraint | null {
-  const text = textOf(pubspec, sdk)
+/** The constraint on the Dart SDK. Null without one. */
+export function constraintOn(pubspec: Pubspec): Constraint | null {
+  const text = textOf(pubspec)
   return text === null ? null : parseConstraint(text)
 }
 
-const textOf = ({ environment }: Pubspec, sdk: string) => environment.find((each) => each.sdk === sdk)?.constraint ?? null
-const reaches = ({ max }: Constraint, version: string) => max === null || compareParsed(max.version, known(version)) > 0
+const textOf = ({ environment }: Pubspec) => environment.find(({ sdk }) => sdk === 'sdk')?.constraint ?? null
+
+function reaches({ max }: Constraint, version: string): boolean {
+  const order = max === null ? 1 : compareParsed(max.version, known(version))
+  return order > 0 || (order === 0 && max?.included === true)
+}
+
 const releaseOf = ({ release }: Version): Version => readVersion(release.join('.')) ?? known('0.0.0')

@@ -7,7 +7,7 @@ import type { PackageContents } from './unpack.ts'
 
 /** What follows from a package without its code, as pana's tags. */
 export function tagsOf({ pubspec, document, license }: PackageContents, builds: NativeBuilds): string[] {
-  const dart = constraintOn(pubspec, 'sdk')
+  const dart = constraintOn(pubspec)
   const licenseId = licenseOf(license?.text ?? null)
   const flags = {
     'is:plugin': pubspec.pluginPlatforms !== null,
