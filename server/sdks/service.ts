@@ -99,10 +99,10 @@ export function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): 
  * Removes an SDK; one that is being installed is stopped.
  * @throws ApiError NotFound; Conflict for the default while scoring is on.
  */
-export function removeSdk({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+export function removeSdk({ em, viewer, ip, now, config }: SignedInContext, id: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
     const install = await lockInstall(inner, id)
-    if (install.isDefault && (await readSettingIn(inner, scoring)).scoringEnabled)
+    if (install.isDefault && config.SCORING_ENABLED && (await readSettingIn(inner, scoring)).scoringEnabled)
       throw conflict(`${titleOf(install)} is the default SDK and scoring is on. Make another one the default, or switch scoring off first.`)
     inner.remove(install)
     audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary: `Removed ${titleOf(install)} (${install.channel})`, ip })

@@ -74,6 +74,8 @@ export class SdkSite {
     return `/flutter/${path}`
   }
 
+  etagOf = (path: string): string => `"${hash(this.files.get(path) ?? Buffer.alloc(0)).slice(0, 16)}"`
+
   #answer(request: IncomingMessage, response: ServerResponse): void {
     const { pathname, searchParams } = new URL(request.url ?? '', this.#url)
     const { range } = request.headers
@@ -82,7 +84,7 @@ export class SdkSite {
     if (this.interfere(request, response, file)) return
     if (pathname === '/dart-archive') return void response.end(this.#list(searchParams.get('prefix') ?? ''))
     if (!file) return void response.writeHead(404).end('<Error><Code>NoSuchKey</Code></Error>')
-    const etag = `"${hash(file).slice(0, 16)}"`
+    const etag = this.etagOf(pathname)
     const from = /^bytes=(\d+)-$/.exec(range ?? '')?.[1]
     const headers = { etag, 'accept-ranges': 'bytes' }
     if (from === undefined || request.headers['if-range'] !== etag)

@@ -1,0 +1,95 @@
+import { existsSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { testApp } from '../app.ts'
+import { fakeDart } from '../support/fake-sdk.ts'
+import { runJobs } from '../support/jobs.ts'
+import { dartFiles, zipOf } from '../support/sdk-archives.ts'
+import { SdkSite } from '../support/sdk-site.ts'
+import { folderForTest, json, ownersToken, type Server, start } from '../support/server-process.ts'
+import { smallVolume } from '../support/small-volume.ts'
+
+const installs = '/api/admin/sdk/installs'
+const wanted = { version: '3.11.0', channel: 'stable' }
+
+/** A `dart` that says so and waits when it is asked for this, and answers everything else. */
+const waitsFor = (asked: string): string =>
+  fakeDart('3.11.0').replace('case "$*" in', `if [ "$*" = "${asked}" ]; then touch "$PUB_CACHE/waiting"; sleep 600; fi\ncase "$*" in`)
+
+async function restart(server: Server, folder: string, env: Record<string, string>): Promise<Server> {
+  server.process.kill('SIGKILL')
+  await server.exit
+  return start(folder, env)
+}
+
+it('goes on where it was when the server is killed in each of its steps', async () => {
+  const site = await SdkSite.open()
+  const files = dartFiles('3.11.0', { ballast: 3_000_000, dart: waitsFor('--version') })
+  const many = Array.from({ length: 12_000 }, (_, index) => ({ path: `dart-sdk/lib/${index}.dart`, content: 'x' }))
+  const archive = await zipOf([...files, ...many])
+  const zip = await site.addDart('3.11.0', { archive })
+  let isHeldUp = true
+  site.interfere = (request, response, file) => {
+    if (!isHeldUp || request.url !== zip || !file) return false
+    isHeldUp = false
+    return response
+      .writeHead(200, { 'content-length': file.length, 'last-modified': 'Thu, 06 Aug 2026 00:00:00 GMT' })
+      .write(file.subarray(0, 1_000_000))
+  }
+  const folder = folderForTest()
+  let server = await start(folder, site.env)
+  const headers = { authorization: `Bearer ${await ownersToken(server)}` }
+  const { id } = (await json(`${server.url}${installs}`, wanted, headers)).body
+  const place = join(folder, 'sdks', `${id}.1`)
+  const progress = async () => (await json(`${server.url}${installs}/${id}/progress`, undefined, headers)).body
+  const reaches = (expected: object, timeout = 30_000) => expect.poll(progress, { timeout, interval: 20 }).toMatchObject(expected)
+
+  await reaches({ status: 'downloading', bytesDone: 1_000_000 })
+  server = await restart(server, folder, site.env)
+  await reaches({ status: 'extracting' })
+  server = await restart(server, folder, site.env)
+  for (const dart of [waitsFor('pub global activate pana'), fakeDart('3.11.0')]) {
+    await expect.poll(() => existsSync(join(place, 'pub-cache', 'waiting')), { timeout: 30_000, interval: 20 }).toBe(true)
+    server.process.kill('SIGKILL')
+    await server.exit
+    rmSync(join(place, 'pub-cache', 'waiting'))
+    writeFileSync(join(place, 'sdk', 'bin', 'dart'), dart)
+    server = await start(folder, site.env)
+  }
+  await reaches({ status: 'ready', percent: 100 })
+  expect(site.requests.filter((one) => one.startsWith(`GET ${zip}`) && !one.endsWith('sum')).length).toBeLessThanOrEqual(3)
+  const [install] = (await json(`${server.url}${installs}`, undefined, headers)).body.installs
+  expect(install).toMatchObject({ id, status: 'ready', isDefault: true })
+  expect(readdirSync(join(install.path, '..')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
+  expect(readdirSync(join(install.path, 'lib')).length).toBe(12_002)
+})
+
+it('fails clearly when the disk is full in the middle, gives the room back, and is installed when there is enough', async () => {
+  const site = await SdkSite.open()
+  const zip = await site.addDart('3.11.0', { archive: await zipOf(dartFiles('3.11.0', { ballast: 3_000_000 })) })
+  // Without its length, nobody knows beforehand that it does not fit.
+  site.interfere = (request, response, file) => request.url === zip && !!response.writeHead(200, { etag: '"one"' }).end(file)
+  const volume = smallVolume(12_000)
+  await using app = await testApp({
+    env: { ...site.env, DATA_DIR: join(volume, 'data'), SQLITE_PATH: join(folderForTest(), 'registry.sqlite') },
+  })
+  const admin = await app.admin()
+  const free = () => statfsSync(volume).bavail * statfsSync(volume).bsize
+  const install = async () => {
+    await admin.post(installs, wanted)
+    await runJobs(app)
+    return (await admin.get(installs)).body.installs[0]
+  }
+  const before = free()
+  const full = { status: 'failed', errorMessage: expect.stringMatching(/not enough free disk space/) }
+  writeFileSync(join(volume, 'ballast'), Buffer.alloc(before - 1_500_000))
+  expect(await install()).toMatchObject(full)
+  writeFileSync(join(volume, 'ballast'), Buffer.alloc(before - 4_500_000))
+  expect(await install()).toMatchObject(full)
+  rmSync(join(volume, 'ballast'))
+  expect(before - free()).toBeLessThan(100_000)
+  // It takes about four times what the archive does.
+  expect(await install()).toMatchObject({ status: 'failed' })
+  await site.addDart('3.11.0', { archive: await zipOf(dartFiles('3.11.0', { ballast: 1_000_000 })) })
+  expect(await install()).toMatchObject({ status: 'ready', errorMessage: null })
+})
