@@ -43,7 +43,8 @@ function holdUp({ site, zip }: State, headers: Record<string, string>): () => vo
   site.interfere = (request, response, file) => {
     if (held || request.url !== zip || !file) return false
     held = response.writeHead(200, { ...headers, 'content-length': file.length })
-    return held.write(file.subarray(0, half)) || true
+    held.write(file.subarray(0, half))
+    return true
   }
   return () => held?.destroy()
 }

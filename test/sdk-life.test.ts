@@ -103,8 +103,10 @@ it.each(['downloading', 'preparing'])('stops when it is removed while %s', async
   await using _ = app
   await site.addDart('3.11.0', { archive: await zipOf(dartFiles('3.11.0', { dart: '#!/bin/sh\nsleep 60\n' })) })
   if (status === 'downloading')
-    site.interfere = (request, response, file) =>
-      request.url === zip && !!response.writeHead(200, { 'content-length': file?.length }).write('PK')
+    site.interfere = (request, response, file) => {
+      if (request.url === zip) response.writeHead(200, { 'content-length': file?.length }).write('PK')
+      return request.url === zip
+    }
   const { id } = (await admin.post(installs, first)).body
   const worker = work(app)
   await expect.poll(async () => (await admin.get(`${installs}/${id}/progress`)).body.status).toBe(status)

@@ -25,16 +25,16 @@ async function restart(server: Server, folder: string, env: Record<string, strin
 it('goes on where it was when the server is killed in each of its steps', async () => {
   const site = await SdkSite.open()
   const files = dartFiles('3.11.0', { ballast: 3_000_000, dart: waitsFor('--version') })
-  const many = Array.from({ length: 12_000 }, (_, index) => ({ path: `dart-sdk/lib/${index}.dart`, content: 'x' }))
+  const many = Array.from({ length: 4000 }, (_, index) => ({ path: `dart-sdk/lib/${index}.dart`, content: 'x' }))
   const archive = await zipOf([...files, ...many])
   const zip = await site.addDart('3.11.0', { archive })
   let isHeldUp = true
   site.interfere = (request, response, file) => {
     if (!isHeldUp || request.url !== zip || !file) return false
     isHeldUp = false
-    return response
-      .writeHead(200, { 'content-length': file.length, 'last-modified': 'Thu, 06 Aug 2026 00:00:00 GMT' })
-      .write(file.subarray(0, 1_000_000))
+    const headers = { 'content-length': file.length, 'last-modified': 'Thu, 06 Aug 2026 00:00:00 GMT' }
+    response.writeHead(200, headers).write(file.subarray(0, 1_000_000))
+    return true
   }
   const folder = folderForTest()
   let server = await start(folder, site.env)
@@ -61,7 +61,7 @@ it('goes on where it was when the server is killed in each of its steps', async 
   const [install] = (await json(`${server.url}${installs}`, undefined, headers)).body.installs
   expect(install).toMatchObject({ id, status: 'ready', isDefault: true })
   expect(readdirSync(join(install.path, '..')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
-  expect(readdirSync(join(install.path, 'lib')).length).toBe(12_002)
+  expect(readdirSync(join(install.path, 'lib')).length).toBe(4002)
 })
 
 it('fails clearly when the disk is full in the middle, gives the room back, and is installed when there is enough', async () => {

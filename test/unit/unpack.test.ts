@@ -107,6 +107,19 @@ it.each([
   expect(unpacked).toMatchObject({ name: 'UnpackRefused' })
 })
 
+it('stops when it is told to', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'snug-unpack-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  const [archive, into] = [join(folder, 'archive'), join(folder, 'into')]
+  writeFileSync(archive, await zipOf(Array.from({ length: 2000 }, (_, index) => ({ path: `sdk/${index}`, content: 'x' }))))
+  const stopped = new AbortController()
+  const task = { do: 'unpack', archive, into, top: 'sdk', bounds: { ...bounds, entries: 1e6 }, room: 1e9 } as const
+  const unpacked = ask(task, z.unknown(), { signal: stopped.signal, onProgress: () => stopped.abort(new Error('Enough.')) })
+  await expect(unpacked).rejects.toThrow('Enough.')
+  const left = readdirSync(into).length
+  expect(left).toBeLessThan(2000)
+})
+
 it('makes a file of a hard link', async () => {
   const original = tarEntry({ name: 'sdk/a' }, 'text')
   const { into } = await unpack(xz(Buffer.concat([original, tarEntry({ name: 'sdk/b', type: '1', link: 'sdk/a' }), tarEnd])))
