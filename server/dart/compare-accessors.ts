@@ -1,0 +1,41 @@
+import { isSameType, type TypeNames } from './compare-types.ts'
+import { callableOf } from './signature.ts'
+
+/** Something with a name, a kind and a signature: of a declaration or a member. */
+export type Named = { kind: string; name: string; signature: string }
+
+type Accessors = { read: string | null; write: string | null; isConstant: boolean; isStatic: boolean }
+
+/** What may break those who read or set a variable, field, or a getter with its setter, in words: which of these it is does not matter to them. */
+export function accessBreaks(before: readonly Named[], after: readonly Named[], names: TypeNames): string[] {
+  const [was, is] = [accessorsOf(before), accessorsOf(after)]
+  const lost = [
+    ...(was.read !== null && is.read === null ? ['it can no longer be read'] : []),
+    ...(was.write !== null && is.write === null ? ['it can no longer be set'] : []),
+    ...(was.isConstant && !is.isConstant ? ['it is no longer constant'] : []),
+    ...(was.isStatic !== is.isStatic ? [`it is ${is.isStatic ? 'now' : 'no longer'} \`static\``] : []),
+  ]
+  if (was.read !== null && is.read !== null && !isSameType(was.read, is.read, names)) {
+    const isNarrower = was.write === null && isSameType(was.read, `${is.read}?`, names)
+    return isNarrower ? lost : [...lost, `its type is \`${is.read}\` in place of \`${was.read}\``]
+  }
+  const isSettable =
+    was.write === null || is.write === null || isSameType(was.write, is.write, names) || isSameType(`${was.write}?`, is.write, names)
+  return isSettable ? lost : [...lost, `it takes \`${is.write}\` in place of \`${was.write}\``]
+}
+
+function accessorsOf(all: readonly Named[]): Accessors {
+  const found: Accessors = { read: null, write: null, isConstant: false, isStatic: false }
+  for (const { kind, name, signature } of all) {
+    const [, isStatic = '', rest = ''] = /^(static )?(.*)$/s.exec(signature) ?? []
+    found.isStatic ||= isStatic !== '' || kind === 'enum value'
+    found.isConstant ||= kind === 'constant' || kind === 'enum value'
+    if (kind === 'setter') found.write = callableOf(rest)?.parameters[0]?.type ?? ''
+    else {
+      const [, modifier = '', type = ''] = /^((?:const|final|var) ?)?(.*)$/s.exec(rest.slice(0, -name.length).trimEnd()) ?? []
+      found.read = kind === 'enum value' ? '' : type.replace(/ ?\bget$/, '')
+      if ((kind === 'field' || kind === 'variable') && modifier.trim() !== 'final') found.write = found.read
+    }
+  }
+  return found
+}
