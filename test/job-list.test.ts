@@ -101,3 +101,39 @@ it('tries a failed job again when an administrator says so, and no other', async
   const unknown = Buffer.from('Job:00000000-0000-7000-8000-000000000000').toString('base64')
   expect((await admin.graphql(retry(unknown))).body.errors[0].extensions.code).toBe('NotFound')
 })
+
+const cancel = (id: string) => `mutation { cancelJob(input: { id: "${id}" }) }`
+
+it('cancels a job: one that waits is gone, one that runs is stopped, and the audit log says who did it', async () => {
+  await using app = await testApp()
+  const admin = await app.admin({ displayName: 'Ada' })
+  await ask(app, 'task', 'waiting')
+  const [waiting] = (await admin.graphql(list())).body.data.jobs.nodes
+  expect((await admin.graphql(cancel(waiting.id))).body.data.cancelJob).toBe(true)
+  expect((await admin.graphql(list())).body.data.jobs.totalCount).toBe(0)
+  expect((await admin.graphql(cancel(waiting.id))).body.errors[0].extensions.code).toBe('NotFound')
+
+  await ask(app, 'task', 'running')
+  const begun = Promise.withResolvers<void>()
+  const task = handler(z.unknown(), async ({ signal }) => {
+    begun.resolve()
+    await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  })
+  const worker = startWorker(app.services, { task }, { leaseMs: 90 })
+  await begun.promise
+  const [running] = (await admin.graphql(list())).body.data.jobs.nodes
+  expect((await admin.graphql(cancel(running.id))).body.data.cancelJob).toBe(true)
+  await worker.settled()
+  await worker.stop()
+  const [stopped] = (await admin.graphql(list())).body.data.jobs.nodes
+  expect(stopped).toMatchObject({ state: 'FAILED', attempts: 1, error: 'Cancelled by Ada.', finishedAt: expect.any(String) })
+  expect((await admin.graphql(cancel(running.id))).body.errors[0]).toMatchObject({
+    message: 'Only jobs that wait or run can be cancelled; this one is failed.',
+    extensions: { code: 'Conflict' },
+  })
+  const { entries } = (await admin.get('/api/admin/audit-log?kind=server.job_cancelled')).body
+  expect(entries.map(({ summary }: { summary: string }) => summary)).toEqual([
+    'Cancelled the job task of running',
+    'Cancelled the job task of waiting',
+  ])
+})

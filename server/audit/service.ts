@@ -17,7 +17,7 @@ export type AuditKind =
   | `package.${'created' | 'deleted' | 'options_updated' | 'uploader_added' | 'uploader_removed' | 'publisher_changed' | 'visibility_changed' | 'scored' | 'score_failed' | 'docs_generated'}`
   | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted'}`
   | `publisher.${'created' | 'verified' | 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'}`
-  | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'sdk_installed' | 'sdk_removed'}`
+  | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled'}`
 
 export type AuditEvent = {
   kind: AuditKind

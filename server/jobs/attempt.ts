@@ -7,6 +7,8 @@ type Circumstances = Pick<Services, 'database' | 'log' | 'now'> & { leaseMs: num
 /** An attempt that is under way. */
 export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
 
+/** How often it is looked at whether the job is still held, at least: it may have been cancelled. */
+const renewMs = 5000
 /** How often progress is written down. */
 const progressMs = 1000
 const maxErrorLength = 1000
@@ -21,11 +23,11 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   const holdOn = async () => {
     writtenAt = Date.now()
     if (!(await renew(database.fork(), held, now(), leaseMs, reported)))
-      controller.abort(new Error('Another process has taken the job over.'))
+      controller.abort(new Error('The job was cancelled, or another process has taken it over.'))
   }
   const quietly = () =>
     void holdOn().catch((error: unknown) => circumstances.log.warning(`job ${held.id}: cannot renew its lease: ${String(error)}`))
-  const timer = setInterval(quietly, leaseMs / 3)
+  const timer = setInterval(quietly, Math.min(renewMs, leaseMs / 3))
   timer.unref()
   const progress = (latest: Progress) => {
     controller.signal.throwIfAborted()

@@ -37,7 +37,7 @@ const isAlone = (alias: string) =>
 
 export type Progress = { done?: number | undefined; total?: number | null | undefined; phase?: string | undefined }
 
-/** Holds on to a job, and says how far it is: attempt.ts does so three times in each lease of worker.ts. False when somebody else has it by now. */
+/** Holds on to a job, and says how far it is: attempt.ts does so at least three times in each lease of worker.ts. False when somebody else has it by now. */
 export async function renew(em: EntityManager, held: Held, now: Date, leaseMs: number, progress: Progress = {}): Promise<boolean> {
   return change(em, held, { ...progress, leasedUntil: later(now, leaseMs) })
 }

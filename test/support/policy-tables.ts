@@ -209,6 +209,7 @@ export const graphql: Record<string, Access> = {
   'Mutation.deleteUser': 'admin',
   'Mutation.resetPassword': 'admin',
   'Mutation.createInvite': 'admin',
+  'Mutation.cancelJob': 'admin',
   'Mutation.retryJob': 'admin',
   'Mutation.rescoreVersion': 'admin',
   'Mutation.regenerateDocumentation': 'admin',

@@ -18,9 +18,10 @@ const kinds: Record<string, string[]> = {
       ' ',
     ),
   publisher: 'created verified updated deleted member_added member_updated member_removed'.split(' '),
-  server: 'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed settings_updated'.split(
-    ' ',
-  ),
+  server:
+    'setup_completed public_packages_enabled public_packages_disabled legal_updated sdk_installed sdk_removed job_cancelled settings_updated'.split(
+      ' ',
+    ),
 }
 
 /** The names of a group's kinds, such as `created` of `package.created`. */

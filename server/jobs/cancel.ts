@@ -1,0 +1,35 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { SignedInContext } from '../access/context.ts'
+import { audit } from '../audit/service.ts'
+import { conflict, notFound } from '../errors.ts'
+import { Job } from './entity.ts'
+
+/**
+ * Cancels a job: one that waits is gone, one that runs has failed, and its holder hears within seconds that it has to stop (attempt.ts).
+ * @throws ApiError NotFound; Conflict when it has ended.
+ */
+export function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    const job = await lockJob(inner, id)
+    if (job.state !== 'queued' && job.state !== 'running')
+      throw conflict(`Only jobs that wait or run can be cancelled; this one is ${job.state}.`)
+    if (job.state === 'queued') inner.remove(job)
+    else
+      inner.assign(job, {
+        state: 'failed',
+        lease: null,
+        leasedUntil: null,
+        finishedAt: now(),
+        error: `Cancelled by ${viewer.displayName}.`,
+      })
+    audit(inner, { kind: 'server.job_cancelled', actor: viewer, summary: `Cancelled the job ${job.kind} of ${job.subject}`, ip })
+  })
+}
+
+/** A write comes first: whoever claims or renews it waits, and SQLite lets a transaction write that began with a read only when nobody else did. */
+async function lockJob(em: EntityManager, id: string): Promise<Job> {
+  await em.execute('update jobs set attempts = attempts where id = ?', [id])
+  const job = await em.findOne(Job, { id })
+  if (!job) throw notFound('There is no job with this id.')
+  return job
+}
