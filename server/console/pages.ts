@@ -17,8 +17,9 @@ export const consolePages: readonly string[] = [
   ...below('/publishers', ['', '/verify', '/:slug', '/:slug/members', '/:slug/activity', '/:slug/settings']),
   ...below('/me', ['', '/packages', '/publishers', '/activity']),
   ...below('/settings', ['', '/profile', '/security', '/sessions', '/tokens']),
-  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/names', '/jobs', '/self-check', '/advisories', '/audit']),
-  ...below('/admin', ['/public-packages', '/settings/legal', '/settings/legal/terms', '/ownership']),
+  ...below('/admin', ['', '/users', '/users/:id', '/publishers', '/packages', '/names', '/sdks', '/scoring']),
+  ...below('/admin', ['/jobs', '/self-check', '/advisories', '/audit', '/public-packages', '/ownership']),
+  ...below('/admin', ['/settings/legal', '/settings/legal/terms']),
 ]
 
 /** Whether the console has a page at this path. Like its router, it minds neither case nor a slash at the end. */

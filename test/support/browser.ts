@@ -61,10 +61,11 @@ function faultsOf(page: Page, origin: string) {
   return faults
 }
 
-/** The requests of a page that its server has not answered yet. */
+/** The requests of a page that its server has not answered yet. Streams of events are none: they end with the page. */
 function requestsOf(page: Page) {
   const requests = new Set<Request>()
-  page.on('request', (request) => request.url().startsWith('http') && requests.add(request))
+  const isAwaited = (request: Request) => request.url().startsWith('http') && !request.headers().accept?.startsWith('text/event-stream')
+  page.on('request', (request) => isAwaited(request) && requests.add(request))
   page.on('requestfinished', (request) => requests.delete(request))
   page.on('requestfailed', (request) => requests.delete(request))
   return requests

@@ -1,6 +1,6 @@
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
 import { computed } from 'vue'
-import { type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
+import { CancelJobDocument, type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
 import { useMutation } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
@@ -22,10 +22,18 @@ export const jobStates = {
 
 /** The kinds of jobs that are known here; others show as they are called. */
 export const jobKinds: Record<string, string> = {
+  analysis: 'Analyze a version',
   'archives.remove': 'Remove archives',
   'integrity.check': 'Check archives',
   'publisher.domain-check': 'Look up a domain',
+  'sdk.install': 'Install an SDK',
+  'sdk.remove': 'Remove an SDK',
 }
+
+export const nameOf = ({ kind }: Pick<JobRowFragment, 'kind'>) => jobKinds[kind] ?? kind
+
+/** An install is stopped where its SDK is: without its job, it would wait for nothing. */
+export const isSdkInstall = ({ kind }: Pick<JobRowFragment, 'kind'>) => kind === 'sdk.install'
 
 /** The jobs by the URL parameters `state`, `kind`, `after`; polled. */
 export function useJobs() {
@@ -46,6 +54,7 @@ export function useJobs() {
   return { list, state, kind, isFiltered, counts: computed(() => data.value?.jobCounts) }
 }
 
+export const useCancelJob = () => useMutation(CancelJobDocument)
 export const useRetryJob = () => useMutation(RetryJobDocument)
 
 /** The progress of a job, from 0 to 100; undefined when it is unknown. */

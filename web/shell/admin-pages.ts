@@ -40,6 +40,18 @@ const pages: AdminPage[] = [
     icon: 'i-lucide-spell-check',
     text: 'Names of deleted packages, and names that could be confused.',
   },
+  {
+    label: 'SDKs',
+    to: { name: 'admin-sdks' },
+    icon: 'i-lucide-box',
+    text: 'Dart and Flutter, for pana and dart doc.',
+  },
+  {
+    label: 'Scoring',
+    to: { name: 'admin-scoring' },
+    icon: 'i-lucide-award',
+    text: 'How versions are analyzed, how many are, and the log.',
+  },
   { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Background work: queued, running and failed.' },
   {
     label: 'Self-check',

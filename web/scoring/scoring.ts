@@ -1,0 +1,57 @@
+import { computed } from 'vue'
+import {
+  ClearScoringLogDocument,
+  RescoreAllVersionsDocument,
+  ScoreRemainingVersionsDocument,
+  ScoringAdministrationDocument,
+  ScoringLogDocument,
+  type ScoringLogLevel,
+  type ScoringLogLineFragment,
+  UpdateScoringSettingsDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { usePolling } from '../jobs/jobs.ts'
+import { useCursorList } from '../shared/cursor-list.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+export type LogLine = ScoringLogLineFragment & { id: string }
+
+export const logLevels = {
+  INFO: { label: 'Info', icon: 'i-lucide-info', color: 'neutral' },
+  WARNING: { label: 'Warning', icon: 'i-lucide-triangle-alert', color: 'warning' },
+  ERROR: { label: 'Error', icon: 'i-lucide-circle-x', color: 'error' },
+} as const satisfies Record<ScoringLogLevel, object>
+
+/** How versions are analyzed, how many are, and with what; polled. */
+export function useScoring() {
+  const { data, loading, ...query } = useQuery(ScoringAdministrationDocument, {})
+  usePolling(query.retry)
+  return {
+    ...query,
+    loading: computed(() => loading.value && data.value === undefined),
+    settings: computed(() => data.value?.scoringSettings),
+    defaults: computed(() => data.value?.sdkInstalls.filter(({ isDefault }) => isDefault) ?? []),
+  }
+}
+
+/** The scoring log by the URL parameters `level`, `package`, `after`; polled. */
+export function useScoringLog() {
+  const resets = ['after']
+  const level = useQueryParam<ScoringLogLevel | 'any'>('level', 'any', { allowed: ['any', 'INFO', 'WARNING', 'ERROR'], resets })
+  const pkg = useQueryParam<string>('package', '', { resets })
+  const { list } = useCursorList({
+    document: ScoringLogDocument,
+    variables: (after) => ({ level: level.value === 'any' ? null : level.value, package: pkg.value.trim() || null, after }),
+    connection: ({ scoringLog: { edges, pageInfo } }) => ({
+      nodes: edges.map(({ cursor, node }): LogLine => ({ id: cursor, ...node })),
+      pageInfo,
+    }),
+  })
+  usePolling(list.retry)
+  return { list, level, pkg, isFiltered: computed(() => level.value !== 'any' || pkg.value !== '') }
+}
+
+export const useUpdateScoringSettings = () => useMutation(UpdateScoringSettingsDocument)
+export const useScoreRemaining = () => useMutation(ScoreRemainingVersionsDocument)
+export const useRescoreAll = () => useMutation(RescoreAllVersionsDocument)
+export const useClearScoringLog = () => useMutation(ClearScoringLogDocument)

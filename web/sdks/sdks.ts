@@ -1,0 +1,107 @@
+import { computed, type MaybeRefOrGetter, ref, toValue, watch } from 'vue'
+import {
+  InstallSdkDocument,
+  RebuildSdkDocument,
+  RemoveSdkDocument,
+  type SdkChannel,
+  SdkInstallLogDocument,
+  SdkInstallPushesDocument,
+  type SdkInstallRowFragment,
+  type SdkInstallStatus,
+  type SdkKind,
+  type SdkProgressFragment,
+  SdkReleasesDocument,
+  SdksDocument,
+  SetDefaultSdkDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { usePolling } from '../jobs/jobs.ts'
+import { announce } from '../shared/announce.ts'
+import { useLive } from '../shared/live.ts'
+import { refreshTray } from '../shell/tray.ts'
+
+export const kinds = { DART: 'Dart', FLUTTER: 'Flutter' } as const satisfies Record<SdkKind, string>
+export const channels = { STABLE: 'Stable', BETA: 'Beta', DEV: 'Dev' } as const satisfies Record<SdkChannel, string>
+
+/** The steps of an install, in their order. */
+export const steps = [
+  { status: 'DOWNLOADING', label: 'Download', now: 'Downloading' },
+  { status: 'EXTRACTING', label: 'Extract', now: 'Extracting' },
+  { status: 'PREPARING', label: 'Prepare', now: 'Preparing' },
+  { status: 'READY', label: 'Ready', now: 'Ready' },
+] as const satisfies { status: SdkInstallStatus; label: string; now: string }[]
+
+/** `Dart 3.5.0`. */
+export const titleOf = ({ kind, version }: Pick<SdkInstallRowFragment, 'kind' | 'version'>) => `${kinds[kind]} ${version}`
+
+export const isUnderWay = (status: SdkInstallStatus) => status !== 'READY' && status !== 'FAILED'
+
+/** The SDKs on this server, and the room for them; polled. */
+export function useSdks() {
+  const { data, loading, ...query } = useQuery(SdksDocument, {})
+  usePolling(query.retry)
+  return {
+    ...query,
+    loading: computed(() => loading.value && data.value === undefined),
+    installs: computed(() => data.value?.sdkInstalls),
+    platform: computed(() => data.value?.sdkPlatform),
+  }
+}
+
+/** The releases of a kind and channel, once `isWanted`. */
+export function useReleases(wanted: { kind: SdkKind; channel: SdkChannel }, isWanted: MaybeRefOrGetter<boolean>) {
+  const { data, ...query } = useQuery(SdkReleasesDocument, () => ({ kind: wanted.kind, channel: wanted.channel }), isWanted)
+  return { ...query, releases: computed(() => data.value?.sdkReleases) }
+}
+
+export const useInstallSdk = () => useMutation(InstallSdkDocument)
+export const useSetDefaultSdk = () => useMutation(SetDefaultSdkDocument)
+export const useRebuildSdk = () => useMutation(RebuildSdkDocument)
+export const useRemoveSdk = () => useMutation(RemoveSdkDocument)
+
+interface Following {
+  /** Whether its log is looked at. */
+  isLogOpen: MaybeRefOrGetter<boolean>
+  /** It is ready, or has failed. */
+  ended: () => void
+}
+
+/** How far an install is: pushed while it is under way, read once when somebody looks at its log later. */
+export function useSdkProgress(install: () => SdkInstallRowFragment, { isLogOpen, ended }: Following) {
+  const progress = ref<SdkProgressFragment>()
+  const isWanted = computed(() => isUnderWay(install().status))
+  const variables = () => ({ id: install().uuid })
+  const { data, retry } = useQuery(SdkInstallLogDocument, variables, () => isWanted.value || toValue(isLogOpen))
+  const take = (latest: SdkProgressFragment | undefined | null) => void (progress.value = latest ?? undefined)
+  watch(data, (answer) => take(answer?.sdkInstallProgress), { immediate: true })
+  useLive(SdkInstallPushesDocument, variables, { isWanted, changed: (pushed) => take(pushed.sdkInstallProgress), poll: retry })
+  const status = computed(() => progress.value?.status)
+  watch(status, (now, before) => {
+    if (!now || !before || !isUnderWay(before)) return
+    // The tray says that it has ended.
+    const step = steps.find((one) => one.status === now && isUnderWay(now))
+    if (step) announce(`${titleOf(install())}: ${step.now.toLowerCase()}`)
+    else ended()
+    if (!isUnderWay(now)) refreshTray()
+  })
+  watch(isWanted, (wanted) => wanted || retry())
+  return { progress, rate: useRate(progress) }
+}
+
+/** How fast the current step is, in bytes per second, since it began to be watched; undefined until that is known. */
+function useRate(progress: MaybeRefOrGetter<SdkProgressFragment | undefined>) {
+  let first: { status: SdkInstallStatus; bytes: number; at: number } | undefined
+  const rate = ref<number>()
+  watch(
+    () => toValue(progress),
+    (latest) => {
+      const at = performance.now()
+      if (!latest || first?.status !== latest.status || latest.bytesDone < first.bytes) {
+        first = latest && { status: latest.status, bytes: latest.bytesDone, at }
+        rate.value = undefined
+      } else if (at - first.at >= 1000) rate.value = (1000 * (latest.bytesDone - first.bytes)) / (at - first.at) || undefined
+    },
+    { immediate: true },
+  )
+  return rate
+}

@@ -1,0 +1,107 @@
+import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
+import { computed, ref, watch } from 'vue'
+import { TrayDocument, type TrayQuery } from '../generated/graphql.ts'
+import { useQuery } from '../graphql.ts'
+import { announce } from '../shared/announce.ts'
+import { count, counted } from '../shared/format.ts'
+
+/** Work on the server that is under way, or has ended since. */
+export interface TrayEntry {
+  key: string
+  title: string
+  text: string
+  /** From 0 to 100, where it is known. */
+  percent?: number | undefined
+  to: string
+}
+export interface EndedEntry extends TrayEntry {
+  failed: boolean
+}
+
+/** How often is asked while something runs, and every how many times while nothing does. */
+const pollMs = 3000
+const idlePolls = 10
+
+const wanted = ref(0)
+
+/** Looks at once for what runs: something was begun, or has ended. */
+export const refreshTray = () => void wanted.value++
+
+/** What runs on the server, and what ended while this console was open, until it is dismissed. */
+export function useTray() {
+  const { data, retry } = useQuery(TrayDocument, {})
+  const visibility = useDocumentVisibility()
+  // Of the analyses that have been waiting together, so many are known: those that are done since count as progress.
+  const most = ref(0)
+  const running = computed(() => (data.value ? entriesOf(data.value, most.value) : []))
+  const ended = ref<EndedEntry[]>([])
+  let polls = 0
+  useIntervalFn(() => {
+    polls++
+    if (visibility.value === 'visible' && (running.value.length > 0 || polls % idlePolls === 0)) retry()
+  }, pollMs)
+  watch([wanted, visibility], () => visibility.value === 'visible' && retry())
+  watch(data, (latest) => {
+    const left = latest ? leftOf(latest) : 0
+    most.value = left === 0 ? 0 : Math.max(most.value, left)
+  })
+  watch(running, (now, before) => {
+    for (const one of before) if (!now.some(({ key }) => key === one.key)) note(one)
+  })
+  function note(entry: TrayEntry) {
+    const end = data.value && endOf(entry, data.value)
+    if (!end) return
+    ended.value = [end, ...ended.value.filter(({ key }) => key !== end.key)].slice(0, 5)
+    announce(`${end.title}: ${end.text}`)
+  }
+  const dismiss = (key: string) => void (ended.value = ended.value.filter((one) => one.key !== key))
+  return { running, ended, dismiss }
+}
+
+const installPhases: Record<string, string> = { DOWNLOADING: 'Downloading', EXTRACTING: 'Extracting', PREPARING: 'Preparing' }
+const leftOf = ({ scoringSettings: { workers } }: TrayQuery) => workers.active + workers.queued
+const titleOf = ({ kind, version }: TrayQuery['sdkInstalls'][number]) => `${kind === 'DART' ? 'Dart' : 'Flutter'} ${version}`
+
+function entriesOf(data: TrayQuery, most: number): TrayEntry[] {
+  const percentOf = (kind: string, subject: string) => {
+    const job = data.jobs.nodes.find((one) => one.kind === kind && one.subject === subject)
+    return job?.total ? Math.min(100, Math.floor((100 * job.done) / job.total)) : undefined
+  }
+  const installs = data.sdkInstalls.flatMap((install) => {
+    const text = installPhases[install.status]
+    const percent = percentOf('sdk.install', install.uuid)
+    return text ? [{ key: install.id, title: titleOf(install), text: phaseText(text, percent), percent, to: '/admin/sdks' }] : []
+  })
+  const left = leftOf(data)
+  const scoring = left > 0 ? [scoringEntry(left, Math.max(left, most))] : []
+  const checks = data.jobs.nodes.filter(({ kind }) => kind === 'integrity.check')
+  return [
+    ...installs,
+    ...scoring,
+    ...checks.map(({ subject, done, total }) => ({
+      key: 'integrity',
+      title: 'Check of archives',
+      text: total ? `${count(done)} of ${counted(total, 'archive')}` : 'Running',
+      percent: percentOf('integrity.check', subject),
+      to: '/admin/self-check',
+    })),
+  ]
+}
+
+const phaseText = (phase: string, percent: number | undefined) => (percent === undefined ? phase : `${phase}, ${percent}%`)
+
+const scoringEntry = (left: number, most: number): TrayEntry => ({
+  key: 'scoring',
+  title: 'Scoring',
+  text: `${counted(left, 'version')} left`,
+  percent: most > 1 ? Math.floor((100 * (most - left)) / most) : undefined,
+  to: '/admin/scoring',
+})
+
+/** What became of something that is not under way any more; nothing when it was removed. */
+function endOf(entry: TrayEntry, { sdkInstalls }: TrayQuery): EndedEntry | undefined {
+  const { percent: _, ...end } = entry
+  if (entry.key === 'scoring' || entry.key === 'integrity') return { ...end, text: 'Completed', failed: false }
+  const install = sdkInstalls.find(({ id }) => id === entry.key)
+  return install && { ...end, text: install.status === 'FAILED' ? 'Failed' : 'Ready', failed: install.status === 'FAILED' }
+}
