@@ -1,7 +1,6 @@
 import { builder } from '../graphql/builder.ts'
-import { done, payload } from '../graphql/payload.ts'
+import { payload } from '../graphql/payload.ts'
 import { watch } from '../graphql/subscriptions.ts'
-import { cancelJob } from './cancel.ts'
 import { Job, type JobState } from './entity.ts'
 import { listJobs } from './list.ts'
 import { byServerAdmin, canSeeJobs } from './policy.ts'
@@ -18,7 +17,7 @@ const JobStateEnum = builder.enumType('JobState', {
   } satisfies Record<Uppercase<JobState>, { value: JobState; description: string }>,
 })
 
-const JobRef = builder.objectRef<Job>('Job')
+export const JobRef = builder.objectRef<Job>('Job')
 builder.node(JobRef, {
   description: 'Background work that outlives its request.',
   authScopes: byServerAdmin,
@@ -101,16 +100,5 @@ builder.mutationField('retryJob', (t) =>
     argOptions: { description: 'Which one.' },
     input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
     resolve: async (_root, { input }, { em, now }) => ({ job: await retryJob(em, input.id.id, now()) }),
-  }),
-)
-
-builder.mutationField('cancelJob', (t) =>
-  t.withAuth(byServerAdmin).fieldWithInput({
-    type: 'Boolean',
-    description: 'Cancels a job: one that waits is removed, one that is running is told to stop and has failed. Always true.',
-    typeOptions: { description: 'The job to cancel.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [JobRef], description: 'Which one.' }) },
-    resolve: (_root, { input }, context) => done(cancelJob(context, input.id.id)),
   }),
 )

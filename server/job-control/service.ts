@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
 import { audit } from '../audit/service.ts'
 import { conflict, notFound } from '../errors.ts'
-import { Job } from './entity.ts'
+import { Job } from '../jobs/entity.ts'
 
 /**
- * Cancels a job: one that waits is gone, one that runs has failed, and its holder hears within seconds that it has to stop (attempt.ts).
+ * Cancels a job: one that waits is gone, one that runs has failed, and its holder hears within seconds that it has to stop (jobs/attempt.ts).
  * @throws ApiError NotFound; Conflict when it has ended.
  */
 export function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
