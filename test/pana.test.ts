@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { AnalysisNeedsFlutter, PanaFailed } from '../server/pana/problems.ts'
@@ -54,16 +54,16 @@ describe('pana judges a version', () => {
     })
   })
 
-  it('and leaves its documentation to whoever wants it, before all is removed', async () => {
+  it('and the documentation that `dart doc` wrote is taken over, without what could run', async () => {
     await using app = await testApp()
-    let kept = ''
-    const takeDocs = async (folder: string) => {
-      kept = folder
-      return readFileSync(join(folder, 'index.html'), 'utf8')
-    }
-    const { docs } = await judge(app, {}, { takeDocs })
-    expect(docs).toContain('<h1>judged</h1>')
-    expect(existsSync(kept)).toBe(false)
+    const { docs, docsFailure } = await judge(app, {}, { docs: { folder: app.config.DATA_DIR } })
+    expect({ docs, docsFailure }).toEqual({ docs: join(app.config.DATA_DIR, 'dartdoc.zip'), docsFailure: null })
+    expect(statSync(docs ?? '').size).toBeGreaterThan(0)
+    // Links lead to what the job may not read itself.
+    const files = { 'tool/after_analysis.sh': 'rm -r docs; ln -s /etc docs' }
+    const without = await judge(app, { name: 'undocumented', files }, { docs: { folder: app.config.DATA_DIR } })
+    expect(without).toMatchObject({ docs: null, docsFailure: 'The job left no folder.' })
+    expect(without.report.engine.name).toBe('pana')
   })
 
   it('with nothing of the server in reach of its environment, and its places and token in no text', async () => {

@@ -1,13 +1,14 @@
 import { createReadStream } from 'node:fs'
-import { access, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Report } from '../analysis/report.ts'
 import { sizesOf } from '../analysis/sizes.ts'
+import { importDartdoc } from '../api-pages/dartdoc.ts'
 import { manifestName } from '../archive/manifest.ts'
 import { describePubspec } from '../archive/pubspec.ts'
 import { unpackInto } from '../archive/unpack.ts'
 import { readYaml } from '../archive/yaml.ts'
-import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
+import { keepPlainFiles, makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import type { Limits } from '../sandbox/limits.ts'
 import { type Outcome, run, sandboxWarning } from '../sandbox/run.ts'
 import { readySdk } from '../sdks/ready.ts'
@@ -23,6 +24,8 @@ import { toReport } from './to-report.ts'
 
 export type PanaTask = {
   versionId: string
+  name: string
+  version: string
   /** Path of the .tar.gz on disk. */
   archive: string
   /** Whether only members read the package. */
@@ -34,11 +37,14 @@ export type PanaTask = {
   signal?: AbortSignal
   /** Hears what pana logs while it works. */
   onLine?: (line: string) => void
-  /** Takes the output of `dart doc` out of its folder, which is removed afterwards; null when it is not wanted. */
-  takeDocs: ((folder: string) => Promise<string>) | null
+  /** The folder in which the pages of `dart doc` are wanted as a zip; null when they are not. */
+  docs: { folder: string } | null
 }
 
-export type PanaResult = { report: Report; docs: string | null; log: string[]; usage: Outcome['usage'] }
+export type PanaResult = Documentation & { report: Report; log: string[]; usage: Outcome['usage'] }
+
+/** Path of the zip in the folder that the task names, or why there is none; neither when no pages were wanted. */
+type Documentation = { docs: string | null; docsFailure: string | null }
 
 /** What pana prints on stdout is its report, and nothing else. */
 const reportBytes = 16 * 1024 ** 2
@@ -78,8 +84,7 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
       const log = outcome.lines.map((line) => logLine(tidy(line)))
       const summary = summaryOf(outcome, tidy, log, task.seconds)
       const report = toReport(summary, { isPrivate: task.isPrivate, sizes: sizesOf(files) })
-      const docs = task.takeDocs && (await hasDocs(invoked.docs)) ? await task.takeDocs(invoked.docs) : null
-      return { report, docs, log, usage: outcome.usage }
+      return { report, log, usage: outcome.usage, ...(await takeDocs(invoked.docs, task)) }
     })
   } finally {
     await removeFolder(folder)
@@ -140,8 +145,15 @@ const endings: Record<Exclude<Outcome['end'], 'exited'>, (seconds: number) => st
   disk: () => 'pana wrote more to the disk than it may.',
 }
 
-const hasDocs = (folder: string) =>
-  access(join(folder, 'index.html')).then(
-    () => true,
-    () => false,
-  )
+/** Takes the documentation out of the folder of the job. A package that has a report may do without. */
+async function takeDocs(from: string, { name, version, docs }: PanaTask): Promise<Documentation> {
+  if (docs === null) return { docs: null, docsFailure: null }
+  const file = join(docs.folder, 'dartdoc.zip')
+  try {
+    await keepPlainFiles(from)
+    await importDartdoc(from, { name, version }, file)
+    return { docs: file, docsFailure: null }
+  } catch (error) {
+    return { docs: null, docsFailure: error instanceof Error ? error.message : String(error) }
+  }
+}

@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { mkdir, mkdtemp, readdir, readFile, stat } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
@@ -28,6 +28,21 @@ export async function removeFolder(folder: string): Promise<void> {
   const options = { env: { PATH: systemPath } }
   await execute('chmod', ['-R', 'u+rwX', '--', folder], options).catch(() => undefined)
   await execute('rm', ['-rf', '--', folder], options)
+}
+
+/**
+ * Leaves only plain files and folders in a folder that a job wrote to: links would lead whoever reads it to what the job may not read.
+ * @throws Error when it is no folder itself
+ */
+export async function keepPlainFiles(folder: string): Promise<void> {
+  const isFolder = await lstat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+  if (!isFolder) throw new Error('The job left no folder.')
+  await execute('chmod', ['-R', 'u+rwX', '--', folder], { env: { PATH: systemPath } })
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))
+    if (!entry.isFile() && !entry.isDirectory()) await rm(join(entry.parentPath, entry.name))
 }
 
 /** Ends and removes the jobs of servers that ended without doing so. */

@@ -20,8 +20,9 @@ esac
 `
 
 /**
- * A pana that prints a recorded report as JSON, logs in JSON on stderr, and leaves the output of \`dart doc\`. What the package brings as
- * \`tool/during_analysis.sh\` is run first, as if it had found a way to be: what it says goes to the log. \`tool/report.json\` is its report.
+ * A pana that prints a recorded report as JSON, logs in JSON on stderr, and leaves the output of `dart doc`. What the package brings as
+ * `tool/during_analysis.sh` is run first, as if it had found a way to be, and `tool/after_analysis.sh` last: what they say goes to the log.
+ * `tool/report.json` is its report.
  */
 export const fakePana = (version: string): string => `#!/bin/sh
 set -eu
@@ -43,6 +44,7 @@ mkdir -p "$docs/$name"
 echo "<html><body><h1>$name</h1><script>alert(1)</script></body></html>" > "$docs/index.html"
 echo "<html><body><h1>$name library</h1></body></html>" > "$docs/$name/$name-library.html"
 echo '[]' > "$docs/index.json"
+if [ -f "$package/tool/after_analysis.sh" ]; then sh "$package/tool/after_analysis.sh" >&2; fi
 if [ -f "$package/tool/report.json" ]; then exec cat "$package/tool/report.json"; fi
 sed "s/{{name}}/$name/; s/{{version}}/$(field version)/; s/{{sdk}}/${version}/" <<'REPORT'
 ${JSON.stringify(recordedReport, null, 1)}

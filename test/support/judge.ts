@@ -17,7 +17,7 @@ export async function judge(app: TestApp, contents: Partial<ArchiveOptions>, opt
     name,
   )
   const sdk = installFakeSdk(join(app.config.DATA_DIR, 'sdks', 'dart'))
-  const task = { versionId: row?.id ?? '', archive, isPrivate: true, seconds: 20, takeDocs: null, ...options }
+  const task = { versionId: row?.id ?? '', name, version, archive, isPrivate: true, seconds: 20, docs: null, ...options }
   return analyzeOn(app.services, () => Promise.resolve(sdk), task)
 }
 
