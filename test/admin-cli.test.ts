@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto'
 import { execFile } from 'node:child_process'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, it, vi } from 'vitest'
 import { type TestApp, testApp } from './app.ts'
+import { runJobs } from './support/jobs.ts'
 import { publish } from './support/publish.ts'
+import { dartFiles, zipOf } from './support/sdk-archives.ts'
 
 // Each run of the command is a process that starts from nothing.
 vi.setConfig({ testTimeout: 90_000 })
@@ -171,4 +173,25 @@ it('checks the stored archives, and fails when one is missing', async () => {
     out: '',
     err: expect.stringMatching(new RegExp(`^missing: acme 1.0.0 ${sha256}\n1 archives read: 1 missing`)),
   })
+})
+
+it('takes in an archive of an SDK, which the server then installs, and says what is wrong with another file', async () => {
+  await using app = await testApp()
+  const path = join(app.config.DATA_DIR, 'dartsdk.zip')
+  await writeFile(path, await zipOf(dartFiles('3.11.0')))
+  expect(await runAdmin(settings(app), 'import-sdk', path)).toEqual({
+    code: 0,
+    out: 'Dart 3.11.0 (stable) was taken in: the server installs it, at once or when it starts. /admin/sdks shows how far it is.\n',
+    err: '',
+  })
+  await runJobs(app)
+  const { installs } = (await (await app.admin()).get('/api/admin/sdk/installs')).body
+  expect(installs).toMatchObject([{ version: '3.11.0', status: 'ready', isDefault: true }])
+  await writeFile(path, 'hello')
+  expect(await runAdmin(settings(app), 'import-sdk', path)).toEqual({
+    code: 1,
+    out: '',
+    err: 'The archive is neither a zip nor a tar.xz file.\n',
+  })
+  expect(await runAdmin(settings(app), 'import-sdk', `${path}.none`)).toMatchObject({ code: 1, err: expect.stringContaining('ENOENT') })
 })

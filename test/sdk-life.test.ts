@@ -1,8 +1,11 @@
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { newId } from '../server/db/base.ts'
 import { jobHandlers } from '../server/job-handlers.ts'
+import { Job } from '../server/jobs/entity.ts'
 import { startWorker } from '../server/jobs/worker.ts'
+import { collectSdks } from '../server/sdks/installing/collect.ts'
 import { readySdk } from '../server/sdks/ready.ts'
 import { type TestApp, testApp } from './app.ts'
 import { subscribeAt } from './support/events.ts'
@@ -164,6 +167,24 @@ it('tells how far it is to whoever watches, until it is ready', async () => {
   await runJobs(app)
   for (let event = await events.next(), last; event !== null || last; last = event, event = await events.next())
     if (event === null) return expect(last.data.sdkInstallProgress).toMatchObject({ status: 'READY', percent: 100 })
+})
+
+it('is looked after: folders of nobody go after an hour, and what killed the server each time has failed', async () => {
+  const { app, admin, install } = await open()
+  await using _ = app
+  const { id } = await install(first)
+  const other = (await admin.post(installs, second)).body
+  const root = join(app.config.DATA_DIR, 'sdks')
+  const [old, fresh] = [`${newId()}.1`, `${newId()}.1`]
+  for (const name of [old, fresh, 'notes']) mkdirSync(join(root, name))
+  for (const name of [old, 'notes', `${id}.1`]) utimesSync(join(root, name), new Date(0), new Date(0))
+  await collectSdks(app.services)
+  expect(folders(app).toSorted()).toEqual([`${id}.1`, fresh, 'notes'].toSorted())
+  expect((await admin.get(`${installs}/${other.id}/progress`)).body.status).toBe('downloading')
+  const error = 'The process ended each time while it ran this job.'
+  await app.services.database.fork().nativeUpdate(Job, { subject: other.id }, { state: 'failed', error })
+  await collectSdks(app.services)
+  expect((await admin.get(installs)).body.installs[0]).toMatchObject({ id: other.id, status: 'failed', errorMessage: error })
 })
 
 it('is done by one of several instances, and seen by the others', async () => {

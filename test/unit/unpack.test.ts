@@ -120,10 +120,11 @@ it('stops when it is told to', async () => {
   expect(left).toBeLessThan(2000)
 })
 
-it('makes a file of a hard link', async () => {
+it('makes a file of a hard link, and keeps when a file was changed', async () => {
   const original = tarEntry({ name: 'sdk/a' }, 'text')
   const { into } = await unpack(xz(Buffer.concat([original, tarEntry({ name: 'sdk/b', type: '1', link: 'sdk/a' }), tarEnd])))
   expect(readFileSync(join(into, 'b'), 'utf8')).toBe('text')
+  expect(lstatSync(join(into, 'a')).mtime).toEqual(new Date('2023-11-14T22:13:20Z'))
 })
 
 it('refuses a zip archive that says it needs more room than there is, before anything is written', async () => {

@@ -30,11 +30,15 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   })
   await rm(places.pubCache, { recursive: true, force: true })
   await mkdir(join(places.pubCache, '.home'), { recursive: true, mode: 0o755 })
-  const dart = (...args: string[]) => runDart(config, places, track, args)
+  const dart = (...args: string[]) => runIn(config, places, track, [places.dart, ...args])
   const said = await dart('--version')
   const dartVersion = versionLine.exec(said.lines.join('\n'))?.[1]
   if (said.code !== 0 || !dartVersion) throw new InstallRefused(`It does not run on this machine: ${describe(said)}`)
   if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
+  if (kind === 'flutter') {
+    const flutter = await runIn(config, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
+    if (flutter.code !== 0) track.say('`flutter --version` failed, so packages that need Flutter may not be judged with this SDK.')
+  }
   track.say(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
   const outcome = await dart('pub', 'global', 'activate', 'pana')
   const there = await access(places.panaPath).then(
@@ -47,15 +51,19 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   return { dartVersion, panaVersion: activated.exec(outcome.lines.join('\n'))?.[1] ?? null }
 }
 
-async function runDart(config: Services['config'], { dart, path, pubCache }: Places, track: Track, args: string[]): Promise<Outcome> {
+async function runIn(config: Services['config'], { path, pubCache }: Places, track: Track, command: string[]): Promise<Outcome> {
+  const env = { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true', ...trustGit }
+  const onLine = (line: string) => track.say(line)
   try {
+    const limits = { seconds: 300 }
     const outcome = await run(config, {
       folder: pubCache,
       readable: [path],
       network: true,
-      command: [dart, ...args],
-      env: { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true' },
-      onLine: (line) => track.say(line),
+      command,
+      env,
+      limits,
+      onLine,
       signal: track.signal,
     })
     track.signal.throwIfAborted()
@@ -64,6 +72,9 @@ async function runDart(config: Services['config'], { dart, path, pubCache }: Pla
     throw error instanceof SandboxUnusable ? new InstallRefused(error.message) : error
   }
 }
+
+/** A Flutter SDK is a checkout of git, which refuses to read one that belongs to another account. */
+const trustGit = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' }
 
 const describe = ({ end, code, lines }: Outcome): string =>
   lines.at(-1) ?? (end === 'exited' ? `it ended with ${code ?? 'a signal'} and said nothing` : `it was ended for its ${end}`)

@@ -11,6 +11,9 @@ export type Bounds = {
   freeBytes: number
 }
 
+/** What an archive says of a file. */
+export type Attributes = { mode: number; modified: Date }
+
 export type Unpacked = { entries: number; bytes: number }
 
 /** How often the room on the disk is looked at. */
@@ -43,7 +46,7 @@ export class Folder {
     if (path !== '') await this.#make(path)
   }
 
-  async file(raw: string, mode: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+  async file(raw: string, { mode, modified }: Attributes, content: AsyncIterable<Uint8Array>): Promise<void> {
     const path = this.#accept(raw)
     if (path === '') throw new UnpackRefused(`The archive has the file ${quoted(raw)} where its folder should be.`)
     await this.#make(dirname(path))
@@ -54,6 +57,8 @@ export class Folder {
         await this.#count(chunk.length)
         await file.writeFile(chunk)
       }
+      // Flutter's tool builds itself anew when its sources look younger than what was made of them.
+      await file.utimes(modified, modified)
     } finally {
       await file.close()
     }

@@ -30,8 +30,8 @@ export async function readFromTarXz(path: string, wanted: readonly string[]): Pr
 }
 
 async function unpackEntry(entry: Entry, into: Folder): Promise<void> {
-  const { name, type, mode, linkname } = entry.header
-  if (type === 'file' || type === 'contiguous-file') return into.file(name, mode, entry)
+  const { name, type, mode, linkname, mtime: modified } = entry.header
+  if (type === 'file' || type === 'contiguous-file') return into.file(name, { mode, modified }, entry)
   entry.resume()
   if (type === 'directory') return into.folder(name)
   if (type === 'symlink') return into.link(name, linkname ?? '')

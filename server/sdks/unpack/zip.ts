@@ -42,7 +42,8 @@ async function unpackEntry(zip: ZipFile, entry: Entry, into: Folder): Promise<vo
   const attributes = entry.externalFileAttributes >>> 16
   const type = attributes & fileType
   if (entry.fileName.endsWith('/') && (type === folder || type === unknown)) return into.folder(entry.fileName)
-  if (type === regular || type === unknown) return into.file(entry.fileName, attributes & 0o777, await zip.openReadStreamPromise(entry))
+  if (type === regular || type === unknown)
+    return into.file(entry.fileName, { mode: attributes & 0o777, modified: entry.getLastModDate() }, await zip.openReadStreamPromise(entry))
   if (type !== link || entry.uncompressedSize > maxTarget)
     throw new UnpackRefused(`The archive has ${JSON.stringify(entry.fileName)}, which is neither a file nor a folder nor a link.`)
   into.link(entry.fileName, (await buffer(await zip.openReadStreamPromise(entry))).toString())
