@@ -94,6 +94,5 @@ const allowed: sanitizeHtml.IOptions = {
   selfClosing: ['br', 'hr', 'wbr'],
 }
 
-/** Ids that the page around it has. */
-const taken = new Set(['main', 'contents', 'contents-title', 'results', 'symbols', 'index'])
-const isFree = (id: string) => !taken.has(id)
+/** The page around it has ids of its own. */
+const isFree = (id: string) => !/^page-/.test(id)

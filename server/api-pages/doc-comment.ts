@@ -47,7 +47,7 @@ function render(source: string, env: Env): Html {
   }
   const made = markdown.renderer.render(tokens, markdown.options, env)
   if (!hasHtml) return new Html(made)
-  return new Html(sanitizeRendered(made, (target) => (emitted.has(target) ? target : addresses.link(target))))
+  return new Html(sanitizeRendered(made, addresses.link, emitted))
 }
 
 /** Gives a link its address. References have theirs already. */

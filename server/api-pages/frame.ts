@@ -16,7 +16,7 @@ export type Section = { id: string; label: string; entries: readonly { id: strin
 
 export type Page = { path: string; content: string }
 
-/** The whole page. Style and script are the server's own; everything works without the script but the search box and the switch for dark mode. */
+/** The whole page. Its own ids have a hyphen, which no name in Dart has. Style and script are the server's own; everything works without the script but the search box and the switch for dark mode. */
 export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
   const up = upFrom(path)
   const assets = `${up}../../-/`
@@ -32,7 +32,7 @@ export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path
         <script src="${assets}docs.js" data-search="${up}search.html"></script>
       </head>
       <body>
-        <a class="skip" href="#main">Skip to content</a>
+        <a class="skip" href="#page-main">Skip to content</a>
         <header>
           <nav class="crumbs" aria-label="Breadcrumb">
             <ol>
@@ -42,8 +42,8 @@ export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path
           <div class="tools"><a class="index" href="${up}search.html">All symbols</a></div>
         </header>
         <div class="page">
-          <main id="main">
-            ${contents.length > 0 ? html`<p class="to-contents"><a href="#contents">On this page</a></p>` : null}${main}
+          <main id="page-main">
+            ${contents.length > 0 ? html`<p class="to-contents"><a href="#page-contents">On this page</a></p>` : null}${main}
           </main>
           ${tableOf(contents)}
         </div>
@@ -74,8 +74,8 @@ function tableOf(contents: readonly Section[]): Html | null {
         }
       </li>`,
   )
-  return html`<nav class="contents" id="contents" aria-labelledby="contents-title">
-    <h2 id="contents-title">On this page</h2>
+  return html`<nav class="contents" id="page-contents" aria-labelledby="page-contents-title">
+    <h2 id="page-contents-title">On this page</h2>
     <ul>
       ${sections}
     </ul>

@@ -31,14 +31,14 @@ export function symbolsPage(about: { name: string; version: string }, top: reado
     crumbs: [{ label: 'All symbols', href: null }],
     contents: [],
     main: html`<h1>All symbols</h1>
-      <div id="results" role="status" hidden></div>
-      <ul class="symbols" id="symbols">
+      <div id="page-results" role="status" hidden></div>
+      <ul class="symbols" id="page-symbols">
         ${sorted.map(
           ([name, kind, context, address]) =>
             html`<li><a href="${address}">${name}</a> <span>${context ? `${kind} · ${context}` : kind}</span></li> `,
         )}
       </ul>
-      <script type="application/json" id="index">
+      <script type="application/json" id="page-index">
         ${new Html(data)}
       </script>`,
   })

@@ -9,13 +9,13 @@ import { taskLists } from './task-lists.ts'
  */
 export const renderMarkdown = (source: string, resolve: LinkResolver): string => sanitizeRendered(markdown.render(source), resolve)
 
-/** HTML that was made of Markdown, without what could do harm. */
-export function sanitizeRendered(rendered: string, resolve: LinkResolver): string {
+/** HTML that was made of Markdown, without what could do harm. The addresses in `own` are the page's, and stay as they are. */
+export function sanitizeRendered(rendered: string, resolve: LinkResolver, own: ReadonlySet<string> = new Set()): string {
   let links = 0
   return sanitizeHtml(rendered, {
     ...allowed,
     transformTags: {
-      a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve) }),
+      a: (tagName, attributes) => ({ tagName, attribs: linkAttributes(attributes, resolve, own) }),
       img: (_tagName, attributes) => pictureLink(attributes, resolve, links > 0),
       '*': (tagName, attributes) => ({ tagName, attribs: prefixedId(attributes) }),
     },
@@ -59,7 +59,8 @@ function prefixedId({ id, name, ...attributes }: Attributes): Attributes {
   return anchor ? { ...attributes, id: `${idPrefix}${anchor}` } : attributes
 }
 
-function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver): Attributes {
+function linkAttributes({ href, ...rest }: Attributes, resolve: LinkResolver, own: ReadonlySet<string>): Attributes {
+  if (href !== undefined && own.has(href)) return { ...rest, href }
   if (href?.startsWith('#')) return { ...rest, href: `#${idPrefix}${href.slice(1)}` }
   const target = href === undefined ? null : resolve(href, 'link')
   return target === null ? rest : { ...rest, href: target, rel: 'nofollow ugc noopener' }

@@ -36,7 +36,7 @@ export const hostile = `<script>fetch('/api/auth/me');document.title='owned'</sc
 <meta http-equiv="refresh" content="0; url=https://evil.example/"><base href="https://evil.example/"><link rel="stylesheet" href="https://evil.example/x.css">
 <object data="https://evil.example/x.swf"></object><embed src="https://evil.example/x"><video src="https://evil.example/x.mp4" autoplay></video>
 <style>body{background:url(https://evil.example/x)}</style><div style="position:fixed;inset:0;background:url(https://evil.example/y)" class="skip theme tools">over everything</div>
-<div id="index">[["a","b","c","javascript:alert(1)"]]</div><math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=document.title='owned'&gt;">
+<div id="page-index">[["a","b","c","javascript:alert(1)"]]</div><math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=document.title='owned'&gt;">
 <p id="after">after all of it</p>`
 
 /** Writes a folder as dart doc would; gives its path, and what removes it. */

@@ -58,6 +58,7 @@ it.each([
   ['[Circle][]', '<a'],
   ['`[Circle]`', '<code>[Circle]</code>'],
   ['{@macro round}', 'It is <a href="../shapes/Circle.html">Circle</a>-shaped.'],
+  ['<i>a</i> [measure]', '<i>a</i> <a href="#measure">measure</a>'],
   ['a <b>bold</b> [Circle]', 'a <b>bold</b> <a href="../shapes/Circle.html"'],
 ])('resolves %s in a doc comment', (doc, shown) => {
   const named = declared('function', 'measure', { doc, signature: 'void measure(int count)' })
@@ -96,7 +97,7 @@ it('escapes whatever a package says', () => {
     expect(path).toMatch(/^[\w$=.-]+(\/[\w$=.-]+)?\.html$/)
     const outside = content
       .replace(/<script src="(\.\.\/)+-\/docs\.js" data-search="(\.\.\/)*search\.html"><\/script>/, '')
-      .replace(/<script type="application\/json" id="index">[^<]*<\/script>/, '')
+      .replace(/<script type="application\/json" id="page-index">[^<]*<\/script>/, '')
     expect(outside).not.toMatch(
       /<(script|img|iframe|form|style|meta http|object|embed|svg|base)|<[^>]*\son\w+=[^>]*>(?!<)|javascript:[^<]*"/i,
     )

@@ -83,7 +83,7 @@
 
   function searchResults(data) {
     const symbols = JSON.parse(data.textContent)
-    const [results, all] = [document.getElementById('results'), document.getElementById('symbols')]
+    const [results, all] = [document.getElementById('page-results'), document.getElementById('page-symbols')]
     const list = make('ul', { className: 'symbols' })
     results.after(list)
     return (text) => {
@@ -103,7 +103,7 @@
 
   addEventListener('DOMContentLoaded', () => {
     const tools = document.querySelector('.tools')
-    const data = document.querySelector('script#index')
+    const data = document.querySelector('script#page-index')
     const update = data && searchResults(data)
     const box = searchBox(update)
     tools.prepend(box)
