@@ -3,6 +3,7 @@ import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { markFailed, markRunning } from '../server/docs/service.ts'
 import { collectDocs } from '../server/docs/collect.ts'
+import { Job } from '../server/jobs/entity.ts'
 import { collectGarbage } from '../server/uploads/collect.ts'
 import { type TestApp, testApp } from './app.ts'
 import { askForDocs, documentVersion, storeDocs, versionId } from './support/docs.ts'
@@ -86,6 +87,8 @@ it('says what is the matter where there is no page, in the words of whoever asks
     status: 404,
     body: { error: { code: 'NotFound', message: 'acme 1.0.0 has no documentation yet.' } },
   })
+  expect((await alice.get(index, page)).body).toContain('about to be generated')
+  await app.services.database.fork().nativeDelete(Job, { kind: 'analysis' })
   expect(await alice.get(index, page)).toMatchObject({ status: 404, body: expect.stringContaining('It was not asked for yet.') })
   const id = await versionId(app, 'acme', '1.0.0')
   const attempt = await askForDocs(app, id)
@@ -150,7 +153,14 @@ it('tells the state on GraphQL', async () => {
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const read = async () => (await alice.graphql(state)).body.data.package.latest.apiDocumentation
   const none = { url: null, engine: null, engineVersion: null, generatedAt: null, pages: 0, error: null }
+  expect(await read()).toEqual({ ...none, state: 'PENDING' })
+  await app.services.database.fork().nativeDelete(Job, { kind: 'analysis' })
   expect(await read()).toEqual({ ...none, state: 'NOT_ANALYZED' })
+  const admin = await app.admin()
+  for (const docsEnabled of [false, true]) {
+    expect(await admin.put('/api/admin/sdk/settings', { docsEnabled })).toMatchObject({ status: 200 })
+    expect(await read()).toEqual({ ...none, state: docsEnabled ? 'NOT_ANALYZED' : 'DISABLED' })
+  }
   const id = await versionId(app, 'acme', '1.0.0')
   const first = await askForDocs(app, id)
   expect(await read()).toEqual({ ...none, state: 'PENDING' })
@@ -196,7 +206,7 @@ it('never lets a slower, older attempt overwrite newer pages, nor its state', as
 })
 
 it.each(backends)('takes documentation out of the store with its version and its package (%o)', async (env) => {
-  await using app = await testApp({ env })
+  await using app = await testApp({ env: { ...env, SCORING_ENABLED: 'false' } })
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'acme', version })
   const id = await documentVersion(app, 'acme', '1.0.0')
@@ -214,7 +224,7 @@ it.each(backends)('takes documentation out of the store with its version and its
 
 it.each(backends)('collects what no version has, and nothing else (%o)', async (env) => {
   const start = new Date()
-  await using app = await testApp({ env, now: start })
+  await using app = await testApp({ env: { ...env, SCORING_ENABLED: 'false' }, now: start })
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
   await documentVersion(app, 'acme', '1.0.0')

@@ -25,8 +25,9 @@ export function templatesOf({ libraries }: Api): Templates {
 
 /** A doc comment with its macros filled in and without the other directives of dartdoc (`{@category …}`, `{@tool …}`, …). */
 export function applyDirectives(doc: string, templates: Templates): string {
-  if (!doc.includes('{@')) return doc
-  return fill(doc, templates, 0)
+  const said = doc.includes('@docImport') ? doc.replace(/^[ \t]*@docImport\b.*$/gm, '') : doc
+  if (!said.includes('{@')) return said
+  return fill(said, templates, 0)
     .replace(/\{@inject-html[^}\n]*\}[\s\S]{0,20000}?\{@end-inject-html\}/g, '')
     .replace(/\{@(youtube|animation)\s+\d+%?\s+\d+%?\s+(https:\/\/[^\s}]+)[^}\n]*\}/g, '[Video]($2)')
     .replace(/\{@[a-zA-Z-]+[^}\n]*\}/g, '')

@@ -116,7 +116,11 @@ export const variables = {
   S3_ACCESS_KEY_ID: { schema: text, about: 'Access key; without it the default AWS credential sources are used.' },
   S3_SECRET_ACCESS_KEY: { schema: text, secret: true, about: 'Secret of the access key.' },
   S3_FORCE_PATH_STYLE: { schema: bool, default: 'false', about: 'Put the bucket into the path; most S3-compatible services want it.' },
-  DOCS_BACKEND: { schema: oneOf('blob', 'filesystem'), default: 'blob', about: 'Where generated documentation is kept.' },
+  DOCS_BACKEND: {
+    schema: oneOf('blob', 'filesystem'),
+    default: 'blob',
+    about: 'Where generated documentation is kept: `blob` (with the archives) or `filesystem`.',
+  },
   DOCS_PATH: { schema: text, shownDefault: 'DATA_DIR/docs', about: 'Folder of the documentation, with DOCS_BACKEND=filesystem.' },
   SCORING_ENABLED: {
     schema: bool,

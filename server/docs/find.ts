@@ -3,12 +3,12 @@ import { hostedHere } from '../packages/hosted-here.ts'
 import { isVersionSeenByAnybody } from '../packages/policy.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import type { Services } from '../services.ts'
-import { docsColumns, docsRow, type KnownDocs } from './service.ts'
+import { docsColumns, docsRow, isAnalysisAwaited, type KnownDocs } from './service.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
 
-/** A version that the audience may read, with what is known of its documentation. */
-export type FoundVersion = { version: string; docs: KnownDocs | null }
+/** A version that the audience may read, with what is known of its documentation, and whether it waits for that. */
+export type FoundVersion = { version: string; docs: KnownDocs | null; isAwaited: boolean }
 
 /** A version of a package, or the latest one, with its documentation; null when it is not there for this audience. */
 export async function findDocs(reader: Reader, audience: Audience, name: string, wanted: string): Promise<FoundVersion | null> {
@@ -19,10 +19,10 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
     ? reads.get(docsSql, name, version)
     : reads.get(`${docsSql} and ${isVersionSeenByAnybody}`, name, version, hostedHere(reader.config)))
   if (!row) return null
-  return { version, docs: row.state === null ? null : docsRow.parse(row) }
+  return { version, docs: row.state === null ? null : docsRow.parse(row), isAwaited: Boolean(row.awaited) }
 }
 
-const docsSql = `select ${docsColumns} from package_versions v join packages p on p.id = v.package_id
+const docsSql = `select ${docsColumns}, ${isAnalysisAwaited} as awaited from package_versions v join packages p on p.id = v.package_id
   left join version_docs d on d.version_id = v.id where p.name = ? and v.version = ?`
 
 /** The latest of the versions that this audience may read. */

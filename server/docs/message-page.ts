@@ -6,6 +6,7 @@ import { sendHeadersOnly } from '../http/conditional.ts'
 import { basePath } from '../http/public-url.ts'
 import type { FoundVersion } from './find.ts'
 import { pageHeaders } from './headers.ts'
+import { type ShownState, stateOf } from './service.ts'
 
 type Message = { status: number; title: string; text: string; links: readonly { label: string; href: string }[] }
 
@@ -56,19 +57,19 @@ export function sendRefusal(context: Context, { status, message, retryAfter }: A
 }
 
 /** Says that there are no pages yet, and how far they are. */
-export function sendNotGenerated(context: Context, name: string, { version, docs }: FoundVersion): unknown {
-  const texts = {
-    none: ['It was not asked for yet. An administrator can have it generated.', 404],
-    pending: ['It is about to be generated. Come back in a moment.', 404],
-    running: ['It is being generated. Come back in a moment.', 404],
-    completed: ['It was generated without pages. An administrator can have it generated again.', 404],
-    failed: [`It could not be generated: ${docs?.error ?? 'nobody knows why'}`, 404],
-  } as const
-  const [text, status] = texts[docs?.state ?? 'none']
+export async function sendNotGenerated(context: Context, name: string, { version, docs, isAwaited }: FoundVersion): Promise<unknown> {
+  const texts: Record<ShownState, string> = {
+    disabled: 'This server generates no documentation.',
+    not_analyzed: 'It was not asked for yet. An administrator can have it generated.',
+    pending: 'It is about to be generated. Come back in a moment.',
+    running: 'It is being generated. Come back in a moment.',
+    completed: 'It was generated without pages. An administrator can have it generated again.',
+    failed: `It could not be generated: ${docs?.error ?? 'nobody knows why.'}`,
+  }
   return sendMessage(context, {
-    status,
+    status: 404,
     title: `${name} ${version} has no documentation yet`,
-    text,
+    text: texts[await stateOf(context, docs, () => isAwaited)],
     links: [toPackage(name, version)],
   })
 }

@@ -4,12 +4,9 @@ import { publicUrl } from '../http/public-url.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
 import type { PackageVersion } from '../packages/entity.ts'
-import { docsStates } from './entity.ts'
-import { areDocsOn } from './switch.ts'
-import { type KnownDocs, loadDocs } from './service.ts'
+import { type KnownDocs, loadAwaited, loadDocs, type ShownState, stateOf } from './service.ts'
 
-type State = (typeof docsStates)[number] | 'disabled' | 'not_analyzed'
-type ApiDocumentation = { state: State; url: string | null; docs: KnownDocs | null }
+type ApiDocumentation = { state: ShownState; url: string | null; docs: KnownDocs | null }
 
 const StateRef = builder.enumType('DocumentationState', {
   description: 'How far the API documentation of a version is.',
@@ -20,7 +17,7 @@ const StateRef = builder.enumType('DocumentationState', {
     RUNNING: { value: 'running', description: 'It is being generated.' },
     COMPLETED: { value: 'completed', description: 'It is there.' },
     FAILED: { value: 'failed', description: 'It could not be generated; `error` says why.' },
-  } satisfies Record<Uppercase<State>, { value: State; description: string }>,
+  } satisfies Record<Uppercase<ShownState>, { value: ShownState; description: string }>,
 })
 
 const ApiDocumentationRef = builder.objectRef<ApiDocumentation>('ApiDocumentation').implement({
@@ -56,8 +53,9 @@ builder.objectField(PackageVersionRef, 'apiDocumentation', (t) =>
 
 async function documentationOf(version: PackageVersion, _args: object, context: Context): Promise<ApiDocumentation> {
   const docs = await loadDocs(context, version.id)
-  if (docs?.sha256 == null) return { state: docs?.state ?? ((await areDocsOn(context)) ? 'not_analyzed' : 'disabled'), url: null, docs }
+  const state = await stateOf(context, docs, async () => (await loadAwaited(context, version.id)) ?? false)
+  if (docs?.sha256 == null) return { state, url: null, docs }
   const pkg = await loadPackage(context, version.package.id)
   const base = publicUrl(context.request, context.config.SERVER_URL)
-  return { state: docs.state, url: `${base}/documentation/${pkg?.name ?? ''}/${encodeURIComponent(version.version)}/`, docs }
+  return { state, url: `${base}/documentation/${pkg?.name ?? ''}/${encodeURIComponent(version.version)}/`, docs }
 }

@@ -2,7 +2,9 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
+import type { Services } from '../services.ts'
 import { docsStates } from './entity.ts'
+import { areDocsOn } from './switch.ts'
 
 /** What makes documentation, and its version. */
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
@@ -40,6 +42,35 @@ export const loadDocs = batched<KnownDocs>(async (em, ids) => {
     ids,
   )
   return new Map(rows.map((row) => [row.version_id, docsRow.parse(row)]))
+})
+
+/** How far documentation is: that of an attempt, or why there was none yet. */
+export type ShownState = KnownDocs['state'] | 'disabled' | 'not_analyzed'
+
+/** How far the documentation of a version is, to whoever asks. */
+export async function stateOf(
+  reader: Pick<Services, 'config' | 'database'>,
+  docs: KnownDocs | null,
+  isAwaited: () => boolean | Promise<boolean>,
+): Promise<ShownState> {
+  if (docs) return docs.state
+  if (!(await areDocsOn(reader))) return 'disabled'
+  return (await isAwaited()) ? 'pending' : 'not_analyzed'
+}
+
+/** SQL: whether the version `v` waits to be analyzed, and so documented. */
+export const isAnalysisAwaited =
+  "exists (select 1 from jobs j where j.kind = 'analysis' and j.subject = cast(v.id as varchar(36)) and j.state = 'queued')"
+
+/** Whether a version waits to be analyzed, by its id. */
+export const loadAwaited = batched(async (em, ids) => {
+  const marks = ids.map(() => '?').join(', ')
+  const rows = await readRows<{ id: string }>(
+    em,
+    `select v.id from package_versions v where v.id in (${marks}) and ${isAnalysisAwaited}`,
+    ids,
+  )
+  return new Map(rows.map(({ id }) => [id, true]))
 })
 
 /** SQL: the columns of the documentation `d` that `docsRow` reads. */

@@ -56,6 +56,7 @@ it.each([
   ['list[0]', 'list[0]'],
   ['[our site](https://example.com)', '<a href="https://example.com/" rel="nofollow ugc noopener">our site</a>'],
   ['[Circle][]', '<a'],
+  ["a\n@docImport 'other.dart';\nb", '<p>a</p>\n<p>b</p>'],
   ['`[Circle]`', '<code>[Circle]</code>'],
   ['{@macro round}', 'It is <a href="../shapes/Circle.html">Circle</a>-shaped.'],
   ['<i>a</i> [measure]', '<i>a</i> <a href="#measure">measure</a>'],
