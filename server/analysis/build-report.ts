@@ -15,8 +15,8 @@ import { tagsOf } from './tags.ts'
 /** Changes when the same package may get another report than before. */
 const engineVersion = '1'
 
-/** Judges a package. The same package and facts give the same report. */
-export function buildReport(subject: Subject): Report {
+/** Judges a package; `changes` are remarks on what changed since an earlier version. The same package and facts give the same report. */
+export function buildReport(subject: Subject, changes: readonly string[] = []): Report {
   const coverage = subject.api.libraries.length === 0 ? null : documentedShare(subject.api)
   const support = supportOf(subject)
   const builds = nativeBuildsOf(subject.contents)
@@ -32,7 +32,7 @@ export function buildReport(subject: Subject): Report {
     sections: findings.map(([id, title, found]) => sectionOf(id, title, found)),
     notMeasured: findings.flatMap(([, , found]) => found.flatMap((finding) => ('granted' in finding ? [] : [finding]))),
     tags: [...support.tags, ...tagsOf(subject.contents, builds)],
-    notes: notesOn(subject),
+    notes: [...changes, ...notesOn(subject)],
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),
   }

@@ -4,14 +4,16 @@ import { gzip } from 'node:zlib'
 import { buildPages } from '../api-pages/build.ts'
 import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
+import { surfaceOf } from '../dart/surface.ts'
 import { ApiError } from '../errors.ts'
+import { apiChangeNote } from './api-change-note.ts'
 import { buildReport } from './build-report.ts'
 import type { Subject } from './judge.ts'
 import { type Answer, archiveName, docsName, type Question } from './task.ts'
 import { unpack } from './unpack.ts'
 
 /** Analyzes the archive in a folder, and leaves the pages of the documentation there when they are wanted. */
-export async function work({ facts, wantsDocs }: Question, folder: string): Promise<Answer> {
+export async function work({ facts, wantsDocs, earlier }: Question, folder: string): Promise<Answer> {
   const usage = measure()
   try {
     const contents = await unpack(join(folder, archiveName))
@@ -20,9 +22,11 @@ export async function work({ facts, wantsDocs }: Question, folder: string): Prom
     usage.look()
     contents.sources.clear()
     const subject: Subject = { contents, facts, api }
-    const report = buildReport(subject)
+    const outline = surfaceOf(api)
+    const change = await apiChangeNote(earlier, facts.version, outline)
+    const report = buildReport(subject, change === null ? [] : [change])
     const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
-    const surface = await compress(JSON.stringify({}))
+    const surface = await compress(JSON.stringify(outline))
     return { report, surface, docsFailure, ...usage.taken() }
   } catch (error) {
     if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.taken() }

@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PackageFacts } from '../../server/analysis/analyze.ts'
+import type { AnalysisTask, PackageFacts } from '../../server/analysis/analyze.ts'
 import { type Answer, archiveName } from '../../server/analysis/task.ts'
 import { work } from '../../server/analysis/work.ts'
 import { type ArchiveOptions, packageArchive } from './archive.ts'
@@ -42,13 +42,17 @@ export const soundPackage = (files: ArchiveOptions['files'] = {}) =>
   packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), files: { ...soundFiles, ...files } })
 
 /** What is said of a package with which nothing is wrong, but for these changes. It takes no process. */
-export async function analyzed(options: Partial<ArchiveOptions> = {}, facts: Partial<PackageFacts> = {}): Promise<Answer> {
+export async function analyzed(
+  options: Partial<ArchiveOptions> = {},
+  facts: Partial<PackageFacts> = {},
+  earlier: AnalysisTask['earlier'] = null,
+): Promise<Answer> {
   const folder = mkdtempSync(join(tmpdir(), 'analysis-'))
   try {
     const files = { ...soundFiles, ...options.files }
     const archive = await packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), ...options, files })
     writeFileSync(join(folder, archiveName), archive)
-    return await work({ facts: { ...noFacts('sound', '1.2.0'), ...facts }, wantsDocs: false, earlier: null }, folder)
+    return await work({ facts: { ...noFacts('sound', '1.2.0'), ...facts }, wantsDocs: false, earlier }, folder)
   } finally {
     await rm(folder, { recursive: true })
   }

@@ -1,0 +1,44 @@
+import type { ApiChanges } from '../dart/changes.ts'
+import { compareSurfaces } from '../dart/compare.ts'
+import { judgeVersion } from '../dart/judge-version.ts'
+import { type Surface, surfaceSchema } from '../dart/surface.ts'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { code, counted, firstOf } from './judge.ts'
+import type { AnalysisTask } from './task.ts'
+
+/** What changed in the public API since an earlier version, and whether the version's number says so, as Markdown; null when nothing did. */
+export async function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): Promise<string | null> {
+  const before = earlier && (await readSurface(earlier.surface))
+  if (!earlier || !before) return null
+  const changes = compareSurfaces(before, surface)
+  const { added, removed, changed } = changes
+  const amounts = [
+    ...(added.length > 0 ? [counted(added.length, 'addition')] : []),
+    ...(removed.length > 0 ? [counted(removed.length, 'removal')] : []),
+    ...(changed.length > 0 ? [counted(changed.length, 'change')] : []),
+  ]
+  if (amounts.length === 0) return null
+  const summary = `The public API has ${amounts.join(', ')} since ${code(earlier.version)}.`
+  const verdict = judgeVersion(earlier.version, version, changes)
+  if (!verdict || verdict.isHonest) return summary
+  const broken = brokenBy(changes)
+  const named = broken.length > 0 ? ` (${firstOf(broken.map(code))})` : ''
+  return `${summary} **${verdict.sentence}**${named}: semantic versioning asks for a ${verdict.needed} release.`
+}
+
+const brokenBy = ({ removed, changed }: ApiChanges) =>
+  [...removed, ...changed.filter(({ breaks }) => breaks.length > 0)].map(({ name }) => name)
+
+const decompress = promisify<Uint8Array, { maxOutputLength: number }, Buffer>(gunzip)
+const maxSurfaceBytes = 64 * 1024 ** 2
+
+/** Null for a surface of another format: an engine of another version made it. */
+async function readSurface(gzipped: Uint8Array): Promise<Surface | null> {
+  try {
+    const json: unknown = JSON.parse((await decompress(gzipped, { maxOutputLength: maxSurfaceBytes })).toString())
+    return surfaceSchema.safeParse(json).data ?? null
+  } catch {
+    return null
+  }
+}
