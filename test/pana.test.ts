@@ -2,9 +2,10 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { AnalysisNeedsFlutter, PanaFailed } from '../server/pana/problems.ts'
+import { readablePackages } from '../server/pana/readable-packages.ts'
 import { withJobToken } from '../server/tokens/job-token.ts'
 import { type TestApp, testApp } from './app.ts'
-import { attack, judge } from './support/judge.ts'
+import { attack, judge, versionOf } from './support/judge.ts'
 import { publish } from './support/publish.ts'
 import { recordedReport } from './support/recorded-report.ts'
 
@@ -110,7 +111,31 @@ describe('no report is given', () => {
   })
 })
 
+it('without an SDK that could judge the package, what is missing is said', async () => {
+  await using app = await testApp()
+  const judged = (name: string, pubspec: string) => judge(app, { name, pubspec }, { sdk: 'default' })
+  await expect(judged('plain', '')).rejects.toThrow('No SDK is installed')
+  await expect(judged('widgets', 'dependencies:\n  flutter:\n    sdk: flutter\n')).rejects.toThrow(AnalysisNeedsFlutter)
+})
+
 describe('the token of a job', () => {
+  it('is for what a package can need of this server, in any version, and for its development', async () => {
+    await using app = await testApp()
+    const hosted = (name: string) => `  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`
+    const member = await app.member()
+    await publish(member, { name: 'deepest', version: '1.0.0' })
+    await publish(member, { name: 'tested_with', version: '1.0.0', pubspec: `dev_dependencies:\n${hosted('unneeded')}` })
+    for (const name of ['unneeded', 'unnamed']) await publish(member, { name, version: '1.0.0' })
+    await publish(member, { name: 'needed', version: '1.0.0', pubspec: `dependencies:\n${hosted('deepest')}${hosted('judged')}` })
+    await publish(member, { name: 'needed', version: '2.0.0' })
+    const pubspec = `dependencies:\n${hosted('needed')}${hosted('unknown')}  unnamed: any\ndev_dependencies:\n${hosted('tested_with')}`
+    await publish(member, { name: 'judged', version: '1.0.0', pubspec })
+    const id = await versionOf(app, 'judged')
+    expect(await readablePackages(app.services, id)).toEqual(['deepest', 'judged', 'needed', 'tested_with'])
+    const config = { ...app.config, SDK_PUB_HOSTED_URL: app.config.SERVER_URL }
+    expect(await readablePackages({ ...app.services, config }, id)).toContain('unnamed')
+  })
+
   it('reads the packages that it is for, as package clients do, and nothing else', async () => {
     await using app = await testApp()
     const member = await app.member()
