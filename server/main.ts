@@ -18,6 +18,7 @@ import { collectSdks } from './sdks/installing/collect.ts'
 import { collectSessions } from './sessions/collect.ts'
 import { collectAuthorizations } from './oauth/collect.ts'
 import { collectGarbage } from './uploads/collect.ts'
+import { sandboxProblem } from './sandbox/run.ts'
 import type { Services } from './services.ts'
 import { announceSetupCode } from './setup/service.ts'
 import { keepTickClass } from './threads/ticks.ts'
@@ -42,6 +43,12 @@ try {
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
+/** At once, not only when the first package is to be judged. */
+async function sayWhatJobsLack(given: Config): Promise<void> {
+  const problem = await sandboxProblem(given).catch(String)
+  if (problem !== null) log.warning(problem)
+}
+
 async function serve(config: Config): Promise<void> {
   keepTickClass()
   log.info(`Snug ${version}`)
@@ -63,6 +70,7 @@ async function serve(config: Config): Promise<void> {
     regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
   ]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
+  void sayWhatJobsLack(config)
   const worker = await startWork(services)
 
   const stop = async (signal: string) => {

@@ -13,6 +13,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { installBubblewrap } from '../support/bubblewrap.ts'
 import { attack, judge } from '../support/judge.ts'
 import { publish } from '../support/publish.ts'
+import { folderForTest, start } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
 beforeAll(installBubblewrap)
@@ -124,6 +125,11 @@ describe.each(sandboxes)('a package that got itself run (%s)', (_name, env) => {
     expect(readdirSync(join(app.config.DATA_DIR, 'jobs'))).toEqual([])
     expect(processesOf(app.config.DATA_DIR)).toEqual([])
   })
+})
+
+it('a sandbox that does not work is told of at the start', async () => {
+  const server = await start(folderForTest(), { SCORING_SANDBOX: 'no-such-sandbox --shut' })
+  await expect.poll(server.log).toMatch(/SCORING_SANDBOX is set, and it does not work: .*no-such-sandbox/)
 })
 
 it.each(sandboxes)('what runs ends with its server, however that ends (%s)', async (_name, env) => {
