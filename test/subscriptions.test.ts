@@ -1,4 +1,6 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
+import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { expect, it } from 'vitest'
 import { newId } from '../server/db/base.ts'
 import { claim, finish, type Held, renew } from '../server/jobs/lease.ts'
@@ -88,4 +90,21 @@ it('lets one person have ten open, and another one after one of them was closed'
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '5'])
   ten[0]?.close()
   await expect.poll(async () => (await open()).status).toBe(200)
+})
+
+it('goes on when a client went away before anything was sent to it', async () => {
+  await using app = await testApp()
+  const [address, { secret, graphql }, job] = [await app.listen(), await app.admin(), await runningJob(app)]
+  const { limits } = app.services
+  const gone = new AbortController()
+  const closed = once(app.http.server, 'connection').then(([socket]: Socket[]) => socket && once(socket, 'close'))
+  const use = async (...given: Parameters<typeof limits.use>) => {
+    await limits.use(...given)
+    gone.abort()
+    await closed
+  }
+  app.services.limits = { ...limits, use }
+  await expect(subscribeAt(address, secret, query, idOf(job.id), gone)).rejects.toThrow('aborted')
+  app.services.limits = limits
+  expect(await graphql('{ jobCounts { running } }')).toMatchObject({ status: 200 })
 })

@@ -63,10 +63,15 @@ async function send(response: Response, reply: FastifyReply): Promise<FastifyRep
   if (response.body && response.headers.get('content-type')?.startsWith(eventStream)) {
     // No proxy may hold events back (nginx reads the second header), and none of them are compressed.
     reply.header('content-type', eventStream).header('cache-control', notStored).header('x-accel-buffering', 'no')
-    return reply.send(Readable.from(response.body))
+    return reply.send(Readable.from(piecesOf(response.body)))
   }
   for (const [name, value] of response.headers) reply.header(name, value)
   return reply.send(Buffer.from(await response.arrayBuffer()))
+}
+
+/** The pieces of a body. One that nobody began to read must not be cancelled: Yoga's throws. */
+async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  yield* body
 }
 
 async function openYoga(services: Services, schema: GraphQLSchema) {

@@ -14,8 +14,13 @@ export type Events = {
 }
 
 /** Subscribes at an address as whoever holds the secret. */
-export async function subscribeAt(address: string, secret: string | undefined, query: string, variables: object = {}): Promise<Events> {
-  const controller = new AbortController()
+export async function subscribeAt(
+  address: string,
+  secret: string | undefined,
+  query: string,
+  variables: object = {},
+  controller = new AbortController(),
+): Promise<Events> {
   const response = await fetch(`${address}/graphql`, {
     method: 'POST',
     headers: {
