@@ -118,9 +118,9 @@ describe('the number of statements', () => {
 })
 
 /** What the console asks for when somebody opens a package. */
-const packagePage = ['fragment VersionDetails', 'query Package(']
+const packagePage = ['fragment VersionDetails', 'query Package(', 'fragment ScorePoints', 'fragment ScoreState']
   .map((start) => {
-    const text = readFileSync('web/package/package.graphql', 'utf8')
+    const text = ['package/package', 'score/score'].map((name) => readFileSync(`web/${name}.graphql`, 'utf8')).join('')
     return text.slice(text.indexOf(start), text.indexOf('\n}\n', text.indexOf(start)) + 3)
   })
   .join('\n')

@@ -20,6 +20,7 @@ const packageTabs = (prefix: string): RouteRecordRaw[] => [
   { path: 'license', name: `${prefix}-license`, component: () => import('./package/license-page.vue') },
   { path: 'dependencies', name: `${prefix}-dependencies`, component: () => import('./package/dependencies-page.vue') },
   { path: 'install', name: `${prefix}-install`, component: () => import('./package/install-page.vue') },
+  { path: 'score', name: `${prefix}-score`, component: () => import('./score/score-page.vue') },
 ]
 const legalPage = () => import('./legal/legal-page.vue')
 const legalEditor = () => import('./legal/legal-editor-page.vue')

@@ -3,6 +3,7 @@ import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
 import type { Context } from '../access/context.ts'
 import { byteCache } from '../http/byte-cache.ts'
+import { renderText } from '../markdown/service.ts'
 
 /** The last report that was made of a version, or null. It is read once, and remembered until there is another one. */
 export async function reportOf(context: Pick<Context, 'em'>, versionId: string): Promise<Report | null> {
@@ -38,6 +39,10 @@ const loadText = batched(async (em, ids) => {
   const rows = await readRows<{ version_id: string; report: string }>(em, sql, ids)
   return new Map(rows.map((row) => [row.version_id, row.report]))
 })
+
+/** Markdown of a report as HTML that is safe to show. It is short, and alike in many reports: it is remembered, not kept. */
+export const renderRemark = (context: Context, source: string): Promise<string> =>
+  renderText(context, { source, links: { kind: 'whole' } }, { isKept: false })
 
 /** What the engine printed at the last analysis that succeeded, or null. */
 export const logOf = (context: Pick<Context, 'em'>, versionId: string): Promise<string | null> => loadLog(context, versionId)

@@ -5,7 +5,7 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { canSeeActivity } from '../packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
-import { logOf, reportOf } from './report.ts'
+import { logOf, renderRemark, reportOf } from './report.ts'
 import { versionTags } from './score.ts'
 import { type Score, scoreOf, type ScoreStatus } from './status.ts'
 
@@ -39,6 +39,15 @@ const CriterionRef = builder.objectRef<Criterion>('ScoreCriterion').implement({
     grantedPoints: t.exposeInt('granted', { description: 'The points that it got.' }),
     maxPoints: t.exposeInt('maximum', { description: 'The points that it could have got.' }),
     reason: t.exposeString('reason', { description: 'Why it got these points, as Markdown.' }),
+    reasonHtml: t.string({
+      description: 'The reason as HTML that is safe to show.',
+      resolve: ({ reason }, _args, context) => renderRemark(context, reason),
+    }),
+    remedyHtml: t.string({
+      nullable: true,
+      description: 'The remedy as HTML that is safe to show.',
+      resolve: ({ remedy }, _args, context) => (remedy === null ? null : renderRemark(context, remedy)),
+    }),
     remedy: t.exposeString('remedy', { nullable: true, description: 'How to get the rest, as Markdown; null where nothing is missing.' }),
   }),
 })
@@ -62,7 +71,11 @@ const NotMeasuredRef = builder.objectRef<Report['notMeasured'][number]>('ScoreNo
   fields: (t) => ({
     key: t.exposeString('id', { description: 'Names the criterion or section.' }),
     title: t.exposeString('title', { description: 'What it is about.' }),
-    reason: t.exposeString('reason', { description: 'Why it was not measured.' }),
+    reason: t.exposeString('reason', { description: 'Why it was not measured, as Markdown.' }),
+    reasonHtml: t.string({
+      description: 'The reason as HTML that is safe to show.',
+      resolve: ({ reason }, _args, context) => renderRemark(context, reason),
+    }),
   }),
 })
 
@@ -90,6 +103,11 @@ const ReportRef = builder.objectRef<Report>('ScoreReport').implement({
     notMeasured: t.expose('notMeasured', { extensions: { size: 5 }, type: [NotMeasuredRef], description: 'What was not measured.' }),
     tags: t.exposeStringList('tags', { extensions: { size: 15 }, description: "What follows from the analysis, as pub.dev's tags." }),
     notes: t.exposeStringList('notes', { extensions: { size: 5 }, description: 'Remarks without points, as Markdown.' }),
+    notesHtml: t.stringList({
+      extensions: { size: 5 },
+      description: 'The notes as HTML that is safe to show.',
+      resolve: ({ notes }, _args, context) => Promise.all(notes.map((note) => renderRemark(context, note))),
+    }),
     documented: t.expose('documented', {
       type: DocumentedRef,
       nullable: true,

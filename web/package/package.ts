@@ -11,6 +11,10 @@ type ShownVersion = Readonly<Ref<VersionDetailsFragment | undefined>>
 export const shownVersionKey: InjectionKey<ShownVersion> = Symbol('shown version')
 export const useShownVersion = () => inject(shownVersionKey) as ShownVersion
 
+/** Passes what reads the package and the version on show again. */
+export const reloadPackageKey: InjectionKey<() => void> = Symbol('reload package')
+export const useReloadPackage = () => inject(reloadPackageKey) as () => void
+
 /** What the address names: a package, and perhaps exactly one version of it; else its latest is meant. */
 export function useAddressed() {
   const route = useRoute()

@@ -13,6 +13,7 @@ const sorts = {
   updated: 'UPDATED',
   created: 'CREATED',
   downloads: 'DOWNLOADS',
+  score: 'SCORE',
   likes: 'LIKES',
   name: 'NAME',
 } as const satisfies Record<string, PackageSort>
@@ -23,6 +24,7 @@ export const sortLabels: Record<SortName, string> = {
   updated: 'Recently updated',
   created: 'Newest',
   downloads: 'Most downloads',
+  score: 'Highest score',
   likes: 'Most likes',
   name: 'Name',
 }

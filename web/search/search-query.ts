@@ -1,6 +1,9 @@
 // What is typed into a search box holds words and filters such as `sdk:flutter`. The server knows the same grammar.
 const filterNames = ['publisher', 'uploader', 'topic', 'sdk', 'platform', 'license', 'dependency', 'is']
-const filterForm = new RegExp(String.raw`(?<!\S)-?(?:${filterNames.join('|')}):(?:"[^"]*"|[^\s"]+)(?=\s|$)`, 'gi')
+const filterForm = new RegExp(
+  String.raw`(?<!\S)-?(?:(?:${filterNames.join('|')}):(?:"[^"]*"|[^\s"]+)|score:(?:[<>]=?|=)?\d{1,3})(?=\s|$)`,
+  'gi',
+)
 
 /** A filter of a query, as it is written. */
 export interface QueryFilter {
@@ -15,14 +18,17 @@ export const filtersOf = (query: string): QueryFilter[] =>
 /** The words beside the filters. */
 export const wordsOf = (query: string) => tidy(query.replaceAll(filterForm, ' '))
 
-export const hasFilter = (query: string, text: string) =>
-  filtersOf(query).some((filter) => filter.text.toLowerCase() === text.toLowerCase())
+export const hasFilter = (query: string, text: string) => filtersOf(query).some((filter) => isSame(filter.text, text))
 
-/** The query with the filter, or without it when it has it. */
-export const toggleFilter = (query: string, text: string) =>
-  hasFilter(query, text)
-    ? tidy(query.replaceAll(filterForm, (found) => (found.toLowerCase() === text.toLowerCase() ? ' ' : found)))
-    : tidy(`${query} ${text}`)
+const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
+/** Of the lowest scores, only one makes sense. */
+const replaces = (text: string, found: string) => /^score:>=/i.test(text) && /^score:>=/i.test(found)
+
+/** The query with the filter, or without it when it has it. A lowest score takes the place of another one. */
+export function toggleFilter(query: string, text: string): string {
+  const without = query.replaceAll(filterForm, (found) => (isSame(found, text) || replaces(text, found) ? ' ' : found))
+  return tidy(hasFilter(query, text) ? without : `${without} ${text}`)
+}
 
 const tidy = (query: string) => query.replaceAll(/\s+/g, ' ').trim()
 
@@ -33,6 +39,7 @@ export const filterTitles: Record<string, string> = {
   publisher: 'Publisher',
   topic: 'Topic',
   license: 'License',
+  score: 'Score',
   is: 'Kind',
 }
 
@@ -51,6 +58,9 @@ const valueTitles: Record<string, string> = {
   'license:unlicense': 'Unlicense',
   'license:zlib': 'Zlib',
   'license:unknown': 'Unknown',
+  'score:>=90': '90% or more',
+  'score:>=70': '70% or more',
+  'score:>=50': '50% or more',
   'is:flutter': 'Needs Flutter',
   'is:plugin': 'Flutter plugin',
   'is:discontinued': 'Discontinued',
@@ -58,6 +68,9 @@ const valueTitles: Record<string, string> = {
   'is:public': 'Public',
   'is:private': 'Private',
   'is:unlisted': 'Unlisted',
+  'is:null-safe': 'Null safe',
+  'is:dart3-compatible': 'Dart 3 compatible',
+  'is:wasm-ready': 'Ready for WebAssembly',
 }
 
 export function valueTitle(filter: string, value: string): string {

@@ -1,0 +1,111 @@
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { runJobs } from '../support/jobs.ts'
+import { expectSound } from '../support/looks.ts'
+import { emptyQueue, failed, reportOf, scored } from '../support/reports.ts'
+
+const acme = { name: 'acme', version: '1.0.0' }
+
+it('follows the analysis of a version to its report, without being loaded again', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  await publishTo(app.url, admin.secret ?? '', acme)
+  const { analyzer } = app.services
+  const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  app.services.analyzer = { ...analyzer, analyze: async (task) => (begun.resolve(), await gate.promise, analyzer.analyze(task)) }
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/packages/acme')
+  await page.getByRole('link', { name: 'Score: Waiting' }).click()
+  await page.getByText('This version waits to be analyzed.').waitFor()
+  await page.evaluate('window.wasLoadedOnce = true')
+
+  const work = runJobs(app, { analyses: true })
+  await begun.promise
+  await page.getByText('This version is being analyzed.').waitFor()
+  await page.getByRole('link', { name: 'Score: Analyzing' }).waitFor()
+  await page.getByText('Being generated.').waitFor()
+  gate.resolve()
+  await work
+  await page.getByRole('heading', { name: /^\d+ of \d+ points$/ }).waitFor()
+  await page.getByRole('link', { name: /^Score: \d+ of \d+ points$/ }).waitFor()
+  await page.getByRole('link', { name: 'Browse the API of 1.0.0' }).waitFor()
+  expect(await page.evaluate('window.wasLoadedOnce')).toBe(true)
+  const criterion = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Provide an example' }) })
+  await criterion.getByText('How to get the rest').waitFor()
+  expect(await criterion.locator('code').first().textContent()).toBe('example/')
+  await page.getByRole('region', { name: 'Not measured' }).getByText('Code is formatted').waitFor()
+  await expectSound(page, 'score')
+
+  await page.getByRole('button', { name: 'Analyze again' }).click()
+  await page.getByText('Until then, this is the earlier report.').waitFor()
+  await page.getByRole('link', { name: /^Score: Waiting, \d+ of \d+ points$/ }).waitFor()
+})
+
+it('tells the states of a score apart, and a report that could not be fetched', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(app.url, secret, acme, { name: 'broken', version: '1.0.0' })
+  await failed(app, 'broken', 'There is no `pubspec.yaml`.')
+  await emptyQueue(app)
+  const page = await openPage(app.url, { tolerate: [/status of 503/] })
+  await signIn(page, app.url, email)
+  await page.goto('/packages/broken/score')
+  await page.getByText('The last analysis failed: There is no `pubspec.yaml`.').waitFor()
+  await page.getByText('Log of the analysis').click()
+  await page.getByText('The engine printed nothing.').waitFor()
+  await expectSound(page, 'score-failed')
+  await page.goto('/packages/acme/score')
+  await page.getByText('This version has not been analyzed yet.').waitFor()
+  expect(await page.getByRole('button', { name: 'Analyze' }).count()).toBe(0)
+  app.config.SCORING_ENABLED = false
+  await page.reload()
+  await page.getByText('Scoring is switched off on this server.').waitFor()
+  await page.getByRole('link', { name: 'Score: Scoring is off' }).waitFor()
+
+  const isReport = (body: string | null) => body?.includes('query VersionScore') === true
+  let isDown = true
+  await page.route('**/graphql', (route) =>
+    isDown && isReport(route.request().postData()) ? route.fulfill({ status: 503, body: 'away' }) : route.continue(),
+  )
+  await page.reload()
+  const alert = page.getByRole('alert')
+  await alert.getByText('The server did not respond.').waitFor()
+  isDown = false
+  await alert.getByRole('button', { name: 'Retry' }).click()
+  await page.getByText('Scoring is switched off on this server.').waitFor()
+})
+
+it('gives the report as Markdown, and finds packages by their score', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(app.url, secret, acme, { name: 'better', version: '1.0.0' }, { name: 'unknown', version: '1.0.0' })
+  const note = 'Removes **2** declarations. <img src=x onerror=alert(1)> [this](javascript:alert(1))'
+  await scored(app, 'acme', reportOf(6, 10, { engine: { name: 'pana', version: '0.23.18' }, notes: [note] }))
+  await scored(app, 'better', reportOf(9, 10))
+  const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
+  await signIn(page, app.url, email)
+  await page.goto('/packages/acme/score')
+  await page.getByText('By pana 0.23.18').waitFor()
+  const notes = page.getByRole('region', { name: 'Notes' })
+  expect(await notes.locator('strong').textContent()).toBe('2')
+  expect(await notes.locator('img, [href^=javascript]').count()).toBe(0)
+  await page.getByRole('button', { name: 'Copy as Markdown' }).click()
+  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  const text = await page.evaluate<string>('navigator.clipboard.readText()')
+  expect(text).toContain('# acme 1.0.0: 6 of 10 points')
+  expect(text).toContain('## Follow Dart file conventions: 6/10\n\n- 🟡 **Provides a valid pubspec** (6/10)\n\n  Looks fine.')
+  expect(text).toContain('- **Pass static analysis**: It needs an SDK.')
+
+  await page.goto('/packages')
+  await choose(page, 'Sort by', 'Highest score')
+  const names = () => page.getByRole('main').getByRole('heading', { level: 2 }).getByRole('link').allTextContents()
+  await expect.poll(async () => (await names()).map((name) => name.trim())).toEqual(['better', 'acme', 'unknown'])
+  const filters = page.getByRole('navigation', { name: 'Filters' })
+  await filters.getByRole('link', { name: /^50% or more/ }).click()
+  await page.getByRole('status').getByText('2 packages').waitFor()
+  await filters.getByRole('link', { name: /^90% or more/ }).click()
+  await page.getByRole('status').getByText('1 package').waitFor()
+  expect(new URL(page.url()).searchParams.get('q')).toBe('score:>=90')
+})

@@ -1,0 +1,58 @@
+import { computed, watch } from 'vue'
+import {
+  RegenerateDocumentationDocument,
+  RescoreVersionDocument,
+  ScoreLogDocument,
+  type ScoreStateFragment,
+  type VersionDetailsFragment,
+  VersionScoreChangedDocument,
+  VersionScoreDocument,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
+import { useAddressed, useShownVersion } from '../package/package.ts'
+import { useLive } from '../shared/live.ts'
+import { isUnderWay } from './score-words.ts'
+
+type Followed = Pick<VersionDetailsFragment, 'version'> & {
+  score: Pick<ScoreStateFragment, 'status' | 'finishedAt' | 'awaitsPana'>
+  apiDocumentation: Pick<VersionDetailsFragment['apiDocumentation'], 'state'>
+}
+const stateOf = ({ score, apiDocumentation }: Omit<Followed, 'version'>) =>
+  [score.status, score.finishedAt, score.awaitsPana, apiDocumentation.state].join(' ')
+
+/** Calls back when the analysis of the version on show gets ahead, or its documentation does. */
+export function useScoreChanges(name: () => string, version: () => VersionDetailsFragment | undefined, reload: () => void) {
+  useLive(VersionScoreChangedDocument, () => ({ name: name(), version: version()?.version ?? '0.0.0' }), {
+    isWanted: () => {
+      const { score, apiDocumentation } = version() ?? {}
+      return score !== undefined && (isUnderWay(score.status) || score.awaitsPana || isUnderWay(apiDocumentation?.state ?? ''))
+    },
+    changed: ({ versionScoreChanged }) => {
+      const shown = version()
+      if (shown && versionScoreChanged.id === shown.id && stateOf(versionScoreChanged) !== stateOf(shown)) reload()
+    },
+    poll: reload,
+  })
+}
+
+/** The report of the version on show; it is read again when there is another one. */
+export function useVersionScore() {
+  const addressed = useAddressed()
+  const shown = useShownVersion()
+  const { data, ...state } = useQuery(VersionScoreDocument, addressed)
+  watch(
+    () => shown.value && stateOf(shown.value),
+    (_now, before) => before !== undefined && state.retry(),
+  )
+  const pkg = computed(() => data.value?.package)
+  return { ...state, version: computed(() => pkg.value?.version ?? pkg.value?.latest ?? undefined), pkg }
+}
+
+/** What the engine printed, asked for when `isWanted` says so. */
+export function useScoreLog(version: () => { name: string; version: string }, isWanted: () => boolean) {
+  const { data, ...state } = useQuery(ScoreLogDocument, version, isWanted)
+  return { ...state, log: computed(() => data.value && (data.value.package?.version?.score.log ?? null)) }
+}
+
+export const useRescore = () => useMutation(RescoreVersionDocument)
+export const useRegenerateDocumentation = () => useMutation(RegenerateDocumentationDocument)
