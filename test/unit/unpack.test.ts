@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { ask } from '../../server/sdks/unpack/ask.ts'
+import { perform } from '../../server/sdks/unpack/unpack.ts'
 import { tarXzOf, zipOf } from '../support/sdk-archives.ts'
 import { tarEnd, tarEntry } from '../support/tar.ts'
 import { xz } from '../support/xz.ts'
@@ -16,10 +17,8 @@ async function unpack(archive: Buffer, { room = 1e9, ...limits }: Partial<typeof
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const [path, into] = [join(folder, 'archive'), join(folder, 'into')]
   writeFileSync(path, archive)
-  const unpacked = await ask(
-    { do: 'unpack', archive: path, into, top: 'sdk', bounds: { ...bounds, ...limits }, room },
-    z.object({ entries: z.number(), bytes: z.number() }),
-  ).catch((error: unknown) => error)
+  const task = { do: 'unpack', archive: path, into, top: 'sdk', bounds: { ...bounds, ...limits }, room } as const
+  const unpacked = await perform(task, () => {}).catch((error: unknown) => error)
   // Whatever it is, nothing comes to lie beside its folder.
   expect(readdirSync(folder).toSorted()).toEqual(
     unpacked instanceof Error && !readdirSync(folder).includes('into') ? ['archive'] : ['archive', 'into'],
@@ -107,7 +106,7 @@ it.each([
   expect(unpacked).toMatchObject({ name: 'UnpackRefused' })
 })
 
-it('stops when it is told to', async () => {
+it('happens in a thread, which stops when it is told to', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'snug-unpack-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const [archive, into] = [join(folder, 'archive'), join(folder, 'into')]

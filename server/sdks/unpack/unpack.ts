@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { type Bounds, Folder, noRoom, type Unpacked } from './folder.ts'
-import { UnpackRefused } from './refusal.ts'
+import { refusalOf, UnpackRefused } from './refusal.ts'
 import { readFromTarXz, unpackTarXz } from './tar-xz.ts'
 import { readFromZip, sizeOf, unpackZip } from './zip.ts'
 
@@ -14,11 +14,18 @@ export type Task =
   | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; room: number }
   | { do: 'read'; archive: string; paths: string[] }
 
-/** Does a task; `report` hears how far it is, in bytes. */
-export function perform(task: Task, report: Report): Promise<unknown> {
-  if (task.do === 'hash') return hash(task.archive, report)
-  if (task.do === 'read') return read(task)
-  return unpack(task, report)
+/**
+ * Does a task; `report` hears how far it is, in bytes.
+ * @throws UnpackRefused when the archive is at fault, or there is no room.
+ */
+export async function perform(task: Task, report: Report): Promise<unknown> {
+  try {
+    if (task.do === 'hash') return await hash(task.archive, report)
+    if (task.do === 'read') return await read(task)
+    return await unpack(task, report)
+  } catch (error) {
+    throw refusalOf(error)
+  }
 }
 
 async function hash(path: string, report: Report): Promise<string> {

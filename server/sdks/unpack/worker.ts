@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { lowerPriority } from '../../threads/low-priority.ts'
-import { refusalOf, UnpackRefused } from './refusal.ts'
+import { UnpackRefused } from './refusal.ts'
 import { perform, type Task } from './unpack.ts'
 
 // A thread of its own: gigabytes are inflated and hashed, which would hold up requests.
@@ -26,8 +26,7 @@ const report = (done: number, total: number): void => {
 
 try {
   say({ result: await perform(workerData as Task, report) })
-} catch (cause) {
-  const error = refusalOf(cause)
+} catch (error) {
   const message = error instanceof Error ? error.message : String(error)
   const code = (error as NodeJS.ErrnoException).code ?? null
   say({ failure: { message, isRefusal: error instanceof UnpackRefused, code } })
