@@ -15,7 +15,7 @@ import { sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
 import { findPage, readPage } from './read-page.ts'
 import type { KnownDocs } from './service.ts'
 
-const readers = { access: 'browse', basic: true, failurePage: sendRefusal } as const
+const readers = { access: 'browse', failurePage: sendRefusal } as const
 const found = { 303: { description: 'The documentation is at `Location`.' } }
 
 /** Generated API documentation, for whoever may read the package. */

@@ -2,7 +2,6 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { PackageVersion } from '../packages/entity.ts'
 
 export const docsStates = ['pending', 'running', 'completed', 'failed'] as const
-export type DocsState = (typeof docsStates)[number]
 
 /** The API documentation of a version: how far it is, and the pages that are there. Pages stay while newer ones are made, and when that fails. */
 export const VersionDocs = defineEntity({
