@@ -22,7 +22,7 @@ export async function openServices(
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
   makeFolder(config.DATA_DIR)
-  await sweepJobFolders(config)
+  void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
   const blobs = await openFilesystemBlobs(config.BLOB_PATH)
   await refuseNewFileBesideArchives(config, blobs)
   const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))

@@ -22,7 +22,7 @@ let lastAccount = 0
 export const nextAccount = (): number => jobGroup + 1 + (lastAccount++ % jobAccounts)
 
 /** Requests come before jobs, and when memory runs out, the system ends a job first. */
-const behind = ['sh', '-c', 'echo 500 >/proc/self/oom_score_adj; exec nice -n 10 "$@"', 'sh']
+const behind = ['sh', '-c', 'echo 500 2>/dev/null >/proc/self/oom_score_adj; exec nice -n 10 "$@"', 'sh']
 
 /** The command line of a job: what shuts it in, then the limits, then what it runs. */
 export const commandLine = (means: Means, reach: Reach, account: number | null, limited: string[]): string[] => [

@@ -51,7 +51,7 @@ export async function sweepJobFolders(config: Place): Promise<void> {
   for (const name of await readdir(place).catch(() => [])) {
     const folder = join(place, name)
     if (await isInUse(name, folder)) continue
-    endMarked(markOf(folder))
+    if (process.platform === 'linux') endMarked(markOf(folder))
     await removeFolder(folder)
   }
 }
