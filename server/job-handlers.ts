@@ -6,7 +6,8 @@ import { sdkRemoval } from './sdks/installing/collect.ts'
 import { sdkInstall } from './sdks/installing/install.ts'
 import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './sdks/service.ts'
 import { analysis } from './scoring/analyze.ts'
-import { analysisKind } from './scoring/requests.ts'
+import { panaAnalysis } from './scoring/pana.ts'
+import { analysisKind, panaKind } from './scoring/requests.ts'
 import type { Services } from './services.ts'
 
 /** Who does which kind of job. */
@@ -17,4 +18,5 @@ export const jobHandlers = (services: Services): Handlers => ({
   [sdkInstallKind]: sdkInstall(services),
   [sdkRemovalKind]: sdkRemoval(services),
   [analysisKind]: analysis(services),
+  [panaKind]: panaAnalysis(services),
 })

@@ -1,7 +1,13 @@
 import { type Data, ok, route } from '../rest/route.ts'
 
 const settings =
-  'permittedByEnvironment scoringEnabled docsEnabled concurrency timeoutSeconds workers { active queued } coverage { versions scored }'
+  'permittedByEnvironment scoringEnabled docsEnabled concurrency timeoutSeconds defaultSdk { uuid } workers { active queued } coverage { versions scored }'
+
+/** The default SDK by its id. */
+function settingsOf(state: unknown): Data {
+  const { defaultSdk, ...rest } = state as Data
+  return { ...rest, defaultSdk: (defaultSdk as { uuid: string } | null)?.uuid ?? null }
+}
 
 const queued = (field: string) => ({ from: (data: Data) => ({ status: 'queued', jobId: (data[field] as { jobId: string }).jobId }) })
 
@@ -42,11 +48,15 @@ export const scoringAdminRoutes = [
   route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
   route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {
     summary: 'How versions are analyzed, how many are, and how many wait.',
-    answer: 'scoringSettings',
+    answer: { from: ({ scoringSettings }) => settingsOf(scoringSettings) },
   }),
   route(
     'PUT /api/admin/sdk/settings',
     `mutation ($input: UpdateScoringSettingsInput!) { updateScoringSettings(input: $input) { settings { ${settings} } } }`,
-    { summary: 'Changes those settings that are given.', answer: 'updateScoringSettings.settings' },
+    {
+      summary: 'Changes those settings that are given; `defaultSdk` is the id of an installed SDK.',
+      ids: { defaultSdk: 'SdkInstall' },
+      answer: { from: ({ updateScoringSettings }) => settingsOf((updateScoringSettings as Data).settings) },
+    },
   ),
 ]

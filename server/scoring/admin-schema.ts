@@ -2,7 +2,9 @@ import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { packageName } from '../packages/parameters.ts'
-import { countCoverage, countWork, type SettingsState, settingsState, updateSettings } from './administer.ts'
+import { SdkInstallRef } from '../sdks/refs.ts'
+import { setDefaultSdk } from '../sdks/service.ts'
+import { countCoverage, countWork, defaultSdk, type SettingsState, settingsState, updateSettings } from './administer.ts'
 import { maxConcurrency } from './settings.ts'
 import { regenerateDocs, rescore, scoreVersions } from './requests.ts'
 
@@ -33,6 +35,12 @@ const SettingsRef = builder.objectRef<SettingsState>('ScoringSettings').implemen
     docsEnabled: t.exposeBoolean('docsEnabled', { description: 'Whether API documentation is generated along with it.' }),
     concurrency: t.exposeInt('concurrency', { description: 'How many versions each server process analyzes at once.' }),
     timeoutSeconds: t.exposeInt('timeoutSeconds', { description: 'How long the analysis of a version may take, in seconds.' }),
+    defaultSdk: t.field({
+      type: SdkInstallRef,
+      nullable: true,
+      description: 'The SDK that packages are analyzed with: the default Dart SDK, else the default Flutter SDK; null while there is none.',
+      resolve: (_settings, _args, { em }) => defaultSdk(em),
+    }),
     workers: t.field({
       type: WorkersRef,
       description: 'How busy the analysis is.',
@@ -78,8 +86,12 @@ builder.mutationField('updateScoringSettings', (t) =>
         description: 'How long the analysis of a version may take, 10 to 3600 seconds.',
         validate: between(10, 3600),
       }),
+      defaultSdk: t.input.globalID({ for: [SdkInstallRef], description: 'The SDK to make the default of its kind.' }),
     },
-    resolve: async (_root, { input }, context) => ({ settings: await updateSettings(context, input) }),
+    resolve: async (_root, { input: { defaultSdk: sdk, ...settings } }, context) => {
+      if (sdk) await setDefaultSdk(context, sdk.id)
+      return { settings: await updateSettings(context, settings) }
+    },
   }),
 )
 

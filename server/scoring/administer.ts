@@ -1,21 +1,21 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { wakeAfterCommit } from '../jobs/wake.ts'
+import { SdkInstall } from '../sdks/entity.ts'
 import { lockSetting, writeSetting } from '../settings/service.ts'
 import { analysisKind, panaKind } from './requests.ts'
-import { currentSettings, isScoringOn, type ScoringSettings, scoringSettings, scoringSwitch } from './settings.ts'
+import { currentSettings, type ScoringSettings, scoringSettings } from './settings.ts'
 
-/** Whether and how versions are analyzed on this server, and whether its environment permits it at all. */
-export type SettingsState = ScoringSettings & { scoringEnabled: boolean; permittedByEnvironment: boolean }
+/** The settings as they hold on this server, and whether its environment permits scoring at all. */
+export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }
 
 export async function settingsState(context: Pick<Context, 'config' | 'database'>): Promise<SettingsState> {
-  const scoringEnabled = await isScoringOn(context)
-  return { ...(await currentSettings(context)), scoringEnabled, permittedByEnvironment: context.config.SCORING_ENABLED }
+  return { ...(await currentSettings(context)), permittedByEnvironment: context.config.SCORING_ENABLED }
 }
 
-type Settings = ScoringSettings & { scoringEnabled: boolean }
-export type SettingsChange = { [Name in keyof Settings]?: Settings[Name] | null | undefined }
+export type SettingsChange = { [Name in keyof ScoringSettings]?: ScoringSettings[Name] | null | undefined }
 
 /**
  * Changes the settings that are given. What waits stays in the queue while scoring is off.
@@ -26,23 +26,21 @@ export async function updateSettings(context: SignedInContext, change: SettingsC
   if (change.scoringEnabled && !config.SCORING_ENABLED)
     throw insufficientPermissions('The environment of this server does not permit scoring. Set SCORING_ENABLED=true and restart it.')
   await em.fork().transactional(async (inner) => {
-    const before = { ...(await lockSetting(inner, scoringSettings)), scoringEnabled: await lockSetting(inner, scoringSwitch) }
+    const before = await lockSetting(inner, scoringSettings)
     const after = { ...before, ...Object.fromEntries(Object.entries(change).filter(([, value]) => value != null)) }
     const changes = describeChanges(before, after)
     if (changes.length === 0) return
     const summary = `${viewer.displayName} changed the scoring settings: ${changes.join(', ')}`
     audit(inner, { actor: viewer, ip, kind: 'server.settings_updated', summary })
-    const { scoringEnabled, ...settings } = after
-    await writeSetting(inner, scoringSwitch, scoringEnabled)
-    await writeSetting(inner, scoringSettings, settings)
+    await writeSetting(inner, scoringSettings, after)
     await inner.flush()
     wakeAfterCommit(inner)
   })
   return settingsState(context)
 }
 
-function describeChanges(before: Settings, after: Settings): string[] {
-  const words: Record<keyof Settings, (settings: Settings) => string> = {
+function describeChanges(before: ScoringSettings, after: ScoringSettings): string[] {
+  const words: Record<keyof ScoringSettings, (settings: ScoringSettings) => string> = {
     scoringEnabled: ({ scoringEnabled }) => `scoring ${onOff(scoringEnabled)}`,
     docsEnabled: ({ docsEnabled }) => `documentation ${onOff(docsEnabled)}`,
     concurrency: ({ concurrency }) => `${concurrency} at once`,
@@ -52,6 +50,10 @@ function describeChanges(before: Settings, after: Settings): string[] {
 }
 
 const onOff = (isOn: boolean) => (isOn ? 'on' : 'off')
+
+/** The default SDK for Dart, else that for Flutter; null when there is neither. */
+export const defaultSdk = (em: EntityManager): Promise<SdkInstall | null> =>
+  em.findOne(SdkInstall, { isDefault: true }, { orderBy: { kind: 'asc' } })
 
 /** How many versions there are, and how many of them have a report. */
 export async function countCoverage({ database }: Pick<Context, 'database'>): Promise<{ versions: number; scored: number }> {

@@ -4,17 +4,16 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { AnalysisFailed, type AnalysisResult } from '../analysis/analyze.ts'
-import { recordEvents } from '../audit/service.ts'
-import { markFailed, markPending, markRunning } from '../docs/service.ts'
-import { storePages } from '../docs/store.ts'
+import { markFailed } from '../docs/service.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
 import { makeJobFolder } from '../sandbox/job-folder.ts'
 import type { Services } from '../services.ts'
+import { beginAttempt, storeDocs } from './documentation.ts'
 import { readEarlier, readFacts, type Subject } from './facts.ts'
-import { writeLog } from './log.ts'
+import { isPanaInstalled, requestPana } from './pana.ts'
 import { currentSettings, isScoringOn } from './settings.ts'
-import { beginRun, engineOf, storeFailure, storeFindings } from './store.ts'
+import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
 /** Analyzes a version by the built-in engine when a job says so: its report, its public API, its documentation. */
 export const analysis = (services: Services) =>
@@ -37,17 +36,11 @@ async function analyze(services: Services, work: Work): Promise<void> {
     const archive = join(folder, 'archive.tar.gz')
     await pipeline(await services.blobs.open(subject.archiveSha256), createWriteStream(archive))
     const earlier = await readEarlier(services, versionId)
-    const docs = begun.docsAttempt === null ? null : { folder }
+    const docs = begun.attempt === null ? null : { folder }
     const result = await within(work, services.analyzer.analyze({ archive, facts: subject.facts, docs, earlier }))
     work.progress({ phase: 'storing' })
-    await storeDocs(services, versionId, { subject, attempt: begun.docsAttempt, result })
-    await services.database.fork().transactional((em) =>
-      storeFindings(em, services.config, versionId, {
-        generation: begun.generation,
-        report: result.report,
-        surface: Buffer.from(result.surface),
-      }),
-    )
+    await keepPages(services, versionId, { subject, begun, result })
+    await keepReport(services, versionId, { begun, result })
   } catch (error) {
     throw error instanceof AnalysisFailed && !error.isTransient ? new PermanentFailure(error.message) : error
   } finally {
@@ -55,38 +48,42 @@ async function analyze(services: Services, work: Work): Promise<void> {
   }
 }
 
-/** Takes the numbers of an analysis and of its documentation, where that is wanted; null when the version is gone. */
-async function begin(services: Services, versionId: string): Promise<{ generation: number; docsAttempt: number | null } | null> {
-  const wantsDocs = await areDocsOn(services)
-  return services.database.fork().transactional(async (em) => {
-    const generation = await beginRun(em, versionId)
-    if (generation === null) return null
-    if (!wantsDocs) return { generation, docsAttempt: null }
-    const docsAttempt = await markPending(em, versionId)
-    await markRunning(em, versionId, docsAttempt)
-    return { generation, docsAttempt }
-  })
+/** The numbers of an analysis and, where it is wanted, of its documentation; whether pana judges the version after it, and has done so before. */
+type Begun = { generation: number; attempt: number | null; panaFollows: boolean; keepsPana: boolean }
+
+/** Begins an analysis; null when the version is gone. */
+async function begin(services: Services, versionId: string): Promise<Begun | null> {
+  const em = services.database.fork()
+  const generation = await beginRun(em, versionId)
+  if (generation === null) return null
+  const panaFollows = await isPanaInstalled(services)
+  // What pana found, and the documentation that came of it, stay until it finds something else.
+  const keepsPana = panaFollows && (await hasReportOf(em, versionId, 'pana'))
+  const attempt = (await areDocsOn(services)) && !keepsPana ? await beginAttempt(services, versionId) : null
+  return { generation, attempt, panaFollows, keepsPana }
 }
 
-type Docs = { subject: Subject; attempt: number | null; result: AnalysisResult }
+type Made = { begun: Begun; result: AnalysisResult }
 
-async function storeDocs(services: Services, versionId: string, { subject, attempt, result }: Docs): Promise<void> {
+async function keepPages(services: Services, versionId: string, { subject, begun, result }: Made & { subject: Subject }): Promise<void> {
+  const { attempt } = begun
   if (attempt === null) return
-  if (result.docs === null) {
-    const reason = result.docsFailure ?? 'The engine made no pages.'
-    return void (await markFailed(services.database.fork(), versionId, attempt, reason))
+  const { docs, docsFailure, report } = result
+  if (docs !== null) {
+    const engine = { name: 'built-in', version: report.engine.version } as const
+    return storeDocs(services, versionId, { subject, docs, engine, attempt })
   }
-  const { name: engine, version: engineVersion } = result.report.engine
-  const isStored = await storePages(services, versionId, attempt, result.docs, {
-    name: engine === 'pana' ? 'dartdoc' : engine,
-    version: engineVersion,
-  })
-  if (!isStored) return
-  const { name, version } = subject.facts
-  await services.database.fork().transactional(async (em) => {
-    const summary = `API documentation of ${name} ${version} was generated`
-    await recordEvents(em, [{ kind: 'package.docs_generated', actor: null, summary, package: name, version }])
-    await writeLog(em, { level: 'info', package: name, version, message: `documentation generated (${engineOf(result.report)})` })
+  await markFailed(services.database.fork(), versionId, attempt, docsFailure ?? 'The engine made no pages.')
+}
+
+function keepReport(services: Services, versionId: string, { begun, result }: Made): Promise<void> {
+  const { generation, panaFollows, keepsPana } = begun
+  const surface = Buffer.from(result.surface)
+  return services.database.fork().transactional(async (em) => {
+    const isStored = keepsPana
+      ? await storeSurface(em, versionId, { generation, surface })
+      : await storeFindings(em, services.config, versionId, { generation, report: result.report, surface })
+    if (isStored && panaFollows) await requestPana(em, versionId, services.now())
   })
 }
 

@@ -8,7 +8,7 @@ import { enqueue } from '../jobs/queue.ts'
 import { wakeAfterCommit } from '../jobs/wake.ts'
 import { unknownPackage, unknownVersion } from '../packages/parameters.ts'
 import { writeLog } from './log.ts'
-import { currentSettings, isScoringOn, scoringSwitch } from './settings.ts'
+import { currentSettings, isScoringOn, isSwitchedOff } from './settings.ts'
 
 /** The kinds of the jobs that analyze a version, whose id is their subject: by the built-in engine, and by pana after that. */
 export const analysisKind = 'analysis'
@@ -30,7 +30,7 @@ export async function requestFirstAnalysis(
     em,
     `insert into jobs (id, created_at, kind, subject, payload, state, run_at)
      select ${uuid('?')}, ${moment('?')}, '${analysisKind}', ?, '{}', 'queued', ${moment('?')}
-     where not exists (select 1 from server_settings where key = '${scoringSwitch.key}' and value = 'false')`,
+     where not ${isSwitchedOff}`,
     [newId(), at, versionId, at],
   )
   wakeAfterCommit(em)

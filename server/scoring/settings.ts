@@ -2,33 +2,39 @@ import { z } from 'zod'
 import type { Services } from '../services.ts'
 import { readSetting, type Setting } from '../settings/service.ts'
 
-/** Whether versions are analyzed. Publishing looks at its row in SQL, so it stands alone. */
-export const scoringSwitch: Setting<boolean> = { key: 'scoring.enabled', schema: z.boolean(), initial: true }
-
 const schema = z.object({
+  /** Whether versions are analyzed. */
+  scoringEnabled: z.boolean(),
   /** Whether API documentation is generated along with it. */
   docsEnabled: z.boolean(),
   /** How many versions each server process analyzes at once. */
   concurrency: z.int(),
-  /** How long the analysis of a version may take. */
+  /** How long pana may take for a version; the built-in engine has a limit of its own. */
   timeoutSeconds: z.int(),
 })
+/** What administrators decide about scoring. */
 export type ScoringSettings = z.infer<typeof schema>
 
 /** How many analyses a process runs at once at most. */
 export const maxConcurrency = 16
 
-/** How they are analyzed. */
 export const scoringSettings: Setting<ScoringSettings> = {
   key: 'scoring',
   schema,
-  initial: { docsEnabled: true, concurrency: 1, timeoutSeconds: 300 },
+  initial: { scoringEnabled: true, docsEnabled: true, concurrency: 1, timeoutSeconds: 300 },
 }
+
+/** SQL: whether administrators switched scoring off, for a statement that would otherwise ask before. */
+export const isSwitchedOff = `exists (select 1 from server_settings where key = '${scoringSettings.key}' and value like '%"scoringEnabled":false%')`
 
 type Reader = Pick<Services, 'config' | 'database'>
 
-export const currentSettings = ({ database }: Reader): Promise<ScoringSettings> => readSetting(database.reads, scoringSettings)
+/** What holds on this server now: where the environment says no, nothing is analyzed. */
+export async function currentSettings({ config, database }: Reader): Promise<ScoringSettings> {
+  const settings = await readSetting(database.reads, scoringSettings)
+  return config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
+}
 
-/** Whether versions are analyzed on this server now: where the environment says no, none is. */
-export const isScoringOn = async ({ config, database }: Reader): Promise<boolean> =>
-  config.SCORING_ENABLED && (await readSetting(database.reads, scoringSwitch))
+/** Whether versions are analyzed now. */
+export const isScoringOn = async (reader: Reader): Promise<boolean> =>
+  reader.config.SCORING_ENABLED && (await currentSettings(reader)).scoringEnabled

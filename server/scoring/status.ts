@@ -5,7 +5,7 @@ import { readRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { analysisKind, panaKind } from './requests.ts'
 import { readSettingIn } from '../settings/service.ts'
-import { scoringSwitch } from './settings.ts'
+import { scoringSettings } from './settings.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 
@@ -54,9 +54,9 @@ export async function scoreOf(reader: Reader, versionId: string): Promise<Score>
 }
 
 const isOn = async (reader: Reader): Promise<boolean> =>
-  reader.config.SCORING_ENABLED && (await loadSwitch(reader, scoringSwitch.key)) === true
+  reader.config.SCORING_ENABLED && (await loadSettings(reader, scoringSettings.key))?.scoringEnabled === true
 
-const loadSwitch = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSwitch)]]))
+const loadSettings = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSettings)]]))
 
 /** Its job says whether an analysis waits or runs; nothing does while scoring is off. */
 function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefined): ScoreStatus {

@@ -1,5 +1,5 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
-import { pointsOf, type Report } from '../analysis/report.ts'
+import { pointsOf, type Report, reportSchema } from '../analysis/report.ts'
 import { recordEvents } from '../audit/service.ts'
 import { momentOf } from '../db/clock.ts'
 import { changeRows, readRow } from '../db/statements.ts'
@@ -29,7 +29,9 @@ export type Findings = { generation: number; report: Report; surface?: Buffer | 
  */
 export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
   const about = await lockVersion(em, versionId)
-  if (!about || !(await writeReport(em, versionId, findings))) return false
+  if (!about) return false
+  const report = findings.report.engine.name === 'pana' ? await withRemarks(em, versionId, findings.report) : findings.report
+  if (!(await writeReport(em, versionId, { ...findings, report }))) return false
   const { granted, maximum } = pointsOf(findings.report)
   const { name, version, packageId, isLatest } = about
   const summary = `${name} ${version} got ${granted} of ${maximum} points`
@@ -38,6 +40,37 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
   if (isLatest) await refreshIndex(em, here, packageId)
   return true
 }
+
+/**
+ * Stores the public API alone, for a version whose report stays what another engine found, in the transaction of `em`. False when the version is
+ * gone, or a later analysis was faster.
+ */
+export async function storeSurface(em: EntityManager, versionId: string, { generation, surface }: { generation: number; surface: Buffer }) {
+  if (!(await lockVersion(em, versionId))) return false
+  const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
+  if ((await changeRows(em, update, [generation, momentOf(em), versionId, generation])) === 0) return false
+  await writeSurface(em, versionId, surface)
+  return true
+}
+
+/** Whether the last report of a version is by this engine. */
+export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>
+  (await readRow(em, 'select 1 from score_reports where version_id = ? and engine = ?', [versionId, engine])) !== undefined
+
+/**
+ * Adds to the report of a version, in the transaction of `em`, why pana did not judge it. Gives which version that is; null when it is gone, or
+ * pana has judged it before.
+ */
+export async function notePana(em: EntityManager, versionId: string, reason: string): Promise<{ package: string; version: string } | null> {
+  const about = await lockVersion(em, versionId)
+  const report = about && (await readReport(em, versionId))
+  if (!report || report.engine.name === 'pana') return null
+  const notes = [...report.notes.filter((note) => !note.startsWith(notJudged)), `${notJudged} ${reason}`]
+  const update = 'update score_reports set generation = runs, report = ? where version_id = ?'
+  await changeRows(em, update, [JSON.stringify({ ...report, notes }), versionId])
+  return { package: about.name, version: about.version }
+}
+const notJudged = 'pana did not judge this version:'
 
 /** Records that the last analysis of a version failed for good, in the transaction of `em`. A report that was made before stays. */
 export async function storeFailure(em: EntityManager, versionId: string, error: string): Promise<void> {
@@ -54,6 +87,21 @@ export async function storeFailure(em: EntityManager, versionId: string, error: 
   const summary = `The analysis of ${name} ${version} failed: ${error}`
   await recordEvents(em, [{ kind: 'package.score_failed', actor: null, summary, package: name, version }])
   await writeLog(em, { level: 'error', package: name, version, message: error })
+}
+
+/** What pana found, with what it does not look at and the built-in engine has found: remarks, such as those on the public API. */
+async function withRemarks(em: EntityManager, versionId: string, report: Report): Promise<Report> {
+  const earlier = await readReport(em, versionId)
+  if (!earlier) return report
+  const notes = earlier.notes.filter((note) => !note.startsWith(notJudged) && !report.notes.includes(note))
+  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented }
+}
+
+async function readReport(em: EntityManager, versionId: string): Promise<Report | null> {
+  const row = await readRow<{ report: string }>(em, 'select report from score_reports where version_id = ? and report is not null', [
+    versionId,
+  ])
+  return row ? reportSchema.parse(JSON.parse(row.report)) : null
 }
 
 export const engineOf = ({ engine }: Pick<Report, 'engine'>): string => `${engine.name} ${engine.version}`
@@ -89,12 +137,14 @@ async function writeReport(em: EntityManager, versionId: string, { generation, r
     [generation, momentOf(em), ...result, text, searchableTags(report.tags).join(' '), log ?? null, versionId, generation],
   )
   if (written === 0) return false
-  if (surface) {
-    const upsert =
-      'insert into version_surfaces (version_id, surface) values (?, ?) on conflict (version_id) do update set surface = excluded.surface'
-    await changeRows(em, upsert, [versionId, surface])
-  }
+  if (surface) await writeSurface(em, versionId, surface)
   return true
+}
+
+async function writeSurface(em: EntityManager, versionId: string, surface: Buffer): Promise<void> {
+  const upsert =
+    'insert into version_surfaces (version_id, surface) values (?, ?) on conflict (version_id) do update set surface = excluded.surface'
+  await changeRows(em, upsert, [versionId, surface])
 }
 
 /** In UTF-16 units. A report lists what it found by the first few of each kind, so real ones have a tenth of it. */

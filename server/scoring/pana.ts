@@ -1,0 +1,89 @@
+import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
+import { importDartdoc } from '../api-pages/dartdoc.ts'
+import { areDocsOn } from '../docs/switch.ts'
+import { handler, type Work } from '../jobs/handler.ts'
+import { enqueue } from '../jobs/queue.ts'
+import { analyzeWithPana } from '../pana/analyze.ts'
+import { AnalysisNeedsFlutter, AnalysisNeedsSdk } from '../pana/problems.ts'
+import { makeJobFolder } from '../sandbox/job-folder.ts'
+import { readySdk } from '../sdks/ready.ts'
+import type { Services } from '../services.ts'
+import { storeDocs } from './documentation.ts'
+import { readFacts, type Subject } from './facts.ts'
+import { writeLog } from './log.ts'
+import { panaKind } from './requests.ts'
+import { currentSettings, isScoringOn } from './settings.ts'
+import { beginRun, notePana, storeFindings } from './store.ts'
+
+/** Judges a version with pana when a job says so: after the built-in engine has, where an SDK is installed. */
+export const panaAnalysis = (services: Services) =>
+  handler(z.unknown(), (work) => judge(services, work), {
+    maxAttempts: 3,
+    isApart: true,
+    maxConcurrent: async () => ((await canJudge(services)) ? (await currentSettings(services)).concurrency : 0),
+    gaveUp: (versionId, error) => leaveToBuiltIn(services, versionId, { error, level: 'warning' }),
+  })
+
+/** Whether there is a default SDK, on this machine or another one: then pana judges what the built-in engine has judged. */
+export async function isPanaInstalled({ database }: Pick<Services, 'database'>): Promise<boolean> {
+  const sql = "select id from sdk_installs where is_default and status = 'ready' limit 1"
+  return (await database.reads.recall<{ id: string }>(sql)) !== undefined
+}
+
+/** Has pana judge a version after the commit of `em`. */
+export const requestPana = (em: EntityManager, versionId: string, now: Date): Promise<string> =>
+  enqueue(em, { kind: panaKind, subject: versionId }, now)
+
+/** What is installed elsewhere serves nobody here. */
+const canJudge = async (services: Services): Promise<boolean> =>
+  (await isScoringOn(services)) &&
+  (await isPanaInstalled(services)) &&
+  ((await readySdk(services, 'dart')) ?? (await readySdk(services, 'flutter'))) !== null
+
+async function judge(services: Services, work: Work): Promise<void> {
+  const versionId = work.subject
+  const subject = await readFacts(services, versionId)
+  const generation = subject && (await beginRun(services.database.fork(), versionId))
+  if (!subject || generation === null) return
+  const folder = await makeJobFolder(services.config)
+  try {
+    const archive = join(folder, 'archive.tar.gz')
+    await pipeline(await services.blobs.open(subject.archiveSha256), createWriteStream(archive))
+    const { timeoutSeconds: seconds } = await currentSettings(services)
+    const { report, docs, log } = await analyzeWithPana(services, {
+      ...{ versionId, archive, seconds, isPrivate: subject.facts.isPrivate, signal: work.signal },
+      onLine: () => work.progress({ phase: 'pana' }),
+      takeDocs: (await areDocsOn(services)) ? (from) => packDocs(from, subject, join(folder, 'docs.zip')) : null,
+    })
+    const findings = { generation, report, log: log.join('\n').slice(-maxLogLength) }
+    const isStored = await services.database.fork().transactional((em) => storeFindings(em, services.config, versionId, findings))
+    if (isStored && docs !== null)
+      await storeDocs(services, versionId, { subject, docs, engine: { name: 'dartdoc', version: report.engine.version } })
+  } catch (error) {
+    if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk)) throw error
+    await leaveToBuiltIn(services, versionId, { error: error.message, level: 'info' })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+/** In UTF-16 units. */
+const maxLogLength = 64 * 1024
+
+async function packDocs(from: string, { facts }: Subject, file: string): Promise<string> {
+  await importDartdoc(from, facts, file)
+  return file
+}
+
+/** What the built-in engine found stays, and says why pana found nothing. */
+async function leaveToBuiltIn({ database }: Services, versionId: string, { error, level }: { error: string; level: 'info' | 'warning' }) {
+  await database.fork().transactional(async (em) => {
+    const about = await notePana(em, versionId, error)
+    if (about) await writeLog(em, { level, ...about, message: `not judged by pana: ${error}` })
+  })
+}
