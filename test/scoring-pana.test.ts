@@ -95,7 +95,10 @@ it('leaves to the built-in engine what needs Flutter, or what pana fails at, and
     app.clock.now = new Date(Date.now() + 3_600_000 * (1 + attempt))
   }
   expect((await latest(alice)).score).toMatchObject({
-    ...{ status: 'COMPLETED', engine: 'built-in', awaitsPana: false, error: null },
+    status: 'COMPLETED',
+    engine: 'built-in',
+    awaitsPana: false,
+    error: null,
     report: { notes: [expect.stringContaining('pana did not judge this version')] },
   })
   const { entries } = (await admin.get('/api/admin/sdk/scoring-logs')).body

@@ -56,9 +56,13 @@ async function judge(services: Services, work: Work): Promise<void> {
     await pipeline(await services.blobs.open(subject.archiveSha256), createWriteStream(archive))
     const { timeoutSeconds: seconds } = await currentSettings(services)
     const { report, docs, log } = await analyzeWithPana(services, {
-      ...{ versionId, archive, seconds, isPrivate: subject.facts.isPrivate, signal: work.signal },
+      versionId,
+      archive,
+      seconds,
+      isPrivate: subject.facts.isPrivate,
+      signal: work.signal,
       onLine: () => work.progress({ phase: 'pana' }),
-      takeDocs: (await areDocsOn(services)) ? (from) => packDocs(from, subject, join(folder, 'docs.zip')) : null,
+      takeDocs: (await areDocsOn(services)) ? (from: string) => packDocs(from, subject, join(folder, 'docs.zip')) : null,
     })
     const findings = { generation, report, log: log.join('\n').slice(-maxLogLength) }
     const isStored = await services.database.fork().transactional((em) => storeFindings(em, services.config, versionId, findings))

@@ -1,0 +1,34 @@
+import { gunzipSync } from 'node:zlib'
+import type { ApiChanges } from '../dart/changes.ts'
+import { compareSurfaces } from '../dart/compare.ts'
+import { judgeVersion } from '../dart/judge-version.ts'
+import { type Surface, surfaceSchema } from '../dart/surface.ts'
+import { answerQuestions } from '../threads/answer.ts'
+
+type Side = { version: string; surface: Uint8Array }
+
+/** What the thread is asked for. */
+export type Task = { earlier: Side; later: Side }
+
+/** Of each kind of change, so many are told. */
+const told = 500
+/** What a surface may unpack to. */
+const maxBytes = 64 * 1024 ** 2
+
+answerQuestions(({ earlier, later }: Task) => {
+  const [before, after] = [read(earlier), read(later)]
+  if (!before || !after) return null
+  const changes = compareSurfaces(before, after)
+  const { isHonest = null, sentence = null } = judgeVersion(earlier.version, later.version, changes) ?? {}
+  return { isHonest, sentence, ...counted(changes) }
+})
+
+const counted = ({ added, removed, changed }: ApiChanges) => ({
+  counts: { added: added.length, removed: removed.length, changed: changed.length },
+  changes: { added: added.slice(0, told), removed: removed.slice(0, told), changed: changed.slice(0, told) },
+})
+
+/** Null for one of another form, which an earlier engine wrote. */
+function read({ surface }: Side): Surface | null {
+  return surfaceSchema.safeParse(JSON.parse(gunzipSync(surface, { maxOutputLength: maxBytes }).toString())).data ?? null
+}

@@ -1,0 +1,87 @@
+import { z } from 'zod'
+import type { Context } from '../access/context.ts'
+import { batched } from '../db/batched.ts'
+import { readRows } from '../db/statements.ts'
+import { apiChangesSchema } from '../dart/changes.ts'
+import { serviceUnavailable } from '../errors.ts'
+import { byteCache } from '../http/byte-cache.ts'
+import { addressKey } from '../http/limits.ts'
+import type { PackageVersion } from '../packages/entity.ts'
+import { loadPackage } from '../packages/service.ts'
+import { findVersion, listVersions } from '../packages/versions/service.ts'
+import { takeFairTurns } from '../threads/fair-turns.ts'
+import { ThreadFailed, threadsOf } from '../threads/pool.ts'
+import type { Task } from './compare-worker.ts'
+
+const answer = z.object({
+  /** Whether the number says what changed, by semantic versioning; null where it is not the later one's to say. */
+  isHonest: z.boolean().nullable(),
+  sentence: z.string().nullable(),
+  /** How many there are; `changes` has the first of each kind. */
+  counts: z.object({ added: z.number(), removed: z.number(), changed: z.number() }),
+  changes: apiChangesSchema,
+})
+export type Comparison = z.infer<typeof answer> & { from: string }
+
+/**
+ * How the public API of a version differs from that of another one, else of the version before it; null where one of them is not there for whoever
+ * asks, or was not analyzed.
+ * @throws ApiError ServiceUnavailable when too many comparisons wait.
+ */
+export async function compareVersions(context: Context, version: PackageVersion, from: string | null): Promise<Comparison | null> {
+  const pkg = await loadPackage(context, version.package.id)
+  if (!pkg) return null
+  // Both find only what whoever asks may read.
+  const earlier = from === null ? await versionBefore(context, pkg, version) : await findVersion(context, pkg, from)
+  if (!earlier) return null
+  const key = `${earlier.id} ${version.id}`
+  let comparison = remembered.get(key)
+  if (!comparison) {
+    const found = await compare(context, earlier, version)
+    if (!found) return null
+    comparison = { ...found, from: earlier.version }
+    remembered.set(key, comparison)
+  }
+  return comparison
+}
+
+const remembered = byteCache<Comparison>(4 * 1024 ** 2, (comparison) => 2 * JSON.stringify(comparison).length)
+
+/** The highest version below it that is not retracted; a stable one for a stable one. */
+async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnType<typeof loadPackage>>>, version: PackageVersion) {
+  const below = await listVersions(context, pkg, {}, { limit: 50, after: version.sortKey })
+  return below.find(({ isPrerelease, retractedAt }) => retractedAt == null && (version.isPrerelease || !isPrerelease))
+}
+
+const ask = threadsOf(new URL('./compare-worker.ts', import.meta.url), {
+  deadlineMs: 5000,
+  idleMs: 10_000,
+  memory: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 },
+})
+const inTurn = takeFairTurns({
+  atOnce: 1,
+  waiting: 100,
+  waitingPerKey: 20,
+  maxWaitMs: 10_000,
+  refusal: () => serviceUnavailable('Too many comparisons wait. Try again in a moment.', 5),
+})
+
+async function compare(context: Context, earlier: PackageVersion, later: PackageVersion): Promise<z.infer<typeof answer> | null> {
+  const [before, after] = await Promise.all([loadSurface(context, earlier.id), loadSurface(context, later.id)])
+  if (!before || !after) return null
+  const task: Task = { earlier: { version: earlier.version, surface: before }, later: { version: later.version, surface: after } }
+  const work = inTurn(context.viewer?.id ?? addressKey(context.ip), () => ask(task))
+  try {
+    return answer.nullable().parse(await (context.budget?.uncounted(work) ?? work))
+  } catch (error) {
+    if (!(error instanceof ThreadFailed)) throw error
+    context.log.warning(`comparing ${earlier.version} and ${later.version} of package ${later.package.id}: ${error.message}`)
+    throw Object.assign(serviceUnavailable('The versions could not be compared. Try again in a minute.', 60), { cause: error })
+  }
+}
+
+const loadSurface = batched(async (em, ids) => {
+  const sql = `select version_id, surface from version_surfaces where version_id in (${ids.map(() => '?').join(', ')})`
+  const rows = await readRows<{ version_id: string; surface: Uint8Array }>(em, sql, ids)
+  return new Map(rows.map((row) => [row.version_id, row.surface]))
+})
