@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
-import { importDartdoc } from '../api-pages/dartdoc.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, type Work } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -14,7 +13,7 @@ import { makeJobFolder } from '../sandbox/job-folder.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
-import { readFacts, type Subject } from './facts.ts'
+import { readFacts } from './facts.ts'
 import { writeLog } from './log.ts'
 import { panaKind } from './requests.ts'
 import { currentSettings, isScoringOn } from './settings.ts'
@@ -55,19 +54,29 @@ async function judge(services: Services, work: Work): Promise<void> {
     const archive = join(folder, 'archive.tar.gz')
     await pipeline(await services.blobs.open(subject.archiveSha256), createWriteStream(archive))
     const { timeoutSeconds: seconds } = await currentSettings(services)
-    const { report, docs, log } = await analyzeWithPana(services, {
+    const { name, version, isPrivate } = subject.facts
+    const { report, docs, docsFailure, log } = await analyzeWithPana(services, {
       versionId,
+      name,
+      version,
       archive,
+      isPrivate,
       seconds,
-      isPrivate: subject.facts.isPrivate,
       signal: work.signal,
       onLine: () => work.progress({ phase: 'pana' }),
-      takeDocs: (await areDocsOn(services)) ? (from: string) => packDocs(from, subject, join(folder, 'docs.zip')) : null,
+      docs: (await areDocsOn(services)) ? { folder } : null,
     })
     const findings = { generation, report, log: log.join('\n').slice(-maxLogLength) }
     const isStored = await services.database.fork().transactional((em) => storeFindings(em, services.config, versionId, findings))
-    if (isStored && docs !== null)
-      await storeDocs(services, versionId, { subject, docs, engine: { name: 'dartdoc', version: report.engine.version } })
+    if (!isStored) return
+    if (docs !== null) await storeDocs(services, versionId, { subject, docs, engine: { name: 'dartdoc', version: report.engine.version } })
+    else if (docsFailure !== null)
+      await writeLog(services.database.fork(), {
+        level: 'warning',
+        package: name,
+        version,
+        message: `no documentation by dart doc: ${docsFailure}`,
+      })
   } catch (error) {
     if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk)) throw error
     await leaveToBuiltIn(services, versionId, { error: error.message, level: 'info' })
@@ -78,11 +87,6 @@ async function judge(services: Services, work: Work): Promise<void> {
 
 /** In UTF-16 units. */
 const maxLogLength = 64 * 1024
-
-async function packDocs(from: string, { facts }: Subject, file: string): Promise<string> {
-  await importDartdoc(from, facts, file)
-  return file
-}
 
 /** What the built-in engine found stays, and says why pana found nothing. */
 async function leaveToBuiltIn({ database }: Services, versionId: string, { error, level }: { error: string; level: 'info' | 'warning' }) {

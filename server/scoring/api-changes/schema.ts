@@ -1,7 +1,7 @@
-import type { ApiChanges } from '../dart/changes.ts'
-import { builder } from '../graphql/builder.ts'
-import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
-import { type Comparison, compareVersions } from './compare.ts'
+import type { ApiChanges } from '../../dart/changes.ts'
+import { builder } from '../../graphql/builder.ts'
+import { ofPublicVersion, PackageVersionRef } from '../../packages/refs.ts'
+import { type Comparison, compareVersions } from './service.ts'
 
 const ElementRef = builder.objectRef<ApiChanges['added'][number]>('ApiElement').implement({
   description: 'Something in the public API of a version.',

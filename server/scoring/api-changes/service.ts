@@ -1,17 +1,17 @@
 import { z } from 'zod'
-import type { Context } from '../access/context.ts'
-import { batched } from '../db/batched.ts'
-import { readRows } from '../db/statements.ts'
-import { apiChangesSchema } from '../dart/changes.ts'
-import { serviceUnavailable } from '../errors.ts'
-import { byteCache } from '../http/byte-cache.ts'
-import { addressKey } from '../http/limits.ts'
-import type { PackageVersion } from '../packages/entity.ts'
-import { loadPackage } from '../packages/service.ts'
-import { findVersion, listVersions } from '../packages/versions/service.ts'
-import { takeFairTurns } from '../threads/fair-turns.ts'
-import { ThreadFailed, threadsOf } from '../threads/pool.ts'
-import type { Task } from './compare-worker.ts'
+import type { Context } from '../../access/context.ts'
+import { batched } from '../../db/batched.ts'
+import { readRows } from '../../db/statements.ts'
+import { apiChangesSchema } from '../../dart/changes.ts'
+import { serviceUnavailable } from '../../errors.ts'
+import { byteCache } from '../../http/byte-cache.ts'
+import { addressKey } from '../../http/limits.ts'
+import type { PackageVersion } from '../../packages/entity.ts'
+import { loadPackage } from '../../packages/service.ts'
+import { findVersion, listVersions } from '../../packages/versions/service.ts'
+import { takeFairTurns } from '../../threads/fair-turns.ts'
+import { ThreadFailed, threadsOf } from '../../threads/pool.ts'
+import type { Task } from './worker.ts'
 
 const answer = z.object({
   /** Whether the number says what changed, by semantic versioning; null where it is not the later one's to say. */
@@ -53,7 +53,7 @@ async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnTy
   return below.find(({ isPrerelease, retractedAt }) => retractedAt == null && (version.isPrerelease || !isPrerelease))
 }
 
-const ask = threadsOf(new URL('./compare-worker.ts', import.meta.url), {
+const ask = threadsOf(new URL('./worker.ts', import.meta.url), {
   deadlineMs: 5000,
   idleMs: 10_000,
   memory: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 16 },

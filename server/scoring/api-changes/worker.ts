@@ -1,9 +1,9 @@
 import { gunzipSync } from 'node:zlib'
-import type { ApiChanges } from '../dart/changes.ts'
-import { compareSurfaces } from '../dart/compare.ts'
-import { judgeVersion } from '../dart/judge-version.ts'
-import { type Surface, surfaceSchema } from '../dart/surface.ts'
-import { answerQuestions } from '../threads/answer.ts'
+import type { ApiChanges } from '../../dart/changes.ts'
+import { compareSurfaces } from '../../dart/compare.ts'
+import { judgeVersion } from '../../dart/judge-version.ts'
+import { type Surface, surfaceSchema } from '../../dart/surface.ts'
+import { answerQuestions } from '../../threads/answer.ts'
 
 type Side = { version: string; surface: Uint8Array }
 
