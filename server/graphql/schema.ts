@@ -55,6 +55,7 @@ import '../visibility/switch-schema.ts'
 import '../packages/publisher/schema.ts'
 import '../packages/publisher/publisher-schema.ts'
 import '../jobs/schema.ts'
+import '../scoring/job-schema.ts'
 import '../job-control/schema.ts'
 import '../sdks/schema.ts'
 import {

@@ -32,6 +32,10 @@ export const jobKinds: Record<string, string> = {
 
 export const nameOf = ({ kind }: Pick<JobRowFragment, 'kind'>) => jobKinds[kind] ?? kind
 
+/** What a job is about: a version by name, all else as it is called. */
+export const subjectOf = ({ subject, version }: JobRowFragment) =>
+  version?.package ? `${version.package.name} ${version.version}` : subject
+
 /** An install is stopped where its SDK is: without its job, it would wait for nothing. */
 export const isSdkInstall = ({ kind }: Pick<JobRowFragment, 'kind'>) => kind === 'sdk.install'
 

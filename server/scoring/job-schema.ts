@@ -1,0 +1,19 @@
+import { batched } from '../db/batched.ts'
+import { builder } from '../graphql/builder.ts'
+import { JobRef } from '../jobs/schema.ts'
+import { PackageVersion } from '../packages/entity.ts'
+import { PackageVersionRef } from '../packages/refs.ts'
+import { analysisKind } from './requests.ts'
+
+const loadVersion = batched(
+  async (em, ids) => new Map((await em.find(PackageVersion, { id: { $in: ids } }, { populate: ['package'] })).map((one) => [one.id, one])),
+)
+
+builder.objectField(JobRef, 'version', (t) =>
+  t.field({
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The version that it analyzes; null for other jobs, and when the version is gone.',
+    resolve: ({ kind, subject }, _args, context) => (kind === analysisKind ? loadVersion(context, subject) : null),
+  }),
+)

@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { runJobs } from '../support/jobs.ts'
+import { expectSound } from '../support/looks.ts'
+
+it('scores the remaining versions, with coverage, queue, log and tray', async () => {
+  await using app = await consoleApp()
+  const [alice, admin] = [await app.member(), await app.admin({ displayName: 'Adam Admin' })]
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/jobs?kind=analysis')
+  for (let left = 2; left > 0; left--) {
+    await page.getByText(left === 1 ? '1 job' : `${left} jobs`, { exact: true }).waitFor()
+    await page
+      .getByRole('button', { name: /^Cancel Analyze a version acme 1\.[01]\.0/ })
+      .first()
+      .click()
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Remove job' }).click()
+  }
+  await page.getByText('No jobs found').waitFor()
+
+  await page.goto('/admin/scoring')
+  await page.getByText('0 of 2 versions scored').waitFor()
+  await page.getByRole('button', { name: 'Score remaining…' }).click()
+  const question = page.getByRole('alertdialog', { name: 'Score 2 remaining versions?' })
+  await question.getByRole('button', { name: 'Score remaining' }).click()
+  await page.getByRole('row', { name: /Adam Admin asked to analyze the versions without a report: 2 queued/ }).waitFor()
+  await page.getByRole('button', { name: 'Background work: 1 running' }).click()
+  await page.getByText('2 versions left').waitFor()
+  await expectSound(page, 'scoring')
+  await runJobs(app, { analyses: true })
+  await page.getByText('2 of 2 versions scored').waitFor()
+  await page.getByText('Completed', { exact: true }).waitFor()
+  await page.keyboard.press('Escape')
+  await choose(page, 'Level', 'Error')
+  await page.getByText('No lines found').waitFor()
+  await choose(page, 'Level', 'Any level')
+  await page.getByRole('button', { name: 'Clear log…' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Clear log' }).click()
+  await page.getByRole('row', { name: /Adam Admin cleared the log/ }).waitFor()
+  await page.getByRole('link', { name: 'Manage SDKs' }).click()
+  await page.getByRole('heading', { name: 'SDKs' }).waitFor()
+})
+
+it('changes the settings, and says where the environment does not permit scoring', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url)
+  await signIn(page, app.url, admin.email)
+  await page.goto('/admin/scoring')
+  const save = page.getByRole('button', { name: 'Save' })
+  await page.getByLabel('Time limit in seconds').fill('120')
+  await page.getByLabel('Analyses at once').fill('2')
+  await page.getByRole('switch', { name: 'Analyze versions' }).click()
+  await save.click()
+  await expect.poll(() => save.isDisabled()).toBe(true)
+  const settings = await admin.get('/api/admin/sdk/settings')
+  expect(settings.body).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
+  expect(await page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
+
+  await using other = await consoleApp({ env: { SCORING_ENABLED: 'false' } })
+  const second = await openPage(other.url)
+  await signIn(second, other.url, (await other.admin()).email)
+  await second.goto('/admin/scoring')
+  await second.getByText(/Set SCORING_ENABLED=true/).waitFor()
+  expect(await second.getByRole('switch', { name: 'Analyze versions' }).isDisabled()).toBe(true)
+  await expectSound(second, 'scoring-not-permitted')
+})
