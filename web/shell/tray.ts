@@ -100,7 +100,9 @@ const scoringEntry = (left: number, most: number): TrayEntry => ({
 
 /** What became of something that is not under way any more; nothing when it was removed. */
 function endOf(entry: TrayEntry, { sdkInstalls }: TrayQuery): EndedEntry | undefined {
-  const { percent: _, ...end } = entry
+  const { percent, ...end } = entry
+  // Of a version that was published, its page tells.
+  if (entry.key === 'scoring' && percent === undefined) return undefined
   if (entry.key === 'scoring' || entry.key === 'integrity') return { ...end, text: 'Completed', failed: false }
   const install = sdkInstalls.find(({ id }) => id === entry.key)
   return install && { ...end, text: install.status === 'FAILED' ? 'Failed' : 'Ready', failed: install.status === 'FAILED' }
