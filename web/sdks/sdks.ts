@@ -59,7 +59,22 @@ export const useSetDefaultSdk = () => useMutation(SetDefaultSdkDocument)
 export const useRebuildSdk = () => useMutation(RebuildSdkDocument)
 export const useRemoveSdk = () => useMutation(RemoveSdkDocument)
 
+/** How many installs are followed at once: each takes a connection, and browsers open few. They are worked off one by one. */
+const maxFollowed = 2
+
+/** The installs that are worked on next, by their ids. */
+export const followedOf = (installs: readonly SdkInstallRowFragment[]): ReadonlySet<string> =>
+  new Set(
+    installs
+      .filter(({ status }) => isUnderWay(status))
+      .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt))
+      .slice(0, maxFollowed)
+      .map(({ id }) => id),
+  )
+
 interface Following {
+  /** Whether its progress is pushed; else it is as the list says. */
+  isFollowed: () => boolean
   /** Whether its log is looked at. */
   isLogOpen: MaybeRefOrGetter<boolean>
   /** It is ready, or has failed. */
@@ -67,9 +82,9 @@ interface Following {
 }
 
 /** How far an install is: pushed while it is under way, read once when somebody looks at its log later. */
-export function useSdkProgress(install: () => SdkInstallRowFragment, { isLogOpen, ended }: Following) {
+export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowed, isLogOpen, ended }: Following) {
   const progress = ref<SdkProgressFragment>()
-  const isWanted = computed(() => isUnderWay(install().status))
+  const isWanted = computed(() => isFollowed() && isUnderWay(install().status))
   const variables = () => ({ id: install().uuid })
   const { data, retry } = useQuery(SdkInstallLogDocument, variables, () => isWanted.value || toValue(isLogOpen))
   const take = (latest: SdkProgressFragment | undefined | null) => void (progress.value = latest ?? undefined)
