@@ -6,7 +6,7 @@ import { AnalysisFailed } from './process/failure.ts'
 import type { ProcessLimits } from './process/start.ts'
 import type { AnalysisResult, AnalysisTask } from './task.ts'
 
-export type { AnalysisResult, AnalysisTask, DependencyFacts, PackageFacts } from './task.ts'
+export type { AnalysisResult, AnalysisTask } from './task.ts'
 export { AnalysisFailed } from './process/failure.ts'
 
 export type AnalyzerLimits = Partial<ProcessLimits> & {

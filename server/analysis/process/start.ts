@@ -112,7 +112,7 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
 }
 
 /** What keeps the heap close to what is in it; the process may ask for a collection. */
-const thrift = ['--max-semi-space-size=4', '--heap-growing-percent=30', '--v8-pool-size=1', '--expose-gc']
+const thrift = ['--max-semi-space-size=2', '--heap-growing-percent=15', '--optimize-for-size', '--v8-pool-size=1', '--expose-gc']
 
 /** After so much work it is replaced by a fresh one. */
 export const retireAfterCpuMs = 120_000
