@@ -1,4 +1,4 @@
-import { type Callable, callableOf, type Parameter } from './signature.ts'
+import { type Callable, callableOf, type Parameter, splitAtCommas } from './signature.ts'
 
 /** What may break callers when the first signature becomes the second, in words; names of type parameters on either side do not matter. */
 export function callBreaks(before: string, after: string, names: TypeNames): string[] {
@@ -22,14 +22,29 @@ export type TypeNames = { before: readonly string[]; after: readonly string[] }
 /** The name of a type parameter that may have a bound. */
 export const nameIn = (parameter: string): string => /^[\w$]+/.exec(parameter)?.[0] ?? parameter
 
-/** Whether two types are written alike: blanks, import prefixes and the names of type parameters do not matter, nor does a type that one side does not write. */
+/** Whether two types are written alike: blanks, import prefixes, the names of type parameters and arguments that are `dynamic` do not matter, nor does a type that one side does not write. */
 export function isSameType(before: string, after: string, names: TypeNames): boolean {
   return before === '' || after === '' || canonical(before, names.before) === canonical(after, names.after)
 }
 
 function canonical(type: string, names: readonly string[]): string {
   const plain = type.replace(/(?<![\w$.])[a-z_][\w$]*\.(?=[A-Z_])/g, '')
-  return plain.replace(/[\w$]+/g, (word) => (names.includes(word) ? `#${names.lastIndexOf(word)}` : word)).replace(/\s+/g, '')
+  const named = plain.replace(/[\w$]+/g, (word) => (names.includes(word) ? `#${names.lastIndexOf(word)}` : word))
+  return withoutNames(named)
+    .replace(/\s+/g, '')
+    .replace(/<dynamic(?:,dynamic)*>/g, '')
+}
+
+/** Function types without the names of positional parameters, from the innermost out. */
+function withoutNames(type: string): string {
+  let plain = type
+  for (let depth = 0; depth < 10 && /Function(?:<[^()]*>)?\(/.test(plain); depth++) {
+    plain = plain.replace(/Function(<[^()]*>)?\(([^()]*)\)/g, (_, generic: string | undefined, inside: string) => {
+      const types = splitAtCommas(inside).map((part) => (/^[{[]/.test(part) ? part : part.replace(/(?<=\S) +[\w$]+$/, '')))
+      return `Function${generic ?? ''}⟨${types.join(',')}⟩`
+    })
+  }
+  return plain
 }
 
 /** What takes a value of the first type takes one of the second. */

@@ -1,6 +1,6 @@
 import type { Declaration, Member, MemberKind } from './api.ts'
 import type { Head } from './heads.ts'
-import type { Shape } from './syntax/shapes.ts'
+import type { Shape, Variable } from './syntax/shapes.ts'
 import { tidy } from './syntax/tidy.ts'
 
 /** What stands around a signature: its documentation and place. */
@@ -12,11 +12,24 @@ export function declarationsOf(shape: Shape, around: Around): Declaration[] {
   if (shape.kind === 'variables') {
     const prefix = tidy(shape.prefix, unseen)
     const kind = /^const\b/.test(prefix) ? 'constant' : 'variable'
-    return shape.names.map((name) => ({ ...around, kind, name, signature: `${prefix} ${name}`, supertypes: [], members: [] }))
+    return shape.variables.map((variable) => ({
+      ...around,
+      kind,
+      name: variable.name,
+      signature: variableLine(prefix, variable),
+      supertypes: [],
+      members: [],
+    }))
   }
   const { kind, name } = shape
   if (kind === 'operator' || kind === 'constructor') return []
   return [{ ...around, kind, name, signature: tidy(shape.signature, unseen), supertypes: [], members: [] }]
+}
+
+/** `final int x`, with the type of its value where none is written. */
+function variableLine(prefix: string, { name, valueType }: Variable): string {
+  const isTyped = valueType === null || !/^(?:static )?(?:var|final|const)$/.test(prefix)
+  return isTyped ? `${prefix} ${name}` : `${prefix.replace(/\bvar$/, '')} ${tidy(valueType)} ${name}`.replaceAll('  ', ' ').trimStart()
 }
 
 /** The members that a piece of code in a class makes. */
@@ -26,7 +39,7 @@ export function membersOf(shape: Shape, className: string, around: MemberAround)
   const isStatic = /^static\b/.test(line)
   if (shape.kind === 'variables') {
     const kind = /^(?:static )?const\b/.test(line) ? 'constant' : 'field'
-    return shape.names.map((name) => ({ ...around, kind, name, signature: `${line} ${name}`, isStatic }))
+    return shape.variables.map((variable) => ({ ...around, kind, name: variable.name, signature: variableLine(line, variable), isStatic }))
   }
   return [{ ...around, kind: memberKind(shape, line, className), name: shape.name, signature: line, isStatic }]
 }
@@ -57,10 +70,12 @@ const typeOf = (signature: string, name: string): string => signature.slice(0, -
 const modifiers = /^(?:(?:static|final|const|var|late|covariant)\s+)*/
 
 const typed = (signature: string, types: ReadonlyMap<string, string>): string =>
-  signature.replace(/(?<=[({[]|, |required |final )this\.([\w$]+)(?![\w$<(])/g, (written, name: string) => {
-    const type = types.get(name)
-    return type === undefined || type === '' ? written : `${type} ${name}`
-  })
+  signature
+    .replace(/(?<=[({[]|, |required |final )this\.([\w$]+)(?![\w$<(])/g, (written, name: string) => {
+      const type = types.get(name)
+      return type === undefined || type === '' ? written : `${type} ${name}`
+    })
+    .replace(/(?<!\b(?:required|final|const|covariant)) (?:this|super)\.(?=[\w$])/g, ' ')
 
 /** Modifiers that say nothing to whoever uses a declaration. */
 const unseen = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])

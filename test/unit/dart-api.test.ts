@@ -42,8 +42,8 @@ describe('declarations', () => {
       'typedef: typedef New<T> = T Function(T a)?',
       'variable: final int top',
       'variable: final int other',
-      'constant: const one',
-      'constant: const two',
+      'constant: const String one',
+      'constant: const Map<int, String> two',
       'getter: int get gt',
       'setter: set st(int v)',
       "function: Future<void> fun<T>(T a, {required int b, String? c = 'x;{'})",
@@ -54,7 +54,7 @@ describe('declarations', () => {
   it('have their members: constructors of every kind, operators, accessors, fields, statics', async () => {
     const code = `
       class A {
-        const A(this.a, {super.key, required this.b});
+        const A(this.a, {super.key, required this.b, int this.c = 1});
         A.named(int x) : a = {1}.length, b = switch (x) { _ => 1 } { print('{'); }
         A._hidden();
         factory A.made() = B<int>.other;
@@ -66,6 +66,7 @@ describe('declarations', () => {
         int _private = 0;
         static void st<T>() {}
         get() { return {}; }
+        external int size;
         int Function(int)? callback;
       }
       extension type const Id._(int id) implements int { Id.of(this.id); }
@@ -73,7 +74,7 @@ describe('declarations', () => {
     `
     expect(await lines(code)).toEqual([
       'class: class A',
-      '  constructor: const A(int a, {super.key, required int? b})',
+      '  constructor: const A(int a, {super.key, required int? b, int c = 1})',
       '  constructor: A.named(int x)',
       '  constructor: factory A.made()',
       '  field: final int a',
@@ -84,6 +85,7 @@ describe('declarations', () => {
       '  operator: A operator -()',
       '  method: static void st<T>()',
       '  method: get()',
+      '  field: int size',
       '  field: int Function(int)? callback',
       'extension type: extension type const Id._(int id) implements int',
       '  field: final int id',

@@ -56,10 +56,11 @@ function shapesAmong(nodes: readonly Node[][], pieces: readonly Piece[], code: s
   })
 }
 
-/** A piece by itself, whatever is wrong in it. */
+/** A piece by itself, whatever is wrong in it; without modifiers that not every grammar knows everywhere, such as those of `external int field;`. */
 function alone(grammar: Grammar, { code, isMember }: Piece): Shape | null {
+  const plain = code.replace(/^(?:(?:external|augment)\s+)+/, '')
   const from = isMember ? opening.length : 0
-  const text = isMember ? `${opening}${code}\n}` : code
+  const text = isMember ? `${opening}${plain}\n}` : plain
   return grammar.read(text, (root) => {
     const nodes = root.namedChildren.flatMap((child) => (isMember && child.type === 'class_definition' ? membersIn(child) : [child]))
     return shapeOf(nodes, text, from)

@@ -1,16 +1,20 @@
 import type { Node } from 'web-tree-sitter'
+import { typeOfStandIn } from './values.ts'
 
 /** What a declaration outside a class, or a member, is found to be. */
 export type Shape =
   | { kind: 'function' | 'getter' | 'setter' | 'operator' | 'constructor' | 'typedef'; name: string; signature: string }
-  | { kind: 'variables'; prefix: string; names: string[] }
+  | { kind: 'variables'; prefix: string; variables: Variable[] }
+
+/** The type that its value has, where that shows. */
+export type Variable = { name: string; valueType: string | null }
 
 /** Finds what a piece of code declares among the nodes that a grammar made of it; null when it is nothing known. */
 export function shapeOf(nodes: readonly Node[], code: string, from: number): Shape | null {
   const found = signatureAmong(nodes)
   if (found === null) return null
   const { node, kind } = found
-  if (kind === 'variables') return { kind, prefix: code.slice(from, node.startIndex), names: variablesIn(node) }
+  if (kind === 'variables') return { kind, prefix: code.slice(from, node.startIndex), variables: variablesIn(node) }
   const signature = code.slice(from, endOf(node))
   return { kind, signature, name: nameOf(kind, node) }
 }
@@ -46,10 +50,12 @@ function signatureAmong(nodes: readonly Node[]): { node: Node; kind: Shape['kind
   return null
 }
 
-const variablesIn = (list: Node): string[] =>
+const variablesIn = (list: Node): Variable[] =>
   list.namedChildren.flatMap((child) => {
     const name = child.type === 'identifier' ? child : child.namedChildren.find(({ type }) => type === 'identifier')
-    return name === undefined ? [] : [name.text]
+    if (name === undefined) return []
+    const value = child.text.slice(name.endIndex - child.startIndex).replace(/^\s*=\s*/, '')
+    return [{ name: name.text, valueType: typeOfStandIn(value) }]
   })
 
 /** A redirecting factory's signature ends where it says to what. */

@@ -2,6 +2,7 @@ import { type Lead, leadAt, type Span } from './lead.ts'
 import { endOfBracket } from './nesting.ts'
 import { endOfExpression, endOfInitializers, endOfTypeArguments, isContainer } from './passages.ts'
 import { plainTokenAt } from './tokens.ts'
+import { standIn } from './values.ts'
 
 /** A directive, a declaration or a member: where it stands in the text, without what stands before it. */
 export type Chunk = Span &
@@ -110,11 +111,17 @@ function passMark(state: State, head: Head, start: number, at: number, mark: str
   if (mark === '(' || mark === '[') state.at = endOfBracket(text, at) ?? recover(state, start)
   else if (mark === '<' && head.place === 'enum values') state.at = endOfTypeArguments(text, at) ?? state.at
   else if (mark === '=>') cut(state, endOfExpression(text, state.at, false) ?? recover(state, start), '0')
-  else if (mark === '=' && !keepsValue(head.words)) cut(state, endOfExpression(text, state.at, true) ?? recover(state, start), '0')
+  else if (mark === '=' && !keepsValue(head.words)) cutValue(state, start)
   else if (mark === ':' && head.place === 'class') {
     state.at = at
     cut(state, endOfInitializers(text, at + 1) ?? recover(state, start), '')
   }
+}
+
+/** A variable's value shrinks to something of its type, as far as that can be seen. */
+function cutValue(state: State, start: number): void {
+  const end = endOfExpression(state.text, state.at, true) ?? recover(state, start)
+  cut(state, end, standIn(state.text, state.at, end))
 }
 
 const keepsValue = (words: readonly string[]): boolean =>

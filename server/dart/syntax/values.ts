@@ -1,0 +1,63 @@
+import { endOfBracket } from './nesting.ts'
+import { endOfTypeArguments } from './passages.ts'
+import { plainTokenAt } from './tokens.ts'
+
+/** A short expression of the same type as that from `from` to `end`, where its type shows; else `0`. */
+export function standIn(text: string, from: number, end: number): string {
+  const first = plainTokenAt(text, from)
+  const isConst = text.slice(first.start, first.end) === 'const'
+  const { kind, start, end: next } = isConst ? plainTokenAt(text, first.end) : first
+  const word = text.slice(start, Math.min(next, start + 200))
+  if (kind === 'string') return isStrings(text, next, end) ? "''" : '0'
+  if (isLast(text, next, end)) {
+    if (kind === 'number') return /^\d[\d_]*$|^0x/i.test(word) ? '1' : '1.5'
+    return word === 'true' || word === 'false' ? 'true' : '0'
+  }
+  if (word === '<') return collectionAt(text, start, end)
+  return kind === 'word' && /^_*[A-Z]/.test(word) ? objectAt(text, word, next, end, isConst) : '0'
+}
+
+const isLast = (text: string, at: number, end: number): boolean => plainTokenAt(text, at).start >= end
+
+/** Strings that follow each other are one. */
+function isStrings(text: string, from: number, end: number): boolean {
+  let token = plainTokenAt(text, from)
+  while (token.kind === 'string' && token.start < end) token = plainTokenAt(text, token.end)
+  return token.start >= end
+}
+
+/** `<A>[…]`, `<A>{…}` or `<A, B>{…}`. */
+function collectionAt(text: string, start: number, end: number): string {
+  const inner = endOfTypeArguments(text, start) ?? end
+  const bracket = plainTokenAt(text, inner).start
+  const opening = text.charAt(bracket)
+  const close = opening === '[' || opening === '{' ? endOfBracket(text, bracket) : null
+  return close === null || !isLast(text, close, end) ? '0' : `${text.slice(start, inner)}${opening === '[' ? '[]' : '{}'}`
+}
+
+/** `A(…)`, `A<B>(…)` or `const A.named(…)`; without `const`, what a name after a dot gives is not known. */
+function objectAt(text: string, name: string, next: number, end: number, isConst: boolean): string {
+  let at = next
+  const types = text.charAt(at) === '<' ? (endOfTypeArguments(text, at) ?? at) : at
+  const type = name + text.slice(at, types)
+  at = types
+  if (isConst && text.charAt(at) === '.') at = plainTokenAt(text, at + 1).end
+  const close = text.charAt(at) === '(' ? endOfBracket(text, at) : null
+  return close === null || !isLast(text, close, end) ? '0' : `${type}()`
+}
+
+/** The type of what `standIn` gave; null when it does not show. */
+export function typeOfStandIn(value: string): string | null {
+  const simple = simpleTypes.get(value)
+  if (simple !== undefined) return simple
+  if (value.endsWith('()')) return value.slice(0, -2)
+  if (value.endsWith('[]')) return `List${value.slice(0, -2)}`
+  return value.endsWith('{}') ? `${/^<[^<>]*(?:<[^<>]*>[^<>]*)*,/.test(value) ? 'Map' : 'Set'}${value.slice(0, -2)}` : null
+}
+
+const simpleTypes = new Map([
+  ["''", 'String'],
+  ['1', 'int'],
+  ['1.5', 'double'],
+  ['true', 'bool'],
+])
