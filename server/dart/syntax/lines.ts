@@ -1,12 +1,17 @@
 /** Counts lines, from 1; quick for places asked in their order. */
 export function lineCounter(text: string): (at: number) => number {
+  const endFrom = (from: number) => {
+    const end = text.indexOf('\n', from)
+    return end === -1 ? text.length : end
+  }
   let line = 1
-  let next = 0
+  let from = 0
+  let end = endFrom(0)
   return (at) => {
-    if (at < next) [line, next] = [1, 0]
-    for (let end = text.indexOf('\n', next); end !== -1 && end < at; end = text.indexOf('\n', next)) {
+    if (at < from) [line, from, end] = [1, 0, endFrom(0)]
+    for (; end < at; end = endFrom(from)) {
       line += 1
-      next = end + 1
+      from = end + 1
     }
     return line
   }

@@ -9,12 +9,12 @@ export type Piece = { code: string; isMember: boolean }
 export function shapesOf(grammar: Grammar, pieces: readonly Piece[]): (Shape | null)[] {
   const { code, starts } = join(pieces)
   const shapes = grammar.read(code, (root) => shapesAmong(nodesBy(root, starts), pieces, code, starts))
-  let left = mostAlone
-  return pieces.map((piece, index) => shapes?.[index] ?? (left-- > 0 ? alone(grammar, piece) : null))
+  const until = performance.now() + longestAloneMs
+  return pieces.map((piece, index) => shapes?.[index] ?? (performance.now() < until ? alone(grammar, piece) : null))
 }
 
-/** Pieces of one file that are read by themselves. */
-const mostAlone = 500
+/** For those pieces of a file that are read by themselves: thousands of sound ones. */
+const longestAloneMs = 1000
 
 const opening = 'class _{\n'
 
