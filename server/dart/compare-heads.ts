@@ -67,6 +67,9 @@ const subtypes = (types: Supertypes): Supertypes => types.filter(({ relation }) 
 /** A type without its arguments and import prefix. */
 const baseName = (type: string): string => /^(?:[a-z_][\w$]*\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
+/** Past them nobody looks. */
+const mostAncestors = 200
+
 /** The names of all types above one, and the public ones of this package among them; not whole where a private one hides some. */
 export function ancestorsOf(
   declaration: SurfaceDeclaration,
@@ -75,6 +78,7 @@ export function ancestorsOf(
   const names = new Set<string>()
   const known = new Set([declaration])
   for (const each of known) {
+    if (names.size > mostAncestors) return { names, known: [...known].slice(1), isWhole: false }
     for (const { type } of subtypes(supertypesOf(each))) {
       names.add(baseName(type))
       const parent = types.get(baseName(type))

@@ -2,6 +2,7 @@ import { type Callable, callableOf, type Parameter, splitAtCommas } from './sign
 
 /** What may break callers when the first signature becomes the second, in words; names of type parameters on either side do not matter. */
 export function callBreaks(before: string, after: string, names: TypeNames): string[] {
+  if (Math.max(before.length, after.length) > longestSignature) return ['it is too long to be compared']
   const [earlier, later] = [callableOf(before), callableOf(after)]
   if (earlier === null || later === null) return ['it is called in another way']
   const own = {
@@ -15,6 +16,9 @@ export function callBreaks(before: string, after: string, names: TypeNames): str
     ...parameterBreaks(earlier, later, own),
   ]
 }
+
+/** Nobody writes longer ones. */
+const longestSignature = 50_000
 
 /** The type parameters in sight on either side, outermost first. */
 export type TypeNames = { before: readonly string[]; after: readonly string[] }

@@ -41,8 +41,9 @@ const shownBy = ({ declarations }: Surface, { shows }: Library): SurfaceDeclarat
 
 function compareExports(library: string, before: readonly string[], after: readonly string[], { added, removed }: ApiChanges): void {
   const told = (uri: string) => ({ library, kind: 'export', name: uri, signature: `export '${uri}'` })
-  removed.push(...before.filter((uri) => !after.includes(uri)).map(told))
-  added.push(...after.filter((uri) => !before.includes(uri)).map(told))
+  const [was, is] = [new Set(before), new Set(after)]
+  for (const uri of was) if (!is.has(uri)) removed.push(told(uri))
+  for (const uri of is) if (!was.has(uri)) added.push(told(uri))
 }
 
 function compareDeclarations(

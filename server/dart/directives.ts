@@ -3,7 +3,7 @@ import { contentOf } from './syntax/doc-comments.ts'
 import { plainTokenAt } from './syntax/tokens.ts'
 
 /** An import or export, and what it takes of what is there. */
-export type Directive = LibraryImport & { combinators: { shows: boolean; names: string[] }[] }
+export type Directive = LibraryImport & { combinators: { shows: boolean; names: Set<string> }[] }
 
 /** What stands before the declarations of a file. */
 export type Directives = {
@@ -57,7 +57,7 @@ const partOf = (words: readonly Word[]): Directives['partOf'] =>
 function importOf(kind: 'import' | 'export', words: readonly Word[]): Directive {
   const at = words.findIndex(({ isString }) => isString)
   const directive: Directive = { kind, uri: words[at]?.text ?? '', conditions: [], combinators: [] }
-  let names: string[] | null = null
+  let names: Set<string> | null = null
   for (let index = at + 1; index < words.length; index++) {
     const { text = '', isString = false } = words[index] ?? {}
     if (text === 'if' && !isString) {
@@ -67,9 +67,9 @@ function importOf(kind: 'import' | 'export', words: readonly Word[]): Directive 
       directive.conditions.push({ condition: condition.join('').replace('==', ' == '), uri: words[end + 1]?.text ?? '' })
       index = end + 1
     } else if (text === 'show' || text === 'hide') {
-      names = []
+      names = new Set()
       directive.combinators.push({ shows: text === 'show', names })
-    } else if (text !== ',') names?.push(text)
+    } else if (text !== ',') names?.add(text)
   }
   return directive
 }

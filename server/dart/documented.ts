@@ -39,23 +39,30 @@ const isCounted = (member: Member, { name, doc }: Declaration): boolean =>
 
 const common = new Set(['toString', 'noSuchMethod', 'hashCode', 'runtimeType'])
 
-const classesByName = (libraries: readonly Library[]): Map<string, Declaration> =>
+type Type = Pick<Declaration, 'supertypes'> & { byName: ReadonlyMap<string, Member> }
+
+const classesByName = (libraries: readonly Library[]): Map<string, Type> =>
   new Map(
     libraries.flatMap(({ declarations }) =>
-      declarations.filter(({ members }) => members.length > 0).map((declaration) => [declaration.name, declaration]),
+      declarations.flatMap(({ name, supertypes, members }) =>
+        members.length === 0 ? [] : [[name, { supertypes, byName: new Map(members.map((member) => [member.name, member])) }] as const],
+      ),
     ),
   )
 
-function isDocumented({ doc, name, isOverride }: Member, declaration: Declaration, classes: ReadonlyMap<string, Declaration>): boolean {
+/** Types above one, past which nobody looks. */
+const mostAncestors = 100
+
+function isDocumented({ doc, name, isOverride }: Member, { supertypes }: Declaration, classes: ReadonlyMap<string, Type>): boolean {
   if (doc !== null || !isOverride) return doc !== null
-  const seen = new Set([declaration])
+  const seen = new Set<Pick<Declaration, 'supertypes'>>([{ supertypes }])
   let isInherited = false
-  for (const { supertypes } of seen) {
-    for (const { type } of supertypes) {
+  for (const above of seen) {
+    for (const { type } of above.supertypes) {
       const parent = classes.get(/^[\w$]+/.exec(type)?.[0] ?? '')
-      if (parent === undefined || seen.size > 100) continue
+      if (parent === undefined || seen.size > mostAncestors) continue
       seen.add(parent)
-      const overridden = parent.members.find((member) => member.name === name)
+      const overridden = parent.byName.get(name)
       if (overridden !== undefined && overridden.doc !== null) return true
       isInherited ||= overridden !== undefined && !overridden.isOverride
     }

@@ -38,7 +38,10 @@ function exportersOf(libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>
   for (const [exporter, { imports }] of libraries) {
     for (const directive of imports) {
       const file = directive.kind === 'export' ? exportedFile(directive, exporter, libraries, packageName) : null
-      if (file !== null) exporters.set(file, [...(exporters.get(file) ?? []), { exporter, combinators: directive.combinators }])
+      if (file === null) continue
+      const known = exporters.get(file) ?? []
+      known.push({ exporter, combinators: directive.combinators })
+      exporters.set(file, known)
     }
   }
   return exporters
@@ -57,4 +60,4 @@ function exportedFile(
 }
 
 const lets = (combinators: Directive['combinators'], name: string): boolean =>
-  combinators.every(({ shows, names }) => names.includes(name) === shows)
+  combinators.every(({ shows, names }) => names.has(name) === shows)

@@ -10,15 +10,35 @@ export type Callable = { modifiers: string[]; returns: string; typeParameters: s
 export function callableOf(signature: string): Callable | null {
   const open = lastBracket(signature)
   if (open === null) return null
-  const [, before = '', typeParameters = ''] =
-    /^(.*?(?:\boperator \S+|[\w$.]+))\s*(<.*>)?$/s.exec(beforeName(signature.slice(0, open))) ?? []
-  const [modifiers, returns] = withoutModifiers(before.replace(/(?:\boperator \S+|[\w$.]+)$/, '').trim())
+  const before = signature.slice(0, open).trimEnd()
+  const angle = isOperator(before) ? before.length : startOfTypeParameters(before)
+  const [modifiers, returns] = withoutModifiers(beforeName(before.slice(0, angle)))
   return {
     modifiers,
     returns,
-    typeParameters: splitTypeParameters(typeParameters),
+    typeParameters: splitTypeParameters(before.slice(angle)),
     parameters: parametersIn(signature.slice(open + 1, -1)),
   }
+}
+
+const isOperator = (before: string): boolean => /\boperator [^\w\s(]{1,3}$/.test(before.slice(-16))
+
+/** Where the `<` stands that is closed at the end; the end itself where none is. */
+function startOfTypeParameters(text: string): number {
+  let depth = 0
+  for (let at = text.length - 1; text.endsWith('>') && at >= 0; at--) {
+    if (text[at] === '>') depth++
+    else if (text[at] === '<' && --depth === 0) return at
+  }
+  return text.length
+}
+
+/** What stands before the name at the end. */
+function beforeName(text: string): string {
+  if (isOperator(text)) return text.slice(0, text.lastIndexOf('operator')).trim()
+  let at = text.length
+  while (at > 0 && /[\w$.]/.test(text.charAt(at - 1))) at--
+  return text.slice(0, at).trim()
 }
 
 /** Splits at commas outside every bracket. */
@@ -55,8 +75,6 @@ function lastBracket(signature: string): number | null {
   return null
 }
 
-const beforeName = (text: string): string => text.trimEnd()
-
 const modifierWords = new Set(['static', 'const', 'factory', 'final', 'var', 'covariant', 'required'])
 
 function withoutModifiers(text: string): [modifiers: string[], rest: string] {
@@ -74,7 +92,11 @@ function parametersIn(inside: string): Parameter[] {
   })
 }
 
+/** Longer ones are not taken apart. */
+const longestParameter = 4000
+
 function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Parameter {
+  if (part.length > longestParameter) return { name: '', type: part, isNamed, isRequired, default: null }
   const [, declared = part, value = null] = /^(.*?)\s*(?:=|(?<=[\w$]):)\s*(.*)$/s.exec(part) ?? []
   const [, rest] = withoutModifiers(declared)
   const [, type = '', name = rest, parameters = ''] = /^(.*?)((?:this\.|super\.)?[\w$]+)(\s*(?:<[^()]*>)?\(.*\)\??)?$/s.exec(rest) ?? []
