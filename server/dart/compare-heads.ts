@@ -1,4 +1,4 @@
-import { isSameType, type TypeNames, typeParameterBreaks } from './compare-types.ts'
+import { canonical, isSameType, type TypeNames, typeParameterBreaks } from './compare-types.ts'
 import { splitTypeParameters } from './signature.ts'
 import type { SurfaceDeclaration } from './surface.ts'
 import { endOfTypeArguments } from './syntax/passages.ts'
@@ -44,17 +44,23 @@ const wordsBefore = ({ name, signature }: SurfaceDeclaration): string[] => {
 }
 
 function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, names: TypeNames, later: Types): string[] {
-  const is = supertypesOf(after)
-  const [narrowing, widening] = before.kind === 'mixin' || before.kind === 'extension' ? [on, subtypes] : [represented, subtypes]
-  const gained = narrowing(is).filter(({ type }) => !narrowing(supertypesOf(before)).some((each) => isSameType(each.type, type, names)))
-  const known = ancestorsOf(after, later)
-  const lost = widening(supertypesOf(before)).filter(
-    ({ type }) => !type.startsWith('_') && !is.some((each) => isSameType(each.type, type, names)) && !known.names.has(baseName(type)),
+  const narrowing = before.kind === 'mixin' || before.kind === 'extension' ? on : represented
+  const gained = without(narrowing(supertypesOf(after)), names.after, narrowing(supertypesOf(before)), names.before)
+  const gone = without(subtypes(supertypesOf(before)), names.before, supertypesOf(after), names.after).filter(
+    ({ type }) => !type.startsWith('_'),
   )
+  const known = gone.length > 0 ? ancestorsOf(after, later) : null
+  const lost = known?.isWhole === true ? gone.filter(({ type }) => !known.names.has(baseName(type))) : []
   return [
     ...gained.map(({ relation, type }) => `it ${relation === 'on' ? 'is on' : 'stands for'} \`${type}\``),
-    ...(known.isWhole ? lost.map(({ type }) => `it is no longer a \`${type}\``) : []),
+    ...lost.map(({ type }) => `it is no longer a \`${type}\``),
   ]
+}
+
+/** Types that are not among others. */
+function without(types: Supertypes, names: readonly string[], others: Supertypes, otherNames: readonly string[]): Supertypes {
+  const found = new Set(others.map(({ type }) => canonical(type, otherNames)))
+  return types.filter(({ type }) => !found.has(canonical(type, names)))
 }
 
 type Supertypes = NonNullable<SurfaceDeclaration['supertypes']>
@@ -68,7 +74,7 @@ const subtypes = (types: Supertypes): Supertypes => types.filter(({ relation }) 
 const baseName = (type: string): string => /^(?:[a-z_][\w$]*\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
 /** Past them nobody looks. */
-const mostAncestors = 200
+const mostAncestors = 60
 
 /** The names of all types above one, and the public ones of this package among them; not whole where a private one hides some. */
 export function ancestorsOf(

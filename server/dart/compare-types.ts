@@ -28,10 +28,13 @@ export const nameIn = (parameter: string): string => /^[\w$]+/.exec(parameter)?.
 
 /** Whether two types are written alike: blanks, import prefixes, the names of type parameters and arguments that are `dynamic` do not matter, nor does a type that one side does not write. */
 export function isSameType(before: string, after: string, names: TypeNames): boolean {
-  return before === '' || after === '' || canonical(before, names.before) === canonical(after, names.after)
+  if (before === after || before === '' || after === '') return true
+  return canonical(before, names.before) === canonical(after, names.after)
 }
 
-function canonical(type: string, names: readonly string[]): string {
+/** The same text for types that are the same; those too long to be looked at stay as they are. */
+export function canonical(type: string, names: readonly string[]): string {
+  if (type.length > longestSignature) return type
   const plain = type.replace(/(?<![\w$.])[a-z_][\w$]*\.(?=[A-Z_])/g, '')
   const named = plain.replace(/[\w$]+/g, (word) => (names.includes(word) ? `#${names.lastIndexOf(word)}` : word))
   return withoutNames(named)
@@ -42,8 +45,8 @@ function canonical(type: string, names: readonly string[]): string {
 /** Function types without the names of positional parameters, from the innermost out. */
 function withoutNames(type: string): string {
   let plain = type
-  for (let depth = 0; depth < 10 && /Function(?:<[^()]*>)?\(/.test(plain); depth++) {
-    plain = plain.replace(/Function(<[^()]*>)?\(([^()]*)\)/g, (_, generic: string | undefined, inside: string) => {
+  for (let depth = 0; depth < 10 && /Function(?:<[^()]{0,300}>)?\(/.test(plain); depth++) {
+    plain = plain.replace(/Function(<[^()]{0,300}>)?\(([^()]*)\)/g, (_, generic: string | undefined, inside: string) => {
       const types = splitAtCommas(inside).map((part) => (/^[{[]/.test(part) ? part : part.replace(/(?<=\S) +[\w$]+$/, '')))
       return `Function${generic ?? ''}⟨${types.join(',')}⟩`
     })

@@ -125,11 +125,17 @@ function memberName(type: string, member: SurfaceMember | undefined): string {
 
 /** Whether a type has a member that it does not declare: it inherits it, perhaps from a private type, or has the constructor that needs no words. */
 function inheritedBy(type: SurfaceDeclaration, types: Types): (member: SurfaceMember) => boolean {
-  const { known, isWhole } = ancestorsOf(type, types)
-  const inherited = new Set(known.flatMap(({ members }) => members ?? []).map(({ name }) => name))
   const isMade = (type.members ?? []).some(({ kind }) => kind === 'constructor')
-  return ({ kind, name, signature, isOverride }) =>
-    kind === 'constructor'
-      ? !isMade && name === type.name && !/\([^[{)]|required /.test(signature)
-      : isOverride === true || inherited.has(name) || !isWhole
+  let inherited: { names: Set<string>; isWhole: boolean } | undefined
+  return ({ kind, name, signature, isOverride }) => {
+    if (kind === 'constructor') return !isMade && name === type.name && !/\([^[{)]|required /.test(signature)
+    if (isOverride === true) return true
+    inherited ??= inheritedNames(type, types)
+    return inherited.names.has(name) || !inherited.isWhole
+  }
+}
+
+function inheritedNames(type: SurfaceDeclaration, types: Types): { names: Set<string>; isWhole: boolean } {
+  const { known, isWhole } = ancestorsOf(type, types)
+  return { names: new Set(known.flatMap(({ members }) => members ?? []).map(({ name }) => name)), isWhole }
 }
