@@ -47,6 +47,7 @@ export const router = createRouter({
       children: [
         ...packageTabs('package'),
         { path: 'versions', name: 'package-versions', component: () => import('./package/versions-page.vue') },
+        { path: 'changes', name: 'package-changes', component: () => import('./api-changes/api-changes-page.vue') },
         { path: 'advisories', name: 'package-advisories', component: () => import('./advisories/package-advisories-page.vue') },
         {
           path: 'dependents',

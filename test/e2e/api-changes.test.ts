@@ -1,0 +1,42 @@
+import { expect, it } from 'vitest'
+import { openPage, screenshot } from '../support/browser.ts'
+import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
+import { surfaced, surfaceOf } from '../support/surfaces.ts'
+
+const long = (name: string) =>
+  `Future<Map<String, ${name}>> ${name}(Map<String, ${name}> first, {required void Function(Object error, StackTrace trace) onError})`
+
+it('compares the APIs of two versions, which the reader picks', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(app.url, secret, ...['1.0.0', '1.1.0', '1.2.0', '1.3.0'].map((version) => ({ name: 'acme', version })))
+  await surfaced(app, '1.0.0', surfaceOf({ one: 'void one()', two: 'void two()', three: long('Three') }))
+  await surfaced(app, '1.1.0', surfaceOf({ one: 'void one(int times)', three: long('Other'), four: 'void four()' }))
+  await surfaced(app, '1.2.0', surfaceOf({ one: 'void one(int times)', three: long('Other'), four: 'void four()' }))
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.goto('/packages/acme/versions')
+  await page.getByRole('link', { name: 'Changes in 1.1.0' }).click()
+  await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
+  await page.getByText('by semantic versioning, 1.1.0 needed a higher number.').waitFor()
+  const removed = page.getByRole('region', { name: /^Removed/ })
+  expect(await removed.getByRole('listitem').allTextContents()).toEqual([expect.stringContaining('two')])
+  expect(await page.getByRole('navigation', { name: 'acme: sections' }).locator('[aria-current]').textContent()).toContain('Versions')
+  await expectSound(page, 'api-changes')
+
+  await page
+    .getByRole('combobox', { name: 'To' })
+    .or(page.getByRole('button', { name: 'To' }))
+    .click()
+  await page.getByPlaceholder('Part of a version').fill('1.2')
+  await page.getByRole('option', { name: '1.2.0', exact: true }).click()
+  await page.getByText('The public API of 1.2.0 is the same as that of 1.1.0.').waitFor()
+  expect(new URL(page.url()).search).toBe('?to=1.2.0')
+  await page.goto('/packages/acme/changes?from=1.0.0&to=1.2.0')
+  await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
+  // The latest was not analyzed.
+  await page.goto('/packages/acme/changes')
+  await page.getByText('These versions cannot be compared').waitFor()
+  await screenshot(page, 'api-changes-none')
+})

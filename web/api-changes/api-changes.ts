@@ -1,0 +1,51 @@
+import { refDebounced } from '@vueuse/core'
+import { computed, ref } from 'vue'
+import { useRoute } from 'vue-router'
+import { ApiChangesDocument, type ApiChangesOfVersionFragment, VersionNumbersDocument } from '../generated/graphql.ts'
+import { useQuery } from '../graphql.ts'
+import { counted } from '../shared/format.ts'
+import { useQueryParam } from '../shared/query-param.ts'
+
+/** How the public APIs of the two versions differ that the URL names as `from` and `to`: the latest, and the one before it, when left out. */
+export function useApiChanges() {
+  const route = useRoute()
+  const chosen = { from: useQueryParam<string>('from', ''), to: useQueryParam<string>('to', '') }
+  const { data, ...state } = useQuery(ApiChangesDocument, () => ({
+    name: String(route.params.name),
+    version: chosen.to.value || '0.0.0', // a version that is not looked at
+    exact: chosen.to.value !== '',
+    from: chosen.from.value || null,
+  }))
+  const pkg = computed(() => data.value?.package)
+  const version = computed(() => pkg.value?.version ?? pkg.value?.latest ?? undefined)
+  const changes = computed(() => version.value?.apiChanges ?? undefined)
+  const from = computed({ get: () => chosen.from.value || (changes.value?.from ?? ''), set: (number) => (chosen.from.value = number) })
+  const to = computed({ get: () => chosen.to.value || (version.value?.version ?? ''), set: (number) => (chosen.to.value = number) })
+  const isOnly = computed(() => pkg.value?.versions.totalCount === 1)
+  return { ...state, pkg, version, changes, from, to, isOnly }
+}
+
+/** The numbers of versions that what is typed fits, the highest first. */
+export function useVersionNumbers() {
+  const route = useRoute()
+  const typed = ref('')
+  const filter = refDebounced(typed, 150)
+  const { data } = useQuery(VersionNumbersDocument, () => ({ name: String(route.params.name), filter: filter.value.trim() || null }))
+  return { typed, numbers: computed(() => data.value?.package?.versions.nodes.map(({ version }) => version) ?? []) }
+}
+
+type Changes = NonNullable<ApiChangesOfVersionFragment['apiChanges']>
+
+/** What semantic versioning says to the number of a version with these changes. */
+export function verdictText({ isHonest, verdict, from }: Changes, version: string): string {
+  if (isHonest == null) return `${version} is not later than ${from}, so its number is not judged.`
+  if (isHonest) return `The number ${version} says so, by semantic versioning.`
+  return `${verdict ?? 'More than the number says'}: by semantic versioning, ${version} needed a higher number.`
+}
+
+/** "2 removed, 1 changed, 3 added". */
+export const countsText = ({ removedCount, changedCount, addedCount }: Changes) =>
+  Object.entries({ removed: removedCount, changed: changedCount, added: addedCount })
+    .filter(([, amount]) => amount > 0)
+    .map(([what, amount]) => `${counted(amount, 'element')} ${what}`)
+    .join(', ')
