@@ -27,6 +27,6 @@ it('notes what changed in the public API, and a version number that hides it', a
 it('notes nothing where nothing changed, or nothing can be compared', async () => {
   const source = 'int low() => 1;'
   expect((await reported(api(source), {}, await before(source))).notes).toEqual([])
-  for (const surface of [Buffer.from('no gzip'), gzipSync('no JSON'), gzipSync('{"format":0}'), gzipSync(Buffer.alloc(65 * 1024 ** 2))])
+  for (const surface of [Buffer.from('no gzip'), gzipSync('no JSON'), gzipSync('{"format":0}')])
     expect((await reported(api(source), {}, { version: '1.1.0', surface })).notes).toEqual([])
 })
