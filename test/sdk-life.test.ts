@@ -79,8 +79,7 @@ describe('the default', () => {
       status: 409,
       body: { error: { code: 'Conflict', message: expect.stringMatching(/^Dart 3\.11\.0 is the default SDK and scoring is on\./) } },
     })
-    const off = JSON.stringify({ scoringEnabled: false, docsEnabled: false, concurrency: 1, timeoutSeconds: 300 })
-    await app.services.database.fork().execute("insert into server_settings (key, value) values ('scoring', ?)", [off])
+    expect((await admin.put('/api/admin/sdk/settings', { scoringEnabled: false, concurrency: 2 })).status).toBe(200)
     expect(await admin.delete(`${installs}/${id}`)).toMatchObject({ status: 200, body: { status: 'ok' } })
   })
 })

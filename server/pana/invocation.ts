@@ -1,6 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import { trustGit } from '../sandbox/trust-git.ts'
 
 /** An install of an SDK that pana was made ready in: its folder, its `dart`, and the script that runs pana, with the PUB_CACHE that it is in. */
 export type Sdk = { kind: 'dart' | 'flutter'; version: string; path: string; dart: string; pubCache: string; panaPath: string }
@@ -38,7 +39,7 @@ export async function prepare(config: Settings, { folder, sdk, token, seconds }:
       join(folder, 'package'),
     ],
     // pana has a PUB_CACHE of its own for the package; this one it is run from.
-    env: { PATH: binaries, HOME: home, XDG_CONFIG_HOME: settings, PUB_CACHE: sdk.pubCache, CI: 'true' },
+    env: { PATH: binaries, HOME: home, XDG_CONFIG_HOME: settings, PUB_CACHE: sdk.pubCache, CI: 'true', ...trustGit },
     readable: [sdk.path, sdk.pubCache],
     origins: [config.SERVER_URL, config.SDK_PUB_HOSTED_URL, ...config.ALLOWED_HOSTED_URLS],
     docs,

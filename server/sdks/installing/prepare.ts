@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { SandboxUnusable } from '../../sandbox/problem.ts'
 import { type Outcome, run } from '../../sandbox/run.ts'
+import { trustGit } from '../../sandbox/trust-git.ts'
 import type { Services } from '../../services.ts'
 import type { placesOf } from '../ready.ts'
 import { InstallRefused } from './refused.ts'
@@ -72,9 +73,6 @@ async function runIn(config: Services['config'], { path, pubCache }: Places, tra
     throw error instanceof SandboxUnusable ? new InstallRefused(error.message) : error
   }
 }
-
-/** A Flutter SDK is a checkout of git, which refuses to read one that belongs to another account. */
-const trustGit = { GIT_CONFIG_COUNT: '1', GIT_CONFIG_KEY_0: 'safe.directory', GIT_CONFIG_VALUE_0: '*' }
 
 const describe = ({ end, code, lines }: Outcome): string =>
   lines.at(-1) ?? (end === 'exited' ? `it ended with ${code ?? 'a signal'} and said nothing` : `it was ended for its ${end}`)
