@@ -1,6 +1,7 @@
-import { type FilterQuery, LockMode, raw, UniqueConstraintViolationException } from '@mikro-orm/core'
-import type { EntityManager } from '@mikro-orm/sql'
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
+import { changeRows, readRow } from '../db/statements.ts'
 import { Job } from './entity.ts'
 
 /** A job that this process holds. */
@@ -12,28 +13,39 @@ export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts'>
  * another job for the same is running. Whoever asks does not get what it is doing itself (`own`, by id), even if the clock was put forward
  * meanwhile. For one kind the cost does not depend on how many wait; several are sorted.
  */
-export function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
+export async function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
+  // Most often there is none, which needs no transaction to see.
+  if (!(await findDue(em.fork(), kinds, now, own))) return null
   return em.fork().transactional(async (inner) => {
-    const find = (due: FilterQuery<Job>) =>
-      inner.findOne(
-        Job,
-        { $and: [{ kind: { $in: kinds }, ...(own.length > 0 && { id: { $nin: own } }) }, due, { [raw(isAlone)]: [] }] },
-        // `for update skip locked`, on PostgreSQL; SQLite has one writer.
-        { orderBy: { priority: 'asc', runAt: 'asc', id: 'asc' }, lockMode: LockMode.PESSIMISTIC_PARTIAL_WRITE },
-      )
-    const job = (await find({ state: 'running', leasedUntil: { $lt: now } })) ?? (await find({ state: 'queued', runAt: { $lte: now } }))
+    // On PostgreSQL, each passes over what another one is just taking; SQLite has one writer.
+    const lock = inner.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : ''
+    const job = await findDue(inner, kinds, now, own, lock)
     if (!job) return null
     const lease = random()
-    inner.assign(job, { state: 'running', lease, leasedUntil: later(now, leaseMs), startedAt: now, attempts: job.attempts + 1 })
-    inner.assign(job, { done: 0, total: null, phase: null })
-    const { id, kind, subject, payload, attempts } = job
-    return { id, kind, subject, payload, attempts, lease }
+    await changeRows(
+      inner,
+      `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
+       where id = ?`,
+      [lease, later(now, leaseMs), now, job.id],
+    )
+    return { ...job, attempts: job.attempts + 1, lease }
   })
 }
 
-/** SQL: whether no other job for the same is running. */
-const isAlone = (alias: string) =>
-  `not exists (select 1 from jobs r where r.kind = ${alias}.kind and r.subject = ${alias}.subject and r.state = 'running' and r.id <> ${alias}.id)`
+/** The job to take next: in two statements, since each finds its own by an index. */
+async function findDue(em: EntityManager, kinds: string[], now: Date, own: string[], lock = ''): Promise<Omit<Held, 'lease'> | undefined> {
+  const among = (values: string[]) => `(${values.map(() => '?').join(', ')})`
+  const find = (due: string) =>
+    readRow<Omit<Held, 'lease'>>(
+      em,
+      `select id, kind, subject, payload, attempts from jobs j where kind in ${among(kinds)} and ${due}
+         ${own.length > 0 ? `and id not in ${among(own)}` : ''}
+         and not exists (select 1 from jobs r where r.kind = j.kind and r.subject = j.subject and r.state = 'running' and r.id <> j.id)
+       order by priority, run_at, id limit 1 ${lock}`,
+      [...kinds, now, ...own],
+    )
+  return (await find("state = 'running' and leased_until < ?")) ?? (await find("state = 'queued' and run_at <= ?"))
+}
 
 export type Progress = { done?: number | undefined; total?: number | null | undefined; phase?: string | undefined }
 
