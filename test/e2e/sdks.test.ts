@@ -12,7 +12,7 @@ function holdDownloads(site: SdkSite): () => void {
   const released = Promise.withResolvers<void>()
   site.interfere = (request, response, file) => {
     if (request.method !== 'GET' || !file || !/\.(zip|xz)$/.test(request.url ?? '')) return false
-    const half = file.length >> 1
+    const half = Math.ceil(file.length / 2)
     response.writeHead(200, { 'content-length': file.length }).write(file.subarray(0, half))
     void released.promise.then(() => response.end(file.subarray(half)))
     return true
