@@ -169,6 +169,9 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
 const defaults = {
   SERVER_URL: 'http://localhost:8080',
   JWT_SECRET: 'a secret for tests that is long enough',
+  // Nobody listens there: no test asks a server outside of this machine.
+  SDK_ARCHIVE_URL: 'http://127.0.0.1:9',
+  FLUTTER_ARCHIVE_URL: 'http://127.0.0.1:9',
   BCRYPT_COST: '4',
   NODE_ENV: 'test',
   TRUST_PROXY: 'true',

@@ -85,9 +85,9 @@ it('refuses JSON that is nested too deep on REST, before it walks through it', a
   expect(await alice.post('/api/auth/keys', `{"name":"${'['.repeat(80)}"}`, json)).toMatchObject({ status: 201 })
 })
 
-it('answers JSON or not at all: neither parts nor events', async () => {
+it('answers in JSON, in events to whoever takes nothing else, and never in parts', async () => {
   const accepting = (accept: string) => alice.graphql(version, {}, { headers: { accept } })
-  for (const accept of ['multipart/mixed', 'text/event-stream', 'image/png', 'text/html']) {
+  for (const accept of ['multipart/mixed', 'image/png', 'text/html']) {
     const { status, body, headers } = await accepting(accept)
     expect({ accept, status, body }).toMatchObject({ accept, status: 406, body: { errors: [{ extensions: { code: 'InvalidInput' } }] } })
     expect(headers['transfer-encoding']).toBeUndefined()
@@ -96,11 +96,15 @@ it('answers JSON or not at all: neither parts nor events', async () => {
     'multipart/mixed;deferSpec=20220824, application/json',
     'text/event-stream, */*',
     'application/graphql-response+json',
+    'text/event-stream, application/json',
   ]) {
     const { status, body, headers } = await accepting(accept)
     expect({ accept, status, body }).toEqual({ accept, status: 200, body: { data: { server: { version: expect.any(String) } } } })
     expect(headers['transfer-encoding']).toBeUndefined()
   }
+  const events = await accepting('text/event-stream')
+  expect(events).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream', 'cache-control': 'private, no-store' } })
+  expect(events.body).toMatch(/^event: next\ndata: \{"data":\{"server":\{"version":"[^"]+"\}\}\}\n\nevent: complete$/m)
 })
 
 it('tells whoever sends a credential that does not work, also where nobody needs one', async () => {

@@ -29,6 +29,7 @@ export function pathFor(path: string): string {
     .replace(':token', 'nothing')
     .replace('*', 'index.html')
     .replace(/newUploadFinish$|upload$/, `$&?upload_id=${nobody}`)
+    .replace(/sdk\/releases$/, '$&?channel=stable')
 }
 
 /** A body with just what a route requires, so that nothing but a lack of rights refuses it. */
