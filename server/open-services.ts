@@ -8,7 +8,7 @@ import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
 import { sweepJobFolders } from './sandbox/job-folder.ts'
-import { maxConcurrency } from './scoring/settings.ts'
+import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
 

@@ -5,7 +5,7 @@ import { packageName } from '../packages/parameters.ts'
 import { SdkInstallRef } from '../sdks/refs.ts'
 import { setDefaultSdk } from '../sdks/service.ts'
 import { countCoverage, countWork, defaultSdk, type SettingsState, settingsState, updateSettings } from './administer.ts'
-import { maxConcurrency } from './settings.ts'
+import { maxConcurrency } from '../settings/scoring.ts'
 import { regenerateDocs, rescore, scoreVersions } from './requests.ts'
 
 const CoverageRef = builder.objectRef<Awaited<ReturnType<typeof countCoverage>>>('ScoringCoverage').implement({

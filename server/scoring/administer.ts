@@ -6,7 +6,7 @@ import { wakeAfterCommit } from '../jobs/wake.ts'
 import { SdkInstall } from '../sdks/entity.ts'
 import { lockSetting, writeSetting } from '../settings/service.ts'
 import { analysisKind, panaKind } from './requests.ts'
-import { currentSettings, type ScoringSettings, scoringSettings } from './settings.ts'
+import { currentSettings, type ScoringSettings, scoringSettings } from '../settings/scoring.ts'
 
 /** The settings as they hold on this server, and whether its environment permits scoring at all. */
 export type SettingsState = ScoringSettings & { permittedByEnvironment: boolean }

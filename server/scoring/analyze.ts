@@ -12,7 +12,7 @@ import type { Services } from '../services.ts'
 import { beginAttempt, storeDocs } from './documentation.ts'
 import { readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
-import { currentSettings, isScoringOn } from './settings.ts'
+import { currentSettings, isScoringOn } from '../settings/scoring.ts'
 import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
 /** Analyzes a version by the built-in engine when a job says so: its report, its public API, its documentation. */

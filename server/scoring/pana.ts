@@ -16,7 +16,7 @@ import { storeDocs } from './documentation.ts'
 import { readFacts } from './facts.ts'
 import { writeLog } from './log.ts'
 import { panaKind } from './requests.ts'
-import { currentSettings, isScoringOn } from './settings.ts'
+import { currentSettings, isScoringOn } from '../settings/scoring.ts'
 import { beginRun, notePana, storeFindings } from './store.ts'
 
 /** Judges a version with pana when a job says so: after the built-in engine has, where an SDK is installed. */

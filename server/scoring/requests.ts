@@ -8,7 +8,7 @@ import { enqueue } from '../jobs/queue.ts'
 import { wakeAfterCommit } from '../jobs/wake.ts'
 import { unknownPackage, unknownVersion } from '../packages/parameters.ts'
 import { writeLog } from './log.ts'
-import { currentSettings, isScoringOn, isSwitchedOff } from './settings.ts'
+import { currentSettings, isScoringOn, isSwitchedOff } from '../settings/scoring.ts'
 
 /** The kinds of the jobs that analyze a version, whose id is their subject: by the built-in engine, and by pana after that. */
 export const analysisKind = 'analysis'

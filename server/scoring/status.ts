@@ -5,7 +5,7 @@ import { readRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { analysisKind, panaKind } from './requests.ts'
 import { readSettingIn } from '../settings/service.ts'
-import { scoringSettings } from './settings.ts'
+import { scoringSettings } from '../settings/scoring.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 

@@ -1,12 +1,12 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { z } from 'zod'
 import type { SignedInContext } from '../access/context.ts'
 import { audit } from '../audit/service.ts'
 import { idOf } from '../db/base.ts'
 import { conflict, notFound } from '../errors.ts'
 import { enqueue } from '../jobs/queue.ts'
-import { readSettingIn, type Setting } from '../settings/service.ts'
+import { scoringSettings } from '../settings/scoring.ts'
+import { readSettingIn } from '../settings/service.ts'
 import { SdkInstall } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { findRelease, requireVersion, type Wanted } from './releases.ts'
@@ -102,7 +102,7 @@ export function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): 
 export function removeSdk({ em, viewer, ip, now, config }: SignedInContext, id: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
     const install = await lockInstall(inner, id)
-    if (install.isDefault && config.SCORING_ENABLED && (await readSettingIn(inner, scoring)).scoringEnabled)
+    if (install.isDefault && config.SCORING_ENABLED && (await readSettingIn(inner, scoringSettings)).scoringEnabled)
       throw conflict(`${titleOf(install)} is the default SDK and scoring is on. Make another one the default, or switch scoring off first.`)
     inner.remove(install)
     audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary: `Removed ${titleOf(install)} (${install.channel})`, ip })
@@ -148,11 +148,4 @@ const freshStart = {
 async function lockInstall(em: EntityManager, id: string): Promise<SdkInstall> {
   await em.execute('update sdk_installs set generation = generation where id = ?', [id])
   return findInstall(em, id)
-}
-
-/** What administrators decided about scoring, as far as it matters here. */
-const scoring: Setting<{ scoringEnabled: boolean }> = {
-  key: 'scoring',
-  schema: z.object({ scoringEnabled: z.boolean() }),
-  initial: { scoringEnabled: true },
 }

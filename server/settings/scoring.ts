@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Services } from '../services.ts'
-import { readSetting, type Setting } from '../settings/service.ts'
+import { readSetting, type Setting } from './service.ts'
 
 const schema = z.object({
   /** Whether versions are analyzed. */
