@@ -7,6 +7,7 @@ import { basePath } from '../http/public-url.ts'
 import type { FoundVersion } from './find.ts'
 import { pageHeaders } from './headers.ts'
 import { type ShownState, stateOf } from './service.ts'
+import { areDocsOn } from './switch.ts'
 
 type Message = { status: number; title: string; text: string; links: readonly { label: string; href: string }[] }
 
@@ -64,12 +65,12 @@ export async function sendNotGenerated(context: Context, name: string, { version
     pending: 'It is about to be generated. Come back in a moment.',
     running: 'It is being generated. Come back in a moment.',
     completed: 'It was generated without pages. An administrator can have it generated again.',
-    failed: `It could not be generated: ${docs?.error ?? 'nobody knows why.'}`,
+    failed: `It could not be generated: ${docs?.error ?? 'no reason was recorded.'}`,
   }
   return sendMessage(context, {
     status: 404,
     title: `${name} ${version} has no documentation yet`,
-    text: texts[await stateOf(context, docs, () => isAwaited)],
+    text: texts[stateOf(docs, await areDocsOn(context), isAwaited)],
     links: [toPackage(name, version)],
   })
 }

@@ -3,8 +3,10 @@ import { builder } from '../graphql/builder.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
+import { loadScoringSettings } from '../settings/scoring.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { type KnownDocs, loadAwaited, loadDocs, type ShownState, stateOf } from './service.ts'
+import { generatesDocs } from './switch.ts'
 
 type ApiDocumentation = { state: ShownState; url: string | null; docs: KnownDocs | null }
 
@@ -52,8 +54,9 @@ builder.objectField(PackageVersionRef, 'apiDocumentation', (t) =>
 )
 
 async function documentationOf(version: PackageVersion, _args: object, context: Context): Promise<ApiDocumentation> {
-  const docs = await loadDocs(context, version.id)
-  const state = await stateOf(context, docs, async () => (await loadAwaited(context, version.id)) ?? false)
+  const { id } = version
+  const [docs, settings, isAwaited] = await Promise.all([loadDocs(context, id), loadScoringSettings(context), loadAwaited(context, id)])
+  const state = stateOf(docs, generatesDocs(settings), isAwaited ?? false)
   if (docs?.sha256 == null) return { state, url: null, docs }
   const pkg = await loadPackage(context, version.package.id)
   const base = publicUrl(context.request, context.config.SERVER_URL)

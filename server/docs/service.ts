@@ -2,9 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
-import type { Services } from '../services.ts'
 import { docsStates } from './entity.ts'
-import { areDocsOn } from './switch.ts'
 
 /** What makes documentation, and its version. */
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
@@ -47,15 +45,11 @@ export const loadDocs = batched<KnownDocs>(async (em, ids) => {
 /** How far documentation is: that of an attempt, or why there was none yet. */
 export type ShownState = KnownDocs['state'] | 'disabled' | 'not_analyzed'
 
-/** How far the documentation of a version is, to whoever asks. */
-export async function stateOf(
-  reader: Pick<Services, 'config' | 'database'>,
-  docs: KnownDocs | null,
-  isAwaited: () => boolean | Promise<boolean>,
-): Promise<ShownState> {
+/** How far the documentation of a version is, where documentation is generated or not, and an analysis may wait. */
+export function stateOf(docs: KnownDocs | null, isOn: boolean, isAwaited: boolean): ShownState {
   if (docs) return docs.state
-  if (!(await areDocsOn(reader))) return 'disabled'
-  return (await isAwaited()) ? 'pending' : 'not_analyzed'
+  if (!isOn) return 'disabled'
+  return isAwaited ? 'pending' : 'not_analyzed'
 }
 
 /** SQL: whether the version `v` waits to be analyzed, and so documented. */

@@ -1,8 +1,9 @@
 import type { Services } from '../services.ts'
-import { currentSettings } from '../settings/scoring.ts'
+import { currentSettings, type ScoringSettings } from '../settings/scoring.ts'
 
 /** Whether documentation is generated on this server: an analysis does that. */
-export async function areDocsOn(services: Pick<Services, 'config' | 'database'>): Promise<boolean> {
-  const { scoringEnabled, docsEnabled } = await currentSettings(services)
-  return scoringEnabled && docsEnabled
-}
+export const areDocsOn = async (services: Pick<Services, 'config' | 'database'>): Promise<boolean> =>
+  generatesDocs(await currentSettings(services))
+
+/** The same, by settings that were read. */
+export const generatesDocs = ({ scoringEnabled, docsEnabled }: ScoringSettings): boolean => scoringEnabled && docsEnabled

@@ -4,8 +4,7 @@ import { toDate } from '../db/reads.ts'
 import { readRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { analysisKind, panaKind } from './requests.ts'
-import { readSettingIn } from '../settings/service.ts'
-import { scoringSettings } from '../settings/scoring.ts'
+import { loadScoringSettings } from '../settings/scoring.ts'
 
 export type ScoreStatus = 'disabled' | 'not_analyzed' | 'pending' | 'running' | 'completed' | 'failed'
 
@@ -30,8 +29,8 @@ type Reader = Pick<Services, 'config' | 'database'> & { em: EntityManager }
 
 /** The score of a version. Those that are asked for at the same moment cost four reads together. */
 export async function scoreOf(reader: Reader, versionId: string): Promise<Score> {
-  const [isOnNow, row, job, pana] = await Promise.all([
-    isOn(reader),
+  const [{ scoringEnabled: isOnNow }, row, job, pana] = await Promise.all([
+    loadScoringSettings(reader),
     loadResult(reader, versionId),
     loadJob(reader, versionId),
     loadPana(reader, versionId),
@@ -52,11 +51,6 @@ export async function scoreOf(reader: Reader, versionId: string): Promise<Score>
     awaitsPana: isOnNow && (pana?.state === 'queued' || pana?.state === 'running'),
   }
 }
-
-const isOn = async (reader: Reader): Promise<boolean> =>
-  reader.config.SCORING_ENABLED && (await loadSettings(reader, scoringSettings.key))?.scoringEnabled === true
-
-const loadSettings = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSettings)]]))
 
 /** Its job says whether an analysis waits or runs; nothing does while scoring is off. */
 function statusOf(isOn: boolean, row: Result | null, job: Job['state'] | undefined): ScoreStatus {

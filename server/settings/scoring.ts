@@ -1,6 +1,8 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
+import { batched } from '../db/batched.ts'
 import type { Services } from '../services.ts'
-import { readSetting, type Setting } from './service.ts'
+import { readSetting, readSettingIn, type Setting } from './service.ts'
 
 const schema = z.object({
   /** Whether versions are analyzed. */
@@ -33,6 +35,14 @@ type Reader = Pick<Services, 'config' | 'database'>
 export async function currentSettings({ config, database }: Reader): Promise<ScoringSettings> {
   const settings = await readSetting(database.reads, scoringSettings)
   return config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
+}
+
+const loadSettings = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSettings)]]))
+
+/** The same, read once for all who ask at the same moment, such as the fields of a list. */
+export async function loadScoringSettings(request: Pick<Reader, 'config'> & { em: EntityManager }): Promise<ScoringSettings> {
+  const settings = (await loadSettings(request, scoringSettings.key)) ?? scoringSettings.initial
+  return request.config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
 }
 
 /** Whether versions are analyzed now. */
