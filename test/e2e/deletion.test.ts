@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { keepDownloads } from '../../server/downloads/tally.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
-import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
@@ -105,7 +105,7 @@ it('deletes one version in the danger zone, which only administrators see', asyn
   page.on('request', (request) => lookUps.push(...(request.postData()?.match(/query DeletionImpact/g) ?? [])))
   await page.goto('/packages/icons/admin')
   await page.getByRole('heading', { name: 'Danger zone' }).waitFor()
-  await page.waitForLoadState('networkidle')
+  await settled(page)
   expect(lookUps).toEqual([])
   await page.getByLabel('One version').fill('9.9.9')
   await page.getByRole('button', { name: 'Delete version' }).click()
