@@ -4,8 +4,8 @@ import { toDate, type Reads } from '../db/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
 import type { Role, Scope } from '../roles/roles.ts'
-import { identityOfJob, jobSecretIn } from './job-identity.ts'
-import { isSecret } from './token-secret.ts'
+import { identityOfJob } from './job-identity.ts'
+import { isJobSecret, isSecret } from './token-secret.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
@@ -46,26 +46,28 @@ export async function authenticate(
 ): Promise<Identity | null> {
   const { authorization } = request.headers
   if (authorization !== undefined) {
-    const ofJob = jobSecretIn(authorization)
-    if (ofJob !== null) return identityOfJob(request, reads, sha256(ofJob), now)
-    const hash = tokenHash(request.socket, authorization)
-    return hash === null ? null : byToken(await reads.recall<TokenRow>(tokenSql, hash), now)
+    const token = tokenIn(request.socket, authorization)
+    if (token?.isOfJob) return identityOfJob(request, reads, token.hash, now)
+    return token && byToken(await reads.recall<TokenRow>(tokenSql, token.hash), now)
   }
   const cookie = sessionCookie(request, isSecure(request, serverUrl))
   return cookie ? bySession(await reads.recall<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null
 }
 
-/** The hash of the token in an Authorization header, or null when there is none. A client sends the same one over its connection again and again. */
-function tokenHash(socket: Socket, authorization: string): string | null {
-  const latest = latestHashes.get(socket)
-  if (latest?.authorization === authorization) return latest.hash
-  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1]
-  const hash = secret && isSecret(secret) ? sha256(secret) : null
-  latestHashes.set(socket, { authorization, hash })
-  return hash
+type Token = { hash: string; isOfJob: boolean }
+
+/** The token in an Authorization header, or null when there is none. A client sends the same one over its connection again and again. */
+function tokenIn(socket: Socket, authorization: string): Token | null {
+  const latest = latestTokens.get(socket)
+  if (latest?.authorization === authorization) return latest.token
+  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
+  const isOfJob = isJobSecret(secret)
+  const token = isOfJob || isSecret(secret) ? { hash: sha256(secret), isOfJob } : null
+  latestTokens.set(socket, { authorization, token })
+  return token
 }
 
-const latestHashes = new WeakMap<Socket, { authorization: string; hash: string | null }>()
+const latestTokens = new WeakMap<Socket, { authorization: string; token: Token | null }>()
 
 function byToken(row: TokenRow | undefined, now: Date): Identity | null {
   if (!row?.is_active) return null

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { type Reads, toDate } from '../db/reads.ts'
 import { splitArchiveName } from '../pub/archive-name.ts'
-import { isJobSecret } from './token-secret.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
 type JobTokenRow = { id: string; packages: string; expires_at: number | Date }
@@ -25,12 +24,6 @@ export async function identityOfJob(
   const expiresAt = toDate(row.expires_at)
   const viewer = { ...nobodyInPerson, id: row.id, createdAt: now }
   return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt }, lastUsedAt: now }
-}
-
-/** The secret of a job in an Authorization header, if there is one. */
-export function jobSecretIn(authorization: string): string | null {
-  const [, secret = ''] = /^Bearer +(svc_job_\S+) *$/i.exec(authorization) ?? []
-  return isJobSecret(secret) ? secret : null
 }
 
 const nobodyInPerson = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
