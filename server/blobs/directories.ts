@@ -16,11 +16,12 @@ export async function makeDirectories(paths: string[]): Promise<void> {
  * The new names do not last yet (see syncNames).
  * @throws Error ENOENT without `base`.
  */
-export async function makeDirectoryBelow(base: string, path: string): Promise<void> {
+export async function makeDirectoryBelow(base: string, path: string, lasting: Set<string>): Promise<void> {
   if (existsSync(path)) return
   const parent = dirname(path)
-  if (parent !== base) await makeDirectoryBelow(base, parent)
+  if (parent !== base) await makeDirectoryBelow(base, parent, lasting)
   await mkdir(path).catch(unlessThere)
+  lasting.delete(path)
 }
 
 /**

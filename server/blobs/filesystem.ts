@@ -138,7 +138,7 @@ async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Prom
 
 /** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */
 async function promote(staged: string, path: string, { stored, lasting }: { stored: string; lasting: Set<string> }): Promise<void> {
-  await makeDirectoryBelow(stored, dirname(path))
+  await makeDirectoryBelow(stored, dirname(path), lasting)
   if (!(await moved(staged, path))) {
     // Bytes of long ago must not be collected while they are published again.
     const now = new Date()
