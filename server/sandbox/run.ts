@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import { commandLine, nextAccount, type Reach } from './command.ts'
 import { giveFolders, openWay } from './folder.ts'
 import { insideGate, insidePort, openGate } from './gate.ts'
+import { removeFolder } from './job-folder.ts'
 import { type Limits, prlimit, usualLimits } from './limits.ts'
 import { findMeans, type Means, systemPath } from './means.ts'
 import { keepOutput } from './output.ts'
@@ -138,7 +139,7 @@ async function runWithin(config: Settings, means: Means, job: Job, network: Reac
     const child = spawn(program, args, { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
     return await follow(child, { job, limits, mark, account })
   } finally {
-    await rm(scratch, { recursive: true, force: true })
+    await removeFolder(scratch)
   }
 }
 

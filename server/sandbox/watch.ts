@@ -84,12 +84,13 @@ const endAccount = (account: number) =>
     execFile('setpriv', [...ids, 'sh', '-c', 'kill -KILL -1'], { env: { PATH: systemPath } }, () => resolve())
   })
 
-/** The bytes of a folder on the disk; it stops to count when they are too many. */
+/** The bytes of a folder on the disk; it stops to count when they are too many, as what cannot be counted is: shut folders, and endless paths. */
 async function sizeOf(folder: string, most: number): Promise<number> {
   let sum = 0
   const folders = [folder]
   for (const path of folders) {
-    const entries = await readdir(path, { withFileTypes: true }).catch(() => [])
+    const entries = await readdir(path, { withFileTypes: true }).catch(({ code }: NodeJS.ErrnoException) => (isGone(code) ? [] : null))
+    if (entries === null) return Number.POSITIVE_INFINITY
     for (const entry of entries) {
       const place = join(path, entry.name)
       if (entry.isDirectory()) folders.push(place)
@@ -99,3 +100,6 @@ async function sizeOf(folder: string, most: number): Promise<number> {
   }
   return sum * 512
 }
+
+/** Jobs remove and replace what they made meanwhile. */
+const isGone = (code: string | undefined) => code === 'ENOENT' || code === 'ENOTDIR'

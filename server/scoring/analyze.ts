@@ -1,5 +1,4 @@
 import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
@@ -7,7 +6,7 @@ import { AnalysisFailed, type AnalysisResult } from '../analysis/analyze.ts'
 import { markFailed } from '../docs/service.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
-import { makeJobFolder } from '../sandbox/job-folder.ts'
+import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import type { Services } from '../services.ts'
 import { beginAttempt, storeDocs } from './documentation.ts'
 import { readEarlier, readFacts, type Subject } from './facts.ts'
@@ -44,7 +43,7 @@ async function analyze(services: Services, work: Work): Promise<void> {
   } catch (error) {
     throw error instanceof AnalysisFailed && !error.isTransient ? new PermanentFailure(error.message) : error
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await removeFolder(folder)
   }
 }
 

@@ -1,5 +1,4 @@
 import { createWriteStream } from 'node:fs'
-import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { EntityManager } from '@mikro-orm/sql'
@@ -9,7 +8,7 @@ import { handler, type Work } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { analyzeWithPana } from '../pana/analyze.ts'
 import { AnalysisNeedsFlutter, AnalysisNeedsSdk } from '../pana/problems.ts'
-import { makeJobFolder } from '../sandbox/job-folder.ts'
+import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
@@ -81,7 +80,7 @@ async function judge(services: Services, work: Work): Promise<void> {
     if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk)) throw error
     await leaveToBuiltIn(services, versionId, { error: error.message, level: 'info' })
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await removeFolder(folder)
   }
 }
 

@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { makeJobFolder, sweepJobFolders } from '../../server/sandbox/job-folder.ts'
+import { makeJobFolder, removeFolder, sweepJobFolders } from '../../server/sandbox/job-folder.ts'
 import { type Job, run, sandboxProblem } from '../../server/sandbox/run.ts'
 
 const megabyte = 1024 * 1024
 
 function dataFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-sandbox-'))
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  onTestFinished(() => removeFolder(folder))
   return folder
 }
 
@@ -46,10 +46,17 @@ describe('a job', () => {
     expect(heard).toContain('5')
   })
 
+  it('may leave folders in its TMPDIR whose paths are longer than the system takes', async () => {
+    expect(await script(`cd "$TMPDIR" && ${deep}`)).toMatchObject({ end: 'exited', code: 0 })
+  })
+
   it('that cannot be started is an outcome', async () => {
     expect(await script('', { command: ['/no/such/program'] })).toMatchObject({ end: 'exited', code: 127 })
   })
 })
+
+/** Makes folders in each other until their path is longer than the system takes. */
+const deep = 'name=$(printf %0200d 1); for i in $(seq 25); do mkdir $name && cd -P $name; done'
 
 describe('a job ends', () => {
   it.each<[string, string, Partial<Job>, object]>([
@@ -69,6 +76,7 @@ describe('a job ends', () => {
       { limits: { folderBytes: megabyte } },
       { end: 'disk' },
     ],
+    ['when it hides files where nobody can count them', `${deep}; sleep 60`, {}, { end: 'disk' }],
   ])('%s', async (_when, text, options, outcome) => {
     const before = performance.now()
     expect(await script(text, { ...options, limits: { seconds: 20, ...options.limits } })).toMatchObject(outcome)
