@@ -126,6 +126,14 @@ it('makes a file of a hard link, and keeps when a file was changed', async () =>
   expect(lstatSync(join(into, 'a')).mtime).toEqual(new Date('2023-11-14T22:13:20Z'))
 })
 
+it('counts the bytes of hard links, each of which takes room of its own', async () => {
+  const original = tarEntry({ name: 'sdk/a' }, 'x'.repeat(100_000))
+  const links = ['b', 'c'].map((name) => tarEntry({ name: `sdk/${name}`, type: '1', link: 'sdk/a' }))
+  const { unpacked, into } = await unpack(xz(Buffer.concat([original, ...links, tarEnd])))
+  expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('more than 200000 bytes') })
+  expect(readdirSync(into)).toEqual(['a', 'b'])
+})
+
 it('refuses a zip archive that says it needs more room than there is, before anything is written', async () => {
   const { unpacked } = await unpack(await zipOf([{ path: 'sdk/a', content: Buffer.alloc(5000) }]), { room: 4999 })
   expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('not enough free disk space') })

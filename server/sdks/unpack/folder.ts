@@ -1,4 +1,4 @@
-import { copyFile, mkdir, open, realpath, statfs, symlink } from 'node:fs/promises'
+import { constants, copyFile, mkdir, open, realpath, statfs, symlink } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { pathBelow, quoted, requireInside } from './entry-path.ts'
 import { UnpackRefused } from './refusal.ts'
@@ -28,7 +28,8 @@ export class Folder {
   readonly #top: string
   readonly #bounds: Bounds
   readonly #links = new Map<string, string>()
-  readonly #files = new Set<string>()
+  /** With their sizes. */
+  readonly #files = new Map<string, number>()
   readonly #folders = new Set<string>()
   #entries = 0
   #bytes = 0
@@ -52,8 +53,10 @@ export class Folder {
     await this.#make(dirname(path))
     // Nobody but the server's account writes to it; what can be run stays so.
     const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(refuseTwice(raw))
+    let size = 0
     try {
       for await (const chunk of content) {
+        size += chunk.length
         await this.#count(chunk.length)
         await file.writeFile(chunk)
       }
@@ -62,7 +65,7 @@ export class Folder {
     } finally {
       await file.close()
     }
-    this.#files.add(path)
+    this.#files.set(path, size)
   }
 
   link(raw: string, target: string): void {
@@ -75,11 +78,13 @@ export class Folder {
   /** Another name of a file that was unpacked already. */
   async copy(raw: string, original: string): Promise<void> {
     const [path, from] = [this.#accept(raw), pathBelow(this.#top, original)]
-    if (!this.#files.has(from))
+    const size = this.#files.get(from)
+    if (size === undefined)
       throw new UnpackRefused(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is no file in it.`)
     await this.#make(dirname(path))
-    await copyFile(join(this.#root, from), join(this.#root, path), 1).catch(refuseTwice(raw))
-    this.#files.add(path)
+    await this.#count(size)
+    await copyFile(join(this.#root, from), join(this.#root, path), constants.COPYFILE_EXCL).catch(refuseTwice(raw))
+    this.#files.set(path, size)
   }
 
   async finish(): Promise<Unpacked> {
