@@ -12,7 +12,7 @@ const facts = (name: string): PackageFacts => ({
   version: '1.0.0',
   isPrivate: false,
   dependencies: {},
-  sdks: { dart: null, flutter: null },
+  dart: null,
   now: '2026-01-01T00:00:00.000Z',
 })
 

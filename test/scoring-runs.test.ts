@@ -150,7 +150,7 @@ it('tells the engine what the registry knows, and of private packages nothing th
     version: '1.0.0',
     isPrivate: true,
     dependencies: { icons: { versions: [{ version: '1.0.0' }], isDiscontinued: false, replacedBy: null } },
-    sdks: { dart: null, flutter: null },
+    dart: null,
   })
   expect(Object.keys(facts?.dependencies ?? {})).toEqual(['icons'])
   tasks.length = 0

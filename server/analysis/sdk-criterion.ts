@@ -5,7 +5,7 @@ import { allOrNothing, code, type Fault, type Finding, type Subject } from './ju
 
 /** Whether the current stable Dart is supported. Source: pana's rules. */
 export function judgeSdk({ contents, facts }: Subject): Finding {
-  const latest = latestOf(facts.sdks.dart)
+  const latest = latestOf(facts.dart)
   const criterion = { id: 'sdk', title: 'Support the latest stable Dart SDK', maximum: 10 }
   return allOrNothing(criterion, sdkFaults(contents.pubspec, latest), `It can be used with Dart ${latest} or later.`)
 }

@@ -19,8 +19,8 @@ export type PackageFacts = {
   isPrivate: boolean
   /** By the names of direct dependencies that come from this registry; null or left out for what it does not know, such as those of pub.dev. */
   dependencies: Record<string, DependencyFacts | null>
-  /** The latest stable SDKs that this server knows, such as `3.11.0`; null for none. */
-  sdks: { dart: string | null; flutter: string | null }
+  /** The latest stable Dart SDK that this server knows, such as `3.11.0`; null for none. */
+  dart: string | null
   /** When the analysis takes place, as ISO 8601: a dependency's release of the last 30 days need not be supported yet. */
   now: string
 }

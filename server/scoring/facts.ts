@@ -32,7 +32,7 @@ export async function readFacts(reader: Reader, versionId: string): Promise<Subj
       version: row.version,
       isPrivate: !row.is_public,
       dependencies: await readDependencies(reader, versionId),
-      sdks: { dart: dart?.dartVersion ?? flutter?.dartVersion ?? null, flutter: flutter?.version ?? null },
+      dart: dart?.dartVersion ?? flutter?.dartVersion ?? null,
       now: now().toISOString(),
     },
   }

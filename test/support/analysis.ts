@@ -12,7 +12,7 @@ export const noFacts = (name: string, version: string): PackageFacts => ({
   version,
   isPrivate: false,
   dependencies: {},
-  sdks: { dart: null, flutter: null },
+  dart: null,
   now: '2026-01-01T00:00:00.000Z',
 })
 
