@@ -165,6 +165,31 @@ it('tells the engine what the registry knows, and of private packages nothing th
   ])
 })
 
+it('analyzes a package again that became public, by what anybody may know', async () => {
+  await using app = await scoringApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await admin.put('/api/admin/public-packages', { enabled: true })
+  const needing = (name: string) => `dependencies:\n  ${name}:\n    hosted: http://localhost:8080\n    version: ^1.0.0\n`
+  for (const name of ['icons', 'glyphs', 'secrets']) await publish(alice, { name, version: '1.0.0' })
+  await publish(alice, { name: 'acme', version: '1.0.0', pubspec: needing('icons') })
+  await alice.put('/api/packages/icons/options', { isDiscontinued: true, replacedBy: 'glyphs' })
+  const tasks: AnalysisTask[] = []
+  intercept(app, async (task) => void tasks.push(task))
+  const known = async () => {
+    tasks.length = 0
+    await runJobs(app, analyses)
+    return tasks.find((task) => task.facts.name === 'acme')?.facts.dependencies.icons
+  }
+  expect(await known()).toMatchObject({ versions: [{ version: '1.0.0' }], replacedBy: 'glyphs' })
+  const change = { visibility: 'public', confirm: 'acme', closure: ['icons'] }
+  expect((await alice.put('/api/packages/acme/visibility', change)).status).toBe(200)
+  await publish(alice, { name: 'icons', version: '1.1.0', pubspec: needing('secrets') })
+  const { publishedAt } = (await known())?.versions[0] ?? {}
+  expect(await known()).toBeUndefined()
+  await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
+  expect(await known()).toEqual({ versions: [{ version: '1.0.0', publishedAt }], isDiscontinued: true, replacedBy: null })
+})
+
 it('keeps a report within bounds', async () => {
   await using app = await scoringApp()
   const alice = await app.member()

@@ -1,7 +1,8 @@
 import type { DependencyFacts, PackageFacts } from '../analysis/task.ts'
-import { type Parameter, toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads.ts'
+import type { Visibility } from '../packages/entity.ts'
 import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
-import { isVersionSeenByAnybody } from '../packages/policy.ts'
+import { isVersionSeenByAnybody, seenByAnybody } from '../packages/policy.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 
@@ -17,7 +18,7 @@ const maxVersions = 500
 export async function readFacts(reader: Reader, versionId: string): Promise<Subject | null> {
   const { config, database, now } = reader
   const row = await database.reads.get<Row>(
-    `select p.id as package_id, p.name, v.version, v.archive_sha256, ${isVersionSeenByAnybody} as is_public
+    `select p.id as package_id, p.name, p.visibility, v.version, v.archive_sha256, ${isVersionSeenByAnybody} as is_public
      from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
     hostedHere(config),
     versionId,
@@ -31,31 +32,46 @@ export async function readFacts(reader: Reader, versionId: string): Promise<Subj
       name: row.name,
       version: row.version,
       isPrivate: !row.is_public,
-      dependencies: await readDependencies(reader, versionId),
+      dependencies: await readDependencies(reader, versionId, row.visibility === 'public'),
       dart: dart?.dartVersion ?? flutter?.dartVersion ?? null,
       now: now().toISOString(),
     },
   }
 }
 
-type Row = { package_id: string; name: string; version: string; archive_sha256: string; is_public: boolean | number }
+type Row = {
+  package_id: string
+  name: string
+  visibility: Visibility
+  version: string
+  archive_sha256: string
+  is_public: boolean | number
+}
 
 /**
- * The direct dependencies that this registry has. One that names no registry counts, as where the client's default registry is this one; a private
- * package of a public version is nobody's business.
+ * The direct dependencies that this registry has. One that names no registry counts, as where the client's default registry is this one. Of what
+ * a public package depends on, there is what anybody sees.
  */
-async function readDependencies({ config, database }: Reader, versionId: string): Promise<Record<string, DependencyFacts>> {
+async function readDependencies(
+  { config, database }: Reader,
+  versionId: string,
+  isForAnybody: boolean,
+): Promise<Record<string, DependencyFacts>> {
+  const here = hostedHere(config)
+  const [isShown, isVersionShown, isReplacementShown] = isForAnybody
+    ? [seenByAnybody('p'), isVersionSeenByAnybody, seenByAnybody('r')]
+    : ['true', 'true', 'true']
   const rows = await database.reads.all<DependencyRow>(
     `select * from (
-       select q.name, q.is_discontinued, q.replaced_by, w.version, w.created_at,
-         row_number() over (partition by q.id order by w.sort_key desc) as place
-       from package_dependencies d join packages q on q.name = d.name
-       left join package_versions w on w.package_id = q.id and w.retracted_at is null
-       where d.version_id = ? and d.kind = 'direct' and d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})
-         and (q.visibility = 'public' or not exists (
-           select 1 from package_versions o join packages p on p.id = o.package_id where o.id = d.version_id and p.visibility = 'public'))
+       select p.name, p.is_discontinued, r.name as replaced_by, v.version, v.created_at,
+         row_number() over (partition by p.id order by v.sort_key desc) as place
+       from package_dependencies n join packages p on p.name = n.name
+       left join package_versions v on v.package_id = p.id and v.retracted_at is null and ${isVersionShown}
+       left join packages r on r.name = p.replaced_by and ${isReplacementShown}
+       where n.version_id = ? and n.kind = 'direct' and n.sdk is null and (n.hosted_url is null or ${isHostedHere('n.hosted_url')})
+         and ${isShown}
      ) known where place <= ${maxVersions}`,
-    ...([versionId, hostedHere(config)] satisfies Parameter[]),
+    ...[...(isForAnybody ? [here] : []), versionId, here],
   )
   const facts: Record<string, DependencyFacts> = {}
   for (const { name, is_discontinued, replaced_by, version, created_at } of rows) {

@@ -36,6 +36,36 @@ export async function requestFirstAnalysis(
   wakeAfterCommit(em)
 }
 
+/** Has the versions of packages that became public or private analyzed again after the commit of `em`: their reports say what their readers may know. */
+export async function requestAnalysesOf(
+  em: EntityManager,
+  config: Pick<Config, 'SCORING_ENABLED'>,
+  packageIds: string[],
+  at: Date,
+): Promise<void> {
+  if (!config.SCORING_ENABLED || packageIds.length === 0) return
+  const { uuid, text, moment } = casts(em)
+  await changeRows(
+    em,
+    `insert into jobs (id, created_at, kind, subject, payload, state, run_at)
+     select ${jobIdFor(em, 'r.version_id')}, ${moment('?')}, '${analysisKind}', ${text('r.version_id')}, '{}', 'queued', ${moment('?')}
+     from package_versions v join score_reports r on r.version_id = v.id
+     where v.package_id in (${packageIds.map(() => uuid('?')).join(', ')}) and r.granted is not null and not ${isSwitchedOff}
+     on conflict do nothing`,
+    [newId().slice(0, idTimeLength), at, at, ...packageIds],
+  )
+  wakeAfterCommit(em)
+}
+
+/** The id of a version's job: the time of now, which is the parameter, with the rest of the version's. */
+function jobIdFor(em: EntityManager, versionId: string): string {
+  const { uuid, text } = casts(em)
+  return uuid(`? || substr(${text(versionId)}, ${idTimeLength + 1})`)
+}
+
+/** So many characters of an id are its time. */
+const idTimeLength = 15
+
 /** How PostgreSQL learns the types of what a query selects. */
 function casts(em: EntityManager) {
   const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
@@ -104,20 +134,20 @@ const windowSize = 500
 
 type Window = { start: string; again: boolean; at: Date; from: Date }
 
-/** Queues versions of the next window, ids downwards: they grow with time. A job's id is the time of now with the rest of the version's. */
+/** Queues versions of the next window, ids downwards: they grow with time. */
 async function queueBelow(em: EntityManager, { start, again, at, from }: Window): Promise<number> {
-  const { uuid, text, moment, after } = casts(em)
+  const { text, moment, after } = casts(em)
   const lacksReport = 'not exists (select 1 from score_reports r where r.version_id = n.id and r.granted is not null)'
   const count = await changeRows(
     em,
     `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at)
-     select ${uuid(`? || substr(${text('n.id')}, 16)`)}, ${moment('?')}, '${analysisKind}', ${text('n.id')}, '{}', 'queued', ${remainingPriority}, ${after('?', 'n.place')}
+     select ${jobIdFor(em, 'n.id')}, ${moment('?')}, '${analysisKind}', ${text('n.id')}, '{}', 'queued', ${remainingPriority}, ${after('?', 'n.place')}
      from (select v.id, row_number() over (order by v.id desc) as place
            from (select id from package_versions where id < ? order by id desc limit ${windowSize}) v) n
      where ${again ? 'true' : lacksReport}
        and not exists (select 1 from jobs j where j.kind = '${analysisKind}' and j.subject = ${text('n.id')} and j.state in ('queued', 'running'))
      on conflict do nothing`,
-    [newId().slice(0, 15), at, from, start],
+    [newId().slice(0, idTimeLength), at, from, start],
   )
   if (count > 0) wakeAfterCommit(em)
   return count

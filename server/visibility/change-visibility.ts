@@ -8,6 +8,7 @@ import { changePackage, unchanged } from '../packages/changes/change-package.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { canChangeVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
+import { requestAnalysesOf } from '../scoring/requests.ts'
 import { refreshWithDependents } from '../search/refresh-dependents.ts'
 import { readSetting } from '../settings/service.ts'
 import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
@@ -111,10 +112,10 @@ const notYours = (actor: Actor, names: string[]) =>
     `You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.${adviceForAdmin(actor)}`,
   )
 
-/** Tells the audit log and the caches; gives the names. */
+/** Tells the audit log, the caches and the analyses; gives the names. */
 async function record(
   em: EntityManager,
-  { viewer, ip, config }: SignedInContext,
+  { viewer, ip, config, now }: SignedInContext,
   packages: Package[],
   visibility: Visibility,
 ): Promise<string[]> {
@@ -125,5 +126,11 @@ async function record(
   await em.flush()
   const names = packages.map(({ name }) => name)
   await refreshWithDependents(em, config, names)
+  await requestAnalysesOf(
+    em,
+    config,
+    packages.map(({ id }) => id),
+    now(),
+  )
   return names
 }
