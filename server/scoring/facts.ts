@@ -71,7 +71,9 @@ async function readDependencies(
        where n.version_id = ? and n.kind = 'direct' and n.sdk is null and (n.hosted_url is null or ${isHostedHere('n.hosted_url')})
          and ${isShown}
      ) known where place <= ${maxVersions}`,
-    ...[...(isForAnybody ? [here] : []), versionId, here],
+    ...(isForAnybody ? [here] : []),
+    versionId,
+    here,
   )
   const facts: Record<string, DependencyFacts> = {}
   for (const { name, is_discontinued, replaced_by, version, created_at } of rows) {
