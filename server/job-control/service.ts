@@ -3,25 +3,25 @@ import type { SignedInContext } from '../access/context.ts'
 import { audit } from '../audit/service.ts'
 import { conflict, notFound } from '../errors.ts'
 import { Job } from '../jobs/entity.ts'
+import { cancelInstall, installKind, lockInstall } from '../sdks/service.ts'
 
 /**
  * Cancels a job: one that waits is gone, one that runs has failed, and its holder hears within seconds that it has to stop (jobs/attempt.ts).
+ * The install of an SDK that it was to do has failed as well.
  * @throws ApiError NotFound; Conflict when it has ended.
  */
-export function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
-  return em.fork().transactional(async (inner) => {
+export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+  const { kind, subject } = await findJob(em, id)
+  await em.fork().transactional(async (inner) => {
+    // Before its job, as whoever begins an install does.
+    if (kind === installKind) await lockInstall(inner, subject)
     const job = await lockJob(inner, id)
     if (job.state !== 'queued' && job.state !== 'running')
       throw conflict(`Only jobs that wait or run can be cancelled; this one is ${job.state}.`)
+    const error = `Cancelled by ${viewer.displayName}.`
     if (job.state === 'queued') inner.remove(job)
-    else
-      inner.assign(job, {
-        state: 'failed',
-        lease: null,
-        leasedUntil: null,
-        finishedAt: now(),
-        error: `Cancelled by ${viewer.displayName}.`,
-      })
+    else inner.assign(job, { state: 'failed', lease: null, leasedUntil: null, finishedAt: now(), error })
+    if (kind === installKind) await cancelInstall(inner, job, error, now())
     audit(inner, { kind: 'server.job_cancelled', actor: viewer, summary: `Cancelled the job ${job.kind} of ${job.subject}`, ip })
   })
 }
@@ -29,6 +29,10 @@ export function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string):
 /** A write comes first: whoever claims or renews it waits, and SQLite lets a transaction write that began with a read only when nobody else did. */
 async function lockJob(em: EntityManager, id: string): Promise<Job> {
   await em.execute('update jobs set attempts = attempts where id = ?', [id])
+  return findJob(em, id)
+}
+
+async function findJob(em: EntityManager, id: string): Promise<Job> {
   const job = await em.findOne(Job, { id })
   if (!job) throw notFound('There is no job with this id.')
   return job

@@ -1,14 +1,17 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
 import type { SignedInContext } from '../access/context.ts'
 import { audit } from '../audit/service.ts'
 import { idOf } from '../db/base.ts'
 import { conflict, notFound } from '../errors.ts'
+import type { Job } from '../jobs/entity.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { scoringSettings } from '../settings/scoring.ts'
 import { readSettingIn } from '../settings/service.ts'
 import { SdkInstall } from './entity.ts'
 import { thisPlatform } from './platform.ts'
+import { isOver, withLines } from './progress.ts'
 import { findRelease, requireVersion, type Wanted } from './releases.ts'
 
 /** The kinds of the jobs that install an SDK, and that remove what is left of one. Their subject is the install's id. */
@@ -85,7 +88,7 @@ export async function rebuildSdk({ em, now }: SignedInContext, id: string): Prom
  */
 export function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): Promise<SdkInstall> {
   return em.fork().transactional(async (inner) => {
-    const install = await lockInstall(inner, id)
+    const install = await lockExisting(inner, id)
     if (install.status !== 'ready') throw conflict(`${titleOf(install)} is not ready (${install.status}), so it cannot be the default.`)
     if (install.isDefault) return install
     await inner.nativeUpdate(SdkInstall, { kind: install.kind, isDefault: true }, { isDefault: false })
@@ -101,7 +104,7 @@ export function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): 
  */
 export function removeSdk({ em, viewer, ip, now, config }: SignedInContext, id: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
-    const install = await lockInstall(inner, id)
+    const install = await lockExisting(inner, id)
     if (install.isDefault && config.SCORING_ENABLED && (await readSettingIn(inner, scoringSettings)).scoringEnabled)
       throw conflict(`${titleOf(install)} is the default SDK and scoring is on. Make another one the default, or switch scoring off first.`)
     inner.remove(install)
@@ -109,6 +112,20 @@ export function removeSdk({ em, viewer, ip, now, config }: SignedInContext, id: 
     await inner.flush()
     await enqueue(inner, { kind: removalKind, subject: id }, now())
   })
+}
+
+/**
+ * Ends the install that a job was to do, in the transaction of `em`, which has locked it: whoever works on it has to stop, and what there is of
+ * it on the disk goes.
+ */
+export async function cancelInstall(em: EntityManager, { subject, payload }: Pick<Job, 'subject' | 'payload'>, reason: string, now: Date) {
+  const { generation } = installPayload.parse(JSON.parse(payload))
+  const install = await em.findOne(SdkInstall, { id: subject, generation }, { populate: ['log'] })
+  if (!install || isOver(install)) return
+  const log = withLines(install.log, [reason])
+  em.assign(install, { status: 'failed', errorMessage: reason, log, generation: generation + 1 })
+  await em.flush()
+  await enqueue(em, { kind: removalKind, subject }, now)
 }
 
 /** Begins an install anew, when its status is one of these, in the transaction of `em` or one of its own. Null when it is another. */
@@ -120,7 +137,7 @@ export function beginAgain(
   changes: Partial<Pick<SdkInstall, 'importedSha256' | 'status'>> = {},
 ): Promise<SdkInstall | null> {
   return em.fork().transactional(async (inner) => {
-    const install = await lockInstall(inner, id)
+    const install = await lockExisting(inner, id)
     if (!statuses.includes(install.status)) return null
     inner.assign(install, { ...freshStart, ...changes, generation: install.generation + 1 })
     await inner.flush()
@@ -128,6 +145,9 @@ export function beginAgain(
     return install
   })
 }
+
+/** What the job of an install is to do: an attempt at it that was not called off meanwhile. */
+export const installPayload = z.object({ generation: z.int() })
 
 /** Has a job go on with an install, in the transaction of `em`. */
 export const enqueueInstall = (em: EntityManager, { id, generation }: SdkInstall, now: Date): Promise<string> =>
@@ -144,8 +164,11 @@ const freshStart = {
   importedSha256: null,
 } as const
 
-/** A write comes first: whoever else changes it waits, and SQLite lets a transaction write that began with a read only when nobody else did. */
-async function lockInstall(em: EntityManager, id: string): Promise<SdkInstall> {
-  await em.execute('update sdk_installs set generation = generation where id = ?', [id])
+async function lockExisting(em: EntityManager, id: string): Promise<SdkInstall> {
+  await lockInstall(em, id)
   return findInstall(em, id)
 }
+
+/** Has whoever else changes an install wait for the transaction of `em`: SQLite lets one that began with a read write only when nobody else did. */
+export const lockInstall = async (em: EntityManager, id: string): Promise<void> =>
+  void (await em.execute('update sdk_installs set generation = generation where id = ?', [id]))

@@ -9,10 +9,12 @@ import { listFolders, removeFolder } from './folders.ts'
 import { sdkRoot } from '../platform.ts'
 import { installKind } from '../service.ts'
 
-/** Removes the folders of an install that was removed. */
-export const sdkRemoval = ({ config }: Services) =>
+/** Removes the folders of an install that was removed or cancelled; not that of a later attempt at it. */
+export const sdkRemoval = ({ config, database }: Services) =>
   handler(z.unknown(), async ({ subject }) => {
-    for (const { id, name } of await listFolders(config)) if (id === subject) await removeFolder(config, name)
+    const install = await database.fork().findOne(SdkInstall, { id: subject })
+    for (const { id, generation, name } of await listFolders(config))
+      if (id === subject && generation < (install?.generation ?? Number.POSITIVE_INFINITY)) await removeFolder(config, name)
   })
 
 /** Folders that came within this time may be of an import whose record follows. */

@@ -1,4 +1,5 @@
 import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { basename } from 'node:path'
 import { z } from 'zod'
 import { audit } from '../../audit/service.ts'
 import { handler, type Work } from '../../jobs/handler.ts'
@@ -13,7 +14,7 @@ import { placesOf } from '../ready.ts'
 import { InstallRefused } from './refused.ts'
 import { findRelease } from '../releases.ts'
 import { isOutOfSpace, requireRoom, unpackedFactor } from './room.ts'
-import { noRelease, titleOf } from '../service.ts'
+import { installPayload, noRelease, titleOf } from '../service.ts'
 import { Track } from './track.ts'
 import { ask } from '../unpack/ask.ts'
 import { noRoom } from '../unpack/folder.ts'
@@ -31,7 +32,7 @@ const bounds = { entries: 400_000, bytes: 16 * 1024 ** 3 }
  */
 export const sdkInstall = (services: Services) =>
   handler(
-    z.object({ generation: z.int() }),
+    installPayload,
     async (work, { generation }) => {
       const em = services.database.fork()
       const install = await em.findOne(SdkInstall, { id: work.subject, generation }, { populate: ['log'] })
@@ -48,6 +49,8 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
   try {
     await carryOut(services, track)
   } catch (error) {
+    // Whether it is still wanted shows when the rest is written down.
+    if (work.signal.aborted) await track.close()
     if (track.isObsolete) return await removeFolder(services.config, name)
     // The server stops, or another process goes on: the folder stays as it is.
     if (work.signal.aborted) throw error
@@ -80,7 +83,8 @@ async function carryOut(services: Services, track: Track): Promise<void> {
   track.signal.throwIfAborted()
   track.say(`${titleOf(track.install)} is ready.`)
   await track.close()
-  await complete(services, track.install, { ...prepared, sizeBytes })
+  // Somebody removed or cancelled it at the last moment.
+  if (!(await complete(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, basename(places.folder))
   for (const { id, generation, name } of await listFolders(config))
     if (id === track.install.id && generation < track.install.generation) await removeFolder(config, name)
 }
@@ -120,19 +124,20 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
   await rm(archive)
 }
 
+/** Says that an install is ready, unless nobody wants it any more. */
 async function complete(
   { database, now }: Services,
   { id, generation, kind, version, channel, requestedById }: SdkInstall,
   found: { dartVersion: string; panaVersion: string | null; sizeBytes: number },
-): Promise<void> {
-  await database.fork().transactional(async (em) => {
+): Promise<boolean> {
+  return database.fork().transactional(async (em) => {
     const ready = { status: 'ready', readyAt: now(), bytesDone: found.sizeBytes, bytesTotal: found.sizeBytes, errorMessage: null } as const
-    // Somebody removed it at the last moment: its folder goes with the job that does.
-    if (!(await em.nativeUpdate(SdkInstall, { id, generation }, { ...found, ...ready }))) return
+    if (!(await em.nativeUpdate(SdkInstall, { id, generation }, { ...found, ...ready }))) return false
     const others = await em.count(SdkInstall, { kind, isDefault: true })
     if (others === 0) await em.nativeUpdate(SdkInstall, { id }, { isDefault: true })
     const actor = requestedById ? { id: requestedById } : null
     audit(em, { kind: 'server.sdk_installed', actor, summary: `Installed ${titleOf({ kind, version })} (${channel})` })
+    return true
   })
 }
 
