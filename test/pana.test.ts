@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { keepDownloads } from '../server/downloads/tally.ts'
 import { AnalysisNeedsFlutter, PanaFailed } from '../server/pana/problems.ts'
 import { readablePackages } from '../server/pana/readable-packages.ts'
 import { withJobToken } from '../server/tokens/job-token.ts'
@@ -164,5 +165,8 @@ describe('the token of a job', () => {
     expect((await app.withToken(secret).get('/api/packages/needed')).status).toBe(401)
     expect(await app.services.database.reads.all('select id from job_tokens')).toEqual([])
     expect(app.queries.some((sql) => sql.includes(secret))).toBe(false)
+    // What an analysis fetches is no download.
+    await keepDownloads(app.services)
+    expect(await app.services.database.reads.all('select * from version_downloads')).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import { isSecure, sessionCookie } from '../http/cookies.ts'
 import { hmac, type Keys, sha256 } from '../http/keys.ts'
 import type { Role, Scope } from '../roles/roles.ts'
 import { identityOfJob } from './job-identity.ts'
-import { isJobSecret, isSecret } from './token-secret.ts'
+import { isJobSecret, isSecret, secretIn } from './token-secret.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
 export type Identity = { viewer: Viewer; credential: Credential; lastUsedAt: Date }
@@ -60,7 +60,7 @@ type Token = { hash: string; isOfJob: boolean }
 function tokenIn(socket: Socket, authorization: string): Token | null {
   const latest = latestTokens.get(socket)
   if (latest?.authorization === authorization) return latest.token
-  const secret = /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
+  const secret = secretIn(authorization)
   const isOfJob = isJobSecret(secret)
   const token = isOfJob || isSecret(secret) ? { hash: sha256(secret), isOfJob } : null
   latestTokens.set(socket, { authorization, token })

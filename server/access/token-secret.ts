@@ -20,6 +20,12 @@ export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.t
 /** Whether the text has the form of the secret of a job. */
 export const isJobSecret = (text: string): boolean => /^svc_job_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
 
+/** The secret in an Authorization header; '' when there is none. */
+export const secretIn = (authorization: string): string => /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
+
+/** Whether an Authorization header is of a job: an analysis that fetches what a package depends on. */
+export const isOfJob = (authorization: string | undefined): boolean => authorization !== undefined && isJobSecret(secretIn(authorization))
+
 const hasChecksum = (text: string) => text.slice(40) === checksum(text.slice(8, 40))
 
 function checksum(body: string): string {

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyRequest } from 'fastify'
+import { isOfJob } from '../access/token-secret.ts'
 import { changeRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { dayOf } from './days.ts'
@@ -12,7 +13,7 @@ type Counted = { name: string; version: string; day: number; downloads: number }
  * everything count for nothing.
  */
 export function countDownload({ database, now }: Counter, request: FastifyRequest, name: string, version: string): void {
-  if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOwnJob(request)) return
+  if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
   add(tallyOf(database), { name, version, day: dayOf(now()), downloads: 1 })
 }
 
@@ -39,9 +40,6 @@ export const isRobot = (userAgent: string | undefined): boolean => userAgent !==
 
 const robots =
   /bot\b|bot[/;_-]|crawl|spider|slurp|archive\.org|mirror|artifactory|nexus|proget|cloudsmith|pulp|bandersnatch|headlesschrome|facebookexternalhit|preview/i
-
-/** Whether an analysis fetches what a package depends on. */
-const isOwnJob = ({ headers: { authorization } }: FastifyRequest) => /^Bearer +svc_job_/i.test(authorization ?? '')
 
 const tallies = new WeakMap<Services['database'], Map<string, Counted>>()
 
