@@ -1,14 +1,19 @@
 import { writeFile } from 'node:fs/promises'
 import { afterAll, expect, it } from 'vitest'
 import { openAnalyzer } from '../server/analysis/analyze.ts'
+import { notePana } from '../server/scoring/store.ts'
 import { SdkInstall } from '../server/sdks/entity.ts'
+import { scoringSettings } from '../server/settings/scoring.ts'
+import { writeSetting } from '../server/settings/service.ts'
 import { thisPlatform } from '../server/sdks/platform.ts'
 import { placesOf } from '../server/sdks/ready.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { installFakeSdk } from './support/fake-sdk.ts'
 import { runJobs } from './support/jobs.ts'
+import { attack } from './support/judge.ts'
 import { publish } from './support/publish.ts'
+import { begin, reportOf, store, versionId } from './support/reports.ts'
 
 const analyses = { analyses: true }
 const shared = openAnalyzer()
@@ -31,6 +36,9 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
   await writeFile(mark, '')
   return install
 }
+
+/** As when the kernel gives Dart no more memory, and pana no report. */
+const outOfMemory = { ...attack('echo "Exhausted heap space, trying to allocate 99 bytes."'), 'tool/report.json': '' }
 
 const query = `{ package(name: "acme") { latest {
   score { status error engine grantedPoints awaitsPana log report { notes notMeasured { key } } } apiDocumentation { state engine }
@@ -103,6 +111,48 @@ it('leaves to the built-in engine what needs Flutter, or what pana fails at, and
   })
   const { entries } = (await admin.get('/api/admin/sdk/scoring-logs')).body
   expect(entries[0]).toMatchObject({ level: 'warning', version: '1.1.0', message: expect.stringContaining('not judged by pana') })
+})
+
+it.each([
+  ['over a limit of time is final', attack('sleep 60'), 1, 'pana did not end within 1 seconds, the limit.'],
+  ['over a limit of memory is final', outOfMemory, 60, 'pana took more memory than it may.'],
+  ['that may pass is tried again', { 'tool/report.json': 'none' }, 60, null],
+])('a failure of pana %s; the report says what is final, also that of an earlier run', async (_what, files, seconds, reason) => {
+  await using app = await scoringApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await withSdk(app)
+  await publish(alice, { name: 'acme', version: '1.0.0', files })
+  const id = await versionId(app, 'acme')
+  await store(app, id, { generation: await begin(app, id), report: reportOf(1, 1, { engine: { name: 'pana', version: '0.1' } }) })
+  const settings = { ...scoringSettings.initial, timeoutSeconds: seconds }
+  await app.services.database.fork().transactional((em) => writeSetting(em, scoringSettings, settings))
+  await runJobs(app, analyses)
+  const [job] = (await admin.graphql('{ jobs(first: 1, kind: "analysis.pana") { nodes { state attempts error } } }')).body.data.jobs.nodes
+  const { score } = await latest(alice)
+  expect(score).toMatchObject({ status: 'COMPLETED', engine: 'pana', error: null, awaitsPana: reason === null })
+  if (reason === null) return expect([job, score.report.notes]).toMatchObject([{ state: 'QUEUED', attempts: 1 }, []])
+  expect(job).toEqual({ state: 'FAILED', attempts: 1, error: reason })
+  expect(score.report.notes).toEqual([`pana did not judge this version again: ${reason}`])
+  expect((await admin.get('/api/admin/sdk/scoring-logs')).body.entries[0]).toMatchObject({ message: `not judged by pana: ${reason}` })
+})
+
+it('keeps what an analysis finds that began before the failure of an earlier one was noted', async () => {
+  await using app = await scoringApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const id = await versionId(app, 'acme')
+  await store(app, id, { generation: await begin(app, id), report: reportOf(1, 2) })
+  const note = () => app.services.database.fork().transactional((em) => notePana(em, id, 'It took too long.'))
+  const [, later] = [await begin(app, id), await begin(app, id)]
+  await note()
+  expect((await latest(alice)).score).toMatchObject({
+    grantedPoints: 1,
+    report: { notes: ['pana did not judge this version: It took too long.'] },
+  })
+  expect(await store(app, id, { generation: later, report: reportOf(2, 2) })).toBe(true)
+  await note()
+  expect(await store(app, id, { generation: await begin(app, id), report: reportOf(2, 2, { notes: ['Fine.'] }) })).toBe(true)
+  expect((await latest(alice)).score).toMatchObject({ grantedPoints: 2, report: { notes: ['Fine.'] } })
 })
 
 it('names the default SDK in the settings, and changes it there', async () => {

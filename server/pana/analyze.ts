@@ -16,7 +16,7 @@ import type { Services } from '../services.ts'
 import { withJobToken } from '../tokens/job-token.ts'
 import { type Invocation, prepare, type Sdk } from './invocation.ts'
 import { logLine, withoutPlaces } from './log.ts'
-import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed } from './problems.ts'
+import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaFailed, PanaOverLimit } from './problems.ts'
 import { readablePackages } from './readable-packages.ts'
 import { readSummary, type Summary } from './summary.ts'
 import { faultOfReport } from './symptoms.ts'
@@ -68,7 +68,7 @@ async function defaultSdk(services: Services, usesFlutter: boolean): Promise<Sdk
 /**
  * Judges a version with pana. Everything happens in a folder of its own, which is removed at the end, with a token that reads the dependencies
  * of this package here and nothing else, and that ends with the job.
- * @throws PanaFailed when it gives no report that says something; SandboxUnusable when nothing can be run on this machine
+ * @throws PanaFailed when it gives no report that says something, PanaOverLimit when it went over a limit; SandboxUnusable when nothing can be run on this machine
  */
 export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolean) => Promise<Sdk>, task: PanaTask): Promise<PanaResult> {
   await warnOnce(services)
@@ -127,8 +127,10 @@ const runPana = (
 type Running = Pick<PanaTask, 'seconds' | 'limits' | 'signal'> & { folder: string; onLine: (line: string) => void }
 
 function summaryOf({ end, code, stdout }: Outcome, tidy: (text: string) => string, log: string[], seconds: number): Summary {
-  if (end !== 'exited') throw new PanaFailed(endings[end](seconds), log)
+  if (end === 'aborted') throw new PanaFailed('The analysis was called off.', log)
+  if (end !== 'exited') throw new PanaOverLimit(overLimit[end](seconds), log)
   const summary = readSummary(tidy(stdout.toString('utf8')))
+  if (summary === null && log.some((line) => outOfMemory.test(line))) throw new PanaOverLimit(overLimit.memory(seconds), log)
   if (summary === null)
     throw new PanaFailed(`pana ended with code ${code ?? 'none'} and without a report: ${log.at(-1) ?? 'it said nothing'}`, log)
   const fault = faultOfReport(summary, log)
@@ -136,14 +138,16 @@ function summaryOf({ end, code, stdout }: Outcome, tidy: (text: string) => strin
   return summary
 }
 
-const endings: Record<Exclude<Outcome['end'], 'exited'>, (seconds: number) => string> = {
+const overLimit: Record<Exclude<Outcome['end'], 'exited' | 'aborted'>, (seconds: number) => string> = {
   timeout: (seconds) => `pana did not end within ${seconds} seconds, the limit.`,
-  aborted: () => 'The analysis was called off.',
   output: () => 'pana said more than it may.',
   memory: () => 'pana took more memory than it may.',
   processes: () => 'pana started more processes than it may.',
   disk: () => 'pana wrote more to the disk than it may.',
 }
+
+/** What Dart says when the kernel gives it no more. */
+const outOfMemory = /\bOut of memory\b|\bExhausted heap space\b/
 
 /** Takes the documentation out of the folder of the job. A package that has a report may do without. */
 async function takeDocs(from: string, { name, version, docs }: PanaTask): Promise<Documentation> {

@@ -8,6 +8,11 @@ export class PanaFailed extends Error {
   }
 }
 
+/** pana went over one of its limits, as it would again. */
+export class PanaOverLimit extends PanaFailed {
+  override readonly name = 'PanaOverLimit'
+}
+
 /** The package needs Flutter, and there is no Flutter install to judge it with: what the built-in engine found stays. */
 export class AnalysisNeedsFlutter extends PanaFailed {
   override readonly name = 'AnalysisNeedsFlutter'

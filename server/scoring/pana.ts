@@ -4,10 +4,10 @@ import { pipeline } from 'node:stream/promises'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { areDocsOn } from '../docs/switch.ts'
-import { handler, type Work } from '../jobs/handler.ts'
+import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { analyzeWithPana } from '../pana/analyze.ts'
-import { AnalysisNeedsFlutter, AnalysisNeedsSdk } from '../pana/problems.ts'
+import { AnalysisNeedsFlutter, AnalysisNeedsSdk, PanaOverLimit } from '../pana/problems.ts'
 import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
@@ -69,15 +69,13 @@ async function judge(services: Services, work: Work): Promise<void> {
     const isStored = await services.database.fork().transactional((em) => storeFindings(em, services.config, versionId, findings))
     if (!isStored) return
     if (docs !== null) await storeDocs(services, versionId, { subject, docs, engine: { name: 'dartdoc', version: report.engine.version } })
-    else if (docsFailure !== null)
-      await writeLog(services.database.fork(), {
-        level: 'warning',
-        package: name,
-        version,
-        message: `no documentation by dart doc: ${docsFailure}`,
-      })
+    else if (docsFailure !== null) {
+      const message = `no documentation by dart doc: ${docsFailure}`
+      await writeLog(services.database.fork(), { level: 'warning', package: name, version, message })
+    }
   } catch (error) {
-    if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk)) throw error
+    if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk))
+      throw error instanceof PanaOverLimit ? new PermanentFailure(error.message) : error
     await leaveToBuiltIn(services, versionId, { error: error.message, level: 'info' })
   } finally {
     await removeFolder(folder)

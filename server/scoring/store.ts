@@ -58,19 +58,22 @@ export const hasReportOf = async (em: EntityManager, versionId: string, engine: 
   (await readRow(em, 'select 1 from score_reports where version_id = ? and engine = ?', [versionId, engine])) !== undefined
 
 /**
- * Adds to the report of a version, in the transaction of `em`, why pana did not judge it. Gives which version that is; null when it is gone, or
- * pana has judged it before.
+ * Adds to the report of a version, in the transaction of `em`, why pana did not judge it, or not again. Gives which version that is; null when it
+ * is gone, or has no report.
  */
 export async function notePana(em: EntityManager, versionId: string, reason: string): Promise<{ package: string; version: string } | null> {
   const about = await lockVersion(em, versionId)
   const report = about && (await readReport(em, versionId))
-  if (!report || report.engine.name === 'pana') return null
-  const notes = [...report.notes.filter((note) => !note.startsWith(notJudged)), `${notJudged} ${reason}`]
-  const update = 'update score_reports set generation = runs, report = ? where version_id = ?'
+  if (!report) return null
+  const note = `${notJudged}${report.engine.name === 'pana' ? ' again' : ''}: ${reason}`
+  const notes = [...report.notes.filter((one) => !one.startsWith(notJudged)), note]
+  // Another generation of the report, and never one that an analysis which has begun meanwhile is to store.
+  const update = `update score_reports set generation = generation + 1, runs = case when runs > generation then runs else generation + 1 end,
+    report = ? where version_id = ?`
   await changeRows(em, update, [JSON.stringify({ ...report, notes }), versionId])
   return { package: about.name, version: about.version }
 }
-const notJudged = 'pana did not judge this version:'
+const notJudged = 'pana did not judge this version'
 
 /** Records that the last analysis of a version failed for good, in the transaction of `em`. A report that was made before stays. */
 export async function storeFailure(em: EntityManager, versionId: string, error: string): Promise<void> {
