@@ -1,9 +1,11 @@
 import { existsSync, readdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import pg from 'pg'
+import { expect, it, onTestFinished } from 'vitest'
 import { testApp } from '../app.ts'
 import { fakeDart } from '../support/fake-sdk.ts'
 import { runJobs } from '../support/jobs.ts'
+import { createDatabase } from '../support/postgres.ts'
 import { dartFiles, zipOf } from '../support/sdk-archives.ts'
 import { SdkSite } from '../support/sdk-site.ts'
 import { folderForTest, json, ownersToken, type Server, start } from '../support/server-process.ts'
@@ -16,13 +18,24 @@ const wanted = { version: '3.11.0', channel: 'stable' }
 const waitsFor = (asked: string): string =>
   fakeDart('3.11.0').replace('case "$*" in', `if [ "$*" = "${asked}" ]; then touch "$PUB_CACHE/waiting"; sleep 600; fi\ncase "$*" in`)
 
-async function restart(server: Server, folder: string, env: Record<string, string>): Promise<Server> {
+/** A database that the test looks into, too. */
+async function ownDatabase() {
+  const { url, drop } = await createDatabase()
+  const client = new pg.Client(url)
+  onTestFinished(async () => (await client.end(), await drop()))
+  await client.connect()
+  return { url, client }
+}
+type Database = Awaited<ReturnType<typeof ownDatabase>> | null
+
+/** Kills a server. Another instance might run on PostgreSQL: what the killed one held waits until its lease runs out, which it has here. */
+async function kill(server: Server, database: Database): Promise<void> {
   server.process.kill('SIGKILL')
   await server.exit
-  return start(folder, env)
+  await database?.client.query("update jobs set leased_until = now() - interval '1 second' where state = 'running'")
 }
 
-it('goes on where it was when the server is killed in each of its steps', async () => {
+it.each(['sqlite', 'postgres'])('goes on where it was when the server is killed in each of its steps, on %s', async (backend) => {
   const site = await SdkSite.open()
   const files = dartFiles('3.11.0', { ballast: 3_000_000, dart: waitsFor('--version') })
   const many = Array.from({ length: 4000 }, (_, index) => ({ path: `dart-sdk/lib/${index}.dart`, content: 'x' }))
@@ -37,7 +50,9 @@ it('goes on where it was when the server is killed in each of its steps', async 
     return true
   }
   const folder = folderForTest()
-  let server = await start(folder, site.env)
+  const database = backend === 'postgres' ? await ownDatabase() : null
+  const env = { ...site.env, ...(database && { DB_BACKEND: 'postgres', POSTGRES_URL: database.url }) }
+  let server = await start(folder, env)
   const headers = { authorization: `Bearer ${await ownersToken(server)}` }
   const { id } = (await json(`${server.url}${installs}`, wanted, headers)).body
   const place = join(folder, 'sdks', `${id}.1`)
@@ -45,16 +60,17 @@ it('goes on where it was when the server is killed in each of its steps', async 
   const reaches = (expected: object, timeout = 30_000) => expect.poll(progress, { timeout, interval: 20 }).toMatchObject(expected)
 
   await reaches({ status: 'downloading', bytesDone: 1_000_000 })
-  server = await restart(server, folder, site.env)
+  await kill(server, database)
+  server = await start(folder, env)
   await reaches({ status: 'extracting' })
-  server = await restart(server, folder, site.env)
+  await kill(server, database)
+  server = await start(folder, env)
   for (const dart of [waitsFor('pub global activate pana'), fakeDart('3.11.0')]) {
     await expect.poll(() => existsSync(join(place, 'pub-cache', 'waiting')), { timeout: 30_000, interval: 20 }).toBe(true)
-    server.process.kill('SIGKILL')
-    await server.exit
+    await kill(server, database)
     rmSync(join(place, 'pub-cache', 'waiting'))
     writeFileSync(join(place, 'sdk', 'bin', 'dart'), dart)
-    server = await start(folder, site.env)
+    server = await start(folder, env)
   }
   await reaches({ status: 'ready', percent: 100 })
   expect(site.requests.filter((one) => one.startsWith(`GET ${zip}`) && !one.endsWith('sum')).length).toBeLessThanOrEqual(3)
