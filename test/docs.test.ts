@@ -1,12 +1,12 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
-import { markFailed, markRunning } from '../server/docs/service.ts'
+import { markFailed } from '../server/docs/service.ts'
 import { collectDocs } from '../server/docs/collect.ts'
 import { Job } from '../server/jobs/entity.ts'
 import { collectGarbage } from '../server/uploads/collect.ts'
 import { type TestApp, testApp } from './app.ts'
-import { askForDocs, documentVersion, storeDocs, versionId } from './support/docs.ts'
+import { beginDocs, documentVersion, storeDocs, versionId } from './support/docs.ts'
 import { runJobs } from './support/jobs.ts'
 import { dependent, makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
@@ -91,10 +91,8 @@ it('says what is the matter where there is no page, in the words of whoever asks
   await app.services.database.fork().nativeDelete(Job, { kind: 'analysis' })
   expect(await alice.get(index, page)).toMatchObject({ status: 404, body: expect.stringContaining('It was not asked for yet.') })
   const id = await versionId(app, 'acme', '1.0.0')
-  const attempt = await askForDocs(app, id)
-  expect((await alice.get(index, page)).body).toContain('about to be generated')
+  const attempt = await beginDocs(app, id)
   const em = app.services.database.fork()
-  await markRunning(em, id, attempt)
   expect((await alice.get(index, page)).body).toContain('being generated')
   await markFailed(em, id, attempt, '<b>Out of memory</b>')
   expect((await alice.get(index, page)).body).toContain('It could not be generated: &lt;b&gt;Out of memory&lt;/b&gt;')
@@ -162,11 +160,9 @@ it('tells the state on GraphQL', async () => {
     expect(await read()).toEqual({ ...none, state: docsEnabled ? 'NOT_ANALYZED' : 'DISABLED' })
   }
   const id = await versionId(app, 'acme', '1.0.0')
-  const first = await askForDocs(app, id)
-  expect(await read()).toEqual({ ...none, state: 'PENDING' })
+  const first = await beginDocs(app, id)
+  expect(await read()).toEqual({ ...none, state: 'RUNNING' })
   const em = app.services.database.fork()
-  expect(await markRunning(em, id, first)).toBe(true)
-  expect(await read()).toMatchObject({ state: 'RUNNING' })
   await markFailed(em, id, first, 'The archive is gone.')
   expect(await read()).toEqual({ ...none, state: 'FAILED', error: 'The archive is gone.' })
   await documentVersion(app, 'acme', '1.0.0')
@@ -185,19 +181,18 @@ it('never lets a slower, older attempt overwrite newer pages, nor its state', as
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const id = await versionId(app, 'acme', '1.0.0')
-  const [older, newer] = [await askForDocs(app, id), await askForDocs(app, id)]
+  const [older, newer] = [await beginDocs(app, id), await beginDocs(app, id)]
   const em = app.services.database.fork()
-  expect(await markRunning(em, id, older)).toBe(false)
   expect(await storeDocs(app, id, newer, 'acme', '1.0.0')).toBe(true)
   expect(await storeDocs(app, id, older, 'acme', 'old')).toBe(false)
   expect(await markFailed(em, id, older, 'too late')).toBe(false)
   expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme 1.0.0 ')
   expect(await stored(app)).toBe(2)
   // Pages stay while newer ones are made, and are there again at once when one asked for later comes first.
-  const third = await askForDocs(app, id)
+  const third = await beginDocs(app, id)
   expect(await storeDocs(app, id, newer, 'acme', 'newer')).toBe(true)
   expect((await alice.graphql(state)).body.data.package.latest.apiDocumentation).toMatchObject({
-    state: 'PENDING',
+    state: 'RUNNING',
     url: expect.stringContaining('/1.0.0/'),
   })
   expect(await storeDocs(app, id, third, 'acme', 'third')).toBe(true)

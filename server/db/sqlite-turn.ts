@@ -88,9 +88,12 @@ export class Turn implements DatabaseConnection {
   }
 
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
-    if (!this.#inTransaction) return this.#whenFree(() => this.#execute<Row>(sql, parameters))
-    this.#requireTransaction()
-    return this.#execute<Row>(sql, parameters)
+    if (this.#inTransaction) {
+      this.#requireTransaction()
+      return this.#execute<Row>(sql, parameters)
+    }
+    if (isUnforced()) this.#force(false)
+    return this.#whenFree(() => this.#execute<Row>(sql, parameters))
   }
 
   streamQuery(): never {

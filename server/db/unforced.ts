@@ -3,10 +3,10 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 const storage = new AsyncLocalStorage<true>()
 
 /**
- * Has the transactions of the work not wait until they are on the disk: for what lasts minutes, and is begun anew when it is lost. On SQLite such a
+ * Has the transactions, and the statements outside of one, of the work not wait until they are on the disk: for what lasts minutes, and is begun anew when it is lost. On SQLite such a
  * commit survives the death of the process, and a power cut from the next forced commit on; PostgreSQL forces all of them.
  */
 export const unforced = <Value>(work: () => Promise<Value>): Promise<Value> => storage.run(true, work)
 
-/** Whether a transaction that begins now may do without. */
+/** Whether a transaction that begins now, or a statement outside of one, may do without. */
 export const isUnforced = (): boolean => storage.getStore() ?? false

@@ -1,33 +1,34 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import { batched } from '../db/batched.ts'
-import { readRows } from '../db/statements.ts'
+import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { docsStates } from './entity.ts'
 
 /** What makes documentation, and its version. */
 export type DocsEngine = { name: 'built-in' | 'dartdoc'; version: string }
 
 /**
- * Asks for documentation of a version, in the transaction of `em`. Gives the number of the attempt, which grows with each one: the other
- * functions want it, so that an attempt that ends late changes nothing of a later one.
+ * Begins to document a version. Gives the number of the attempt, which grows with each one: the other functions want it, so that an attempt that
+ * ends late changes nothing of a later one.
  */
-export async function markPending(em: EntityManager, versionId: string): Promise<number> {
-  const [row] = await em.execute<{ requested: number }[]>(
-    `insert into version_docs (version_id, state, requested) values (?, 'pending', 1)
-     on conflict (version_id) do update set state = 'pending', requested = version_docs.requested + 1, error = null returning requested`,
+export async function beginAttempt(em: EntityManager, versionId: string): Promise<number> {
+  const row = await readRow<{ requested: number }>(
+    em,
+    `insert into version_docs (version_id, state, requested) values (?, 'running', 1)
+     on conflict (version_id) do update set state = 'running', requested = version_docs.requested + 1, error = null returning requested`,
     [versionId],
   )
-  if (!row) throw new Error(`The documentation of version ${versionId} could not be asked for`)
+  if (!row) throw new Error(`The documentation of version ${versionId} could not be begun`)
   return row.requested
 }
 
-/** Says that an attempt is under way. False when a later one was asked for, or the version is gone. */
-export const markRunning = (em: EntityManager, versionId: string, attempt: number): Promise<boolean> =>
-  change(em, versionId, attempt, "state = 'running', error = null", [])
-
 /** Says that an attempt failed, and why. Pages that are there stay. False when a later one was asked for, or the version is gone. */
-export const markFailed = (em: EntityManager, versionId: string, attempt: number, reason: string): Promise<boolean> =>
-  change(em, versionId, attempt, "state = 'failed', error = ?", [reason.slice(0, 1000)])
+export const markFailed = async (em: EntityManager, versionId: string, attempt: number, reason: string): Promise<boolean> =>
+  (await changeRows(em, "update version_docs set state = 'failed', error = ? where version_id = ? and requested = ?", [
+    reason.slice(0, 1000),
+    versionId,
+    attempt,
+  ])) > 0
 
 /** What is known of the documentation of a version. */
 export type KnownDocs = z.infer<typeof docsRow>
@@ -83,11 +84,3 @@ export const docsRow = z.object({
   generatedAt: z.coerce.date().nullable(),
   error: z.string().nullable(),
 })
-
-async function change(em: EntityManager, versionId: string, attempt: number, changes: string, values: string[]): Promise<boolean> {
-  const rows = await em.execute<unknown[]>(
-    `update version_docs set ${changes} where version_id = ? and requested = ? returning version_id`,
-    [...values, versionId, attempt],
-  )
-  return rows.length > 0
-}

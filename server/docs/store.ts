@@ -3,18 +3,31 @@ import { open } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { maxPackedBytes } from '../api-pages/pack.ts'
 import { readIndex } from '../api-pages/read-index.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { changeRows, readRow } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import type { DocsEngine } from './service.ts'
 
 type Store = Pick<Services, 'database' | 'docs' | 'now' | 'log'>
 
+/** Packed pages that an attempt made. */
+export type MadePages = {
+  /** What it began with (service.ts, beginAttempt). */
+  attempt: number
+  /** Path of the packed pages; the file stays where it is. */
+  file: string
+  engine: DocsEngine
+  /** What is written down with them, in the same transaction. */
+  alongside?: (em: EntityManager) => Promise<void>
+}
+
 /**
- * Stores the packed pages of an attempt (service.ts, markPending) as those of its version, and takes earlier ones out of the store. The file
- * stays where it is. False when the version is gone, or has the pages of a later attempt: nothing is changed then.
+ * Stores the packed pages of an attempt as those of its version, and takes earlier ones out of the store. False when the version is gone, or has the pages of a later attempt: nothing is changed then.
  * @throws Error when the file is no packed documentation.
  */
-export async function storePages(services: Store, versionId: string, attempt: number, file: string, engine: DocsEngine): Promise<boolean> {
-  const { database, docs, now, log } = services
+export async function storePages(services: Store, versionId: string, made: MadePages): Promise<boolean> {
+  const { database, docs, log } = services
+  const { attempt, file } = made
   const pages = await countPages(file)
   const staged = `docs-${randomUUID()}`
   const { sha256, bytes } = await docs.stage(staged, createReadStream(file), maxPackedBytes)
@@ -24,16 +37,7 @@ export async function storePages(services: Store, versionId: string, attempt: nu
   } finally {
     await docs.discard(staged)
   }
-  const stored = await database.fork().transactional(async (em) => {
-    const [earlier] = await em.execute<{ sha256: string | null }[]>('select sha256 from version_docs where version_id = ?', [versionId])
-    const changed = await em.execute<unknown[]>(
-      `update version_docs set generation = ?, engine = ?, engine_version = ?, sha256 = ?, bytes = ?, pages = ?, generated_at = ?,
-         state = case when requested = ? then 'completed' else state end, error = case when requested = ? then null else error end
-       where version_id = ? and generation <= ? returning version_id`,
-      [attempt, engine.name, engine.version.slice(0, 100), sha256, bytes, pages, now(), attempt, attempt, versionId, attempt],
-    )
-    return changed.length > 0 ? { earlier: earlier?.sha256 ?? null } : null
-  })
+  const stored = await database.fork().transactional((em) => nameStored(em, versionId, made, { sha256, bytes, pages, at: services.now() }))
   const useless = stored ? stored.earlier : sha256
   if (useless !== null && (useless !== sha256 || !stored))
     await removePages(services, useless).catch((error: unknown) =>
@@ -42,9 +46,31 @@ export async function storePages(services: Store, versionId: string, attempt: nu
   return stored !== null
 }
 
+type Stored = { sha256: string; bytes: number; pages: number; at: Date }
+
+/** Has the version name the pages. Gives those that it had; null when the version is gone, or has the pages of a later attempt. */
+async function nameStored(
+  em: EntityManager,
+  versionId: string,
+  { attempt, engine, alongside }: MadePages,
+  { sha256, bytes, pages, at }: Stored,
+): Promise<{ earlier: string | null } | null> {
+  const row = await readRow<{ sha256: string | null }>(em, 'select sha256 from version_docs where version_id = ?', [versionId])
+  const changed = await changeRows(
+    em,
+    `update version_docs set generation = ?, engine = ?, engine_version = ?, sha256 = ?, bytes = ?, pages = ?, generated_at = ?,
+       state = case when requested = ? then 'completed' else state end, error = case when requested = ? then null else error end
+     where version_id = ? and generation <= ?`,
+    [attempt, engine.name, engine.version.slice(0, 100), sha256, bytes, pages, at, attempt, attempt, versionId, attempt],
+  )
+  if (changed === 0) return null
+  await alongside?.(em)
+  return { earlier: row?.sha256 ?? null }
+}
+
 /** Takes packed pages out of the store, unless a version has them. */
 export async function removePages({ database, docs, now }: Pick<Store, 'database' | 'docs' | 'now'>, sha256: string): Promise<void> {
-  const [named] = await database.fork().execute<unknown[]>('select 1 from version_docs where sha256 = ?', [sha256])
+  const named = await readRow(database.fork(), 'select 1 from version_docs where sha256 = ?', [sha256])
   if (!named) await docs.remove(sha256, { at: now() })
 }
 

@@ -3,12 +3,13 @@ import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
 import { AnalysisFailed, type AnalysisResult } from '../analysis/analyze.ts'
-import { markFailed } from '../docs/service.ts'
+import { beginAttempt, markFailed } from '../docs/service.ts'
+import { readRow } from '../db/statements.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
 import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import type { Services } from '../services.ts'
-import { beginAttempt, storeDocs } from './documentation.ts'
+import { storeDocs } from './documentation.ts'
 import { readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
 import { currentSettings, isScoringOn } from '../settings/scoring.ts'
@@ -58,7 +59,7 @@ async function begin(services: Services, versionId: string): Promise<Begun | nul
   const panaFollows = await isPanaInstalled(services)
   // What pana found, and the documentation that came of it, stay until it finds something else.
   const keepsPana = panaFollows && (await hasReportOf(em, versionId, 'pana'))
-  const attempt = (await areDocsOn(services)) && !keepsPana ? await beginAttempt(services, versionId) : null
+  const attempt = (await areDocsOn(services)) && !keepsPana ? await beginAttempt(em, versionId) : null
   return { generation, attempt, panaFollows, keepsPana }
 }
 
@@ -90,7 +91,7 @@ function keepReport(services: Services, versionId: string, { begun, result }: Ma
 async function giveUp({ database }: Services, versionId: string, error: string): Promise<void> {
   await database.fork().transactional(async (em) => {
     await storeFailure(em, versionId, error)
-    const [docs] = await em.execute<{ requested: number }[]>('select requested from version_docs where version_id = ?', [versionId])
+    const docs = await readRow<{ requested: number }>(em, 'select requested from version_docs where version_id = ?', [versionId])
     if (docs) await markFailed(em, versionId, docs.requested, error)
   })
 }

@@ -1,5 +1,6 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import { recordEvents } from '../audit/service.ts'
-import { type DocsEngine, markPending, markRunning } from '../docs/service.ts'
+import { beginAttempt, type DocsEngine } from '../docs/service.ts'
 import { storePages } from '../docs/store.ts'
 import type { Services } from '../services.ts'
 import type { Subject } from './facts.ts'
@@ -17,18 +18,11 @@ export type MadeDocs = {
 /** Stores the documentation that an engine made of a version, and records that. Nothing happens when the version is gone, or has newer pages. */
 export async function storeDocs(services: Services, versionId: string, { subject, docs, engine, attempt }: MadeDocs): Promise<void> {
   const { name, version } = subject.facts
-  if (!(await storePages(services, versionId, attempt ?? (await beginAttempt(services, versionId)), docs, engine))) return
-  await services.database.fork().transactional(async (em) => {
+  const alongside = async (em: EntityManager) => {
     const summary = `API documentation of ${name} ${version} was generated`
     await recordEvents(em, [{ kind: 'package.docs_generated', actor: null, summary, package: name, version }])
     await writeLog(em, { level: 'info', package: name, version, message: `documentation generated (${engine.name} ${engine.version})` })
-  })
-}
-
-/** Says that documentation of a version is being generated; gives the number of the attempt. */
-export async function beginAttempt({ database }: Pick<Services, 'database'>, versionId: string): Promise<number> {
-  const em = database.fork()
-  const attempt = await markPending(em, versionId)
-  await markRunning(em, versionId, attempt)
-  return attempt
+  }
+  const number = attempt ?? (await beginAttempt(services.database.fork(), versionId))
+  await storePages(services, versionId, { attempt: number, file: docs, engine, alongside })
 }

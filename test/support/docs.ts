@@ -5,7 +5,7 @@ import { buildPages } from '../../server/api-pages/build.ts'
 import { importDartdoc } from '../../server/api-pages/dartdoc.ts'
 import { packPages } from '../../server/api-pages/pack.ts'
 import type { Api } from '../../server/dart/api.ts'
-import { markPending } from '../../server/docs/service.ts'
+import { beginAttempt } from '../../server/docs/service.ts'
 import { storePages } from '../../server/docs/store.ts'
 import type { TestApp } from '../app.ts'
 import { about, shapes } from './api.ts'
@@ -23,9 +23,8 @@ export async function versionId(app: TestApp, name: string, version: string): Pr
   return row.id
 }
 
-/** Asks for documentation of a version; gives the number of the attempt. */
-export const askForDocs = (app: TestApp, id: string): Promise<number> =>
-  app.services.database.fork().transactional((em) => markPending(em, id))
+/** Begins to document a version; gives the number of the attempt. */
+export const beginDocs = (app: TestApp, id: string): Promise<number> => beginAttempt(app.services.database.fork(), id)
 
 /** Makes pages of an API and stores them as an attempt's. */
 export const storeDocs = (app: TestApp, id: string, attempt: number, name: string, version: string, api: Api = shapes): Promise<boolean> =>
@@ -34,7 +33,7 @@ export const storeDocs = (app: TestApp, id: string, attempt: number, name: strin
 /** Gives a published version what dartdoc wrote into a folder. */
 export async function importDocs(app: TestApp, name: string, version: string, folder: string): Promise<void> {
   const id = await versionId(app, name, version)
-  await storePacked(app, id, await askForDocs(app, id), (file) => importDartdoc(folder, { name, version }, file))
+  await storePacked(app, id, await beginDocs(app, id), (file) => importDartdoc(folder, { name, version }, file))
 }
 
 async function storePacked(app: TestApp, id: string, attempt: number, pack: (file: string) => Promise<unknown>): Promise<boolean> {
@@ -42,7 +41,7 @@ async function storePacked(app: TestApp, id: string, attempt: number, pack: (fil
   try {
     const file = join(folder, 'pages')
     await pack(file)
-    return await storePages(app.services, id, attempt, file, engine)
+    return await storePages(app.services, id, { attempt, file, engine })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -51,6 +50,6 @@ async function storePacked(app: TestApp, id: string, attempt: number, pack: (fil
 /** Gives a published version documentation. */
 export async function documentVersion(app: TestApp, name: string, version: string, api?: Api): Promise<string> {
   const id = await versionId(app, name, version)
-  await storeDocs(app, id, await askForDocs(app, id), name, version, api)
+  await storeDocs(app, id, await beginDocs(app, id), name, version, api)
   return id
 }

@@ -1,4 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
+import { CompiledQuery } from 'kysely'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -43,4 +44,17 @@ it.each(['commit', 'rollback'] as const)('lets only the transactions of the work
   expect(forcing()).toBe(2)
   other.commit()
   other.give()
+})
+
+it('lets statements outside of a transaction go unforced, and none that follow', async () => {
+  const insert = CompiledQuery.raw('insert into notes select cast(synchronous as text) from pragma_synchronous')
+  for (const work of [unforced, (run: () => Promise<unknown>) => run()]) {
+    const one = turn()
+    await one.take()
+    // The pragma as a table says how this very statement is committed.
+    await work(() => one.executeQuery(insert))
+    one.give()
+  }
+  expect(native.prepare('select text from notes order by rowid desc limit 2').pluck().all()).toEqual(['2', '1'])
+  expect(forcing()).toBe(2)
 })
