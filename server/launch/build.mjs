@@ -41,9 +41,9 @@ async function buildOne(name) {
 
 const stampOf = (name) => `${builds[name].into}/.built-from`
 
-/** A digest of everything the build reads, and of where that is. Contents, not times, since git and copies change times. A few milliseconds. */
+/** A digest of everything the build reads. Contents, not times, since git and copies change times. A few milliseconds. */
 function fingerprint(name) {
-  const hash = createHash('sha256').update(process.cwd())
+  const hash = createHash('sha256')
   for (const file of builds[name].from.flatMap(filesBelow)) hash.update(`${file}\0`).update(readFileSync(file))
   return hash.digest('hex')
 }

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { ensureConsole, ensureServer } from './build.mjs'
-import { nodePath, run } from './process.mjs'
-import { makeEnvironmentFile } from './start.mjs'
+import { makeEnvironmentFile } from './environment.mjs'
+import { compileCache, nodePath, run } from './process.mjs'
 
 export { build } from './build.mjs'
 
@@ -70,10 +70,18 @@ export async function dev() {
   return code
 }
 
+/** Makes what is copied to machines that have Node and nothing else: see package.ts. */
+export async function makePackage(args) {
+  await ensureConsole()
+  await ensureServer()
+  return run(nodePath(), ['server/launch/package.ts', ...args])
+}
+
 /** What the operator does without the console: see server/admin. */
-export function admin(args) {
+export async function admin(args) {
+  await ensureServer() // built, a command is there in a tenth of the time
   const settings = existsSync('.env') ? ['--env-file=.env'] : []
-  return run(nodePath(), [...settings, 'server/admin/main.ts', ...args])
+  return run(nodePath(), [...settings, 'server/dist/admin.js', ...args], { NODE_COMPILE_CACHE: compileCache })
 }
 
 /** Measurements; not part of the tests. */

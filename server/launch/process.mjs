@@ -3,6 +3,9 @@ import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { delimiter, resolve } from 'node:path'
 
+/** Where V8 keeps what it made of the built server: it starts in half the time. */
+export const compileCache = resolve('node_modules/.cache/snug')
+
 /** Whether the running Node loads TypeScript by itself, as it does from 22.18 on. */
 export function isCapable() {
   const [major, minor] = process.versions.node.split('.').map(Number)

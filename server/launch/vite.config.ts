@@ -1,48 +1,72 @@
-import { dirname } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, relative, resolve } from 'node:path'
 import { defineConfig, type Plugin } from 'vite'
+import { loadedFromFolder } from './loaded-from-folder.ts'
 
-/** What stays in node_modules: native code, and what is found there by its path. */
-const external = ['better-sqlite3', 'sharp', 'pg-native', 'swagger-ui-dist', 'web-tree-sitter']
+const root = resolve(import.meta.dirname, '../..')
+const into = 'server/dist'
 
-/** The server, and what runs in a process of its own. */
-const input = { main: 'server/main.ts', analysis: 'server/analysis/worker.ts' }
+/** What runs in a thread or a process of its own is started by the address of its source. */
+const startedByAddress = /new URL\('\.\/([\w-]+)\.ts', import\.meta\.url\)/g
+const place = new RegExp(`${startedByAddress.source}|import\\.meta\\.(url|dirname)`, 'g')
+
+/** The server, the operator's commands, and what runs in a thread or a process of its own: by the name in the build. */
+const input = {
+  main: 'server/main.ts',
+  admin: 'server/admin/main.ts',
+  ...Object.fromEntries(globSync('server/**/*.ts', { cwd: root }).flatMap(startedBy)),
+}
 
 // One file for what every start loads, with its dependencies, and further ones for what is loaded on demand. No comments, no blanks, and
 // nothing that is never called: V8 keeps the text of every module in memory. Names stay, so that a stack still says where it happened.
 export default defineConfig({
   publicDir: false,
-  plugins: [sourcePlaces(), builtProcess()],
-  ssr: { noExternal: true, external },
+  plugins: [builtPlaces()],
+  ssr: { noExternal: true, external: [...loadedFromFolder, 'pg-native', 'swagger-ui-dist'] },
   build: {
     ssr: true,
-    outDir: 'server/dist',
+    outDir: into,
     target: 'node22',
-    rolldownOptions: { input, output: { keepNames: true, minify: { compress: false, mangle: false, codegen: true } } },
+    rolldownOptions: {
+      input,
+      output: {
+        keepNames: true,
+        minify: { compress: false, mangle: false, codegen: true },
+        // All that tells places lies in one folder: see builtPlaces.
+        chunkFileNames: ({ name }) => (name.startsWith('Migration') ? 'migrations/[name]-[hash].js' : '[name]-[hash].js'),
+      },
+    },
   },
 })
 
-/** Lets a module in the bundle find what lies beside its source: migrations, texts, workers, the console. */
-function sourcePlaces(): Plugin {
-  const places = (id: string) => ({ 'import.meta.dirname': dirname(id), 'import.meta.url': pathToFileURL(id).href })
+function startedBy(file: string): [name: string, path: string][] {
+  const sources = [...readFileSync(resolve(root, file), 'utf8').matchAll(startedByAddress)].map(([, name]) => `${dirname(file)}/${name}.ts`)
+  return sources.map((source) => [builtName(source), source])
+}
+
+/** Where a module of the server ends up that is started by its address: `server/markdown/worker.ts` as `markdown-worker`. */
+function builtName(source: string): string {
+  return relative('server', source).replaceAll('/', '-').replace(/\.ts$/, '')
+}
+
+/**
+ * Lets a module in the build find what lies beside its source (texts, styles, the console), wherever the folder was copied to, and start the
+ * built threads and processes: they begin sooner than their sources, and hold less memory.
+ */
+function builtPlaces(): Plugin {
   return {
-    name: 'source-places',
+    name: 'built-places',
     enforce: 'pre',
     transform: {
       filter: { id: { include: /\/server\/.*\.ts$/, exclude: /\/node_modules\// }, code: 'import.meta.' },
-      handler: (code, id) => Object.entries(places(id)).reduce((text, [name, place]) => text.replaceAll(name, JSON.stringify(place)), code),
-    },
-  }
-}
-
-/** Lets the built server start the built process of an analysis: it begins sooner than its sources, and holds two thirds of the memory. */
-function builtProcess(): Plugin {
-  return {
-    name: 'built-process',
-    enforce: 'pre',
-    transform: {
-      filter: { id: /\/server\/analysis\/analyze\.ts$/ },
-      handler: (code) => code.replace("'./worker.ts'", "'../dist/analysis.js'"),
+      handler(code, id) {
+        const folder = relative(root, dirname(id))
+        const fromBuild = relative(resolve(root, into), id)
+        return code.replaceAll(place, (_, started?: string, what?: string) => {
+          if (started) return `new URL('./${builtName(`${folder}/${started}.ts`)}.js', import.meta.url)`
+          return what === 'url' ? `new URL('${fromBuild}', import.meta.url).href` : `(import.meta.dirname + '/${dirname(fromBuild)}')`
+        })
+      },
     },
   }
 }

@@ -34,7 +34,16 @@ export async function start(folder: string, env: Record<string, string> = {}): P
     SCORING_ENABLED: 'false',
     ...env,
   }
-  const child = spawn(process.execPath, ['server/launch.mjs', 'start'], { env: { PATH: process.env.PATH, ...settings } })
+  return launch([process.execPath, 'server/launch.mjs', 'start'], url, { env: { PATH: process.env.PATH, ...settings } })
+}
+
+/** Starts a server by a command; resolves when it is ready or gone. */
+export async function launch(
+  [program = '', ...args]: string[],
+  url: string,
+  options: { env: NodeJS.ProcessEnv; cwd?: string },
+): Promise<Server> {
+  const child = spawn(program, args, { ...options, stdio: 'pipe' })
   let text = ''
   const exit = once(child, 'close').then(([code]) => code as number | null)
   const ready = new Promise<void>((resolve) => {

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { root } from '../support/sources.ts'
 
-const script = pathToFileURL(join(root, 'server/launch/start.mjs')).href
+const script = pathToFileURL(join(root, 'server/launch/environment.mjs')).href
 
 /** What a start leaves in a folder's `.env`, with these variables in the environment; null when there is none. */
 function madeWith(env: Record<string, string>, before?: string): string | null {

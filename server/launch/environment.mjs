@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+
+/**
+ * Lets a server start without editing anything: writes what must be set and is not, neither itself nor as NAME_FILE, into `.env` of the working
+ * directory. Only when there is no such file: what people wrote there stays. Where none can be written, the server says what is missing.
+ */
+export function makeEnvironmentFile() {
+  if (existsSync('.env')) return
+  const port = process.env.LISTEN_PORT || 8080
+  const defaults = {
+    JWT_SECRET: [`JWT_SECRET=${randomBytes(36).toString('base64url')}`],
+    SERVER_URL: [`SERVER_URL=http://localhost:${port}`, `LISTEN_PORT=${port}`],
+  }
+  const missing = Object.keys(defaults).filter((name) => !process.env[name] && !process.env[`${name}_FILE`])
+  if (missing.length === 0) return
+  const lines = missing.flatMap((name) => defaults[name])
+  try {
+    writeFileSync('.env', `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    return console.error(`.env cannot be written in ${process.cwd()} (${error.code}): set ${missing.join(' and ')} in the environment.`)
+  }
+  const hint = missing.includes('SERVER_URL') ? ' Change SERVER_URL there to the address that people will use.' : ''
+  console.log(`Made .env with ${missing.join(' and ')}.${hint}`)
+}
+
+/** Reads `.env` of the working directory. Variables that are set already win. */
+export function loadEnvironmentFile() {
+  if (existsSync('.env')) process.loadEnvFile('.env')
+}

@@ -1,0 +1,76 @@
+// `npm run package` makes what is given to machines that have Node and nothing else: one folder, and the same as a .tar.gz, with
+// - the build of the server (server/dist), which holds the dependencies as well, and what it looks for beside its sources: texts, styles, and
+//   the names of the migrations;
+// - the build of the console (web/dist);
+// - of the dependencies that are loaded from their folders (native code, grammars) what is loaded at run time: no source maps, types, docs,
+//   tests, sources of native code, and no prebuilt binaries for other platforms;
+// - `snug`, which starts it, the texts for people, and the examples of server/deploy.
+import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { version } from '../version.ts'
+import { writeArchive } from './package-archive.ts'
+import { dependencyFiles, platforms } from './package-dependencies.ts'
+
+const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
+/** More than this would be something that does not belong in it. */
+const maxBytes = 120e6
+
+const { values } = parseArgs({
+  options: {
+    platform: { type: 'string', default: `${process.platform}-${process.arch}` },
+    into: { type: 'string', default: 'dist' },
+  },
+})
+const { platform } = values
+if (!platforms.includes(platform)) {
+  console.error(`There are no packages for ${platform}, only for ${platforms.join(' and ')}: npm run package -- --platform ${platforms[0]}`)
+  process.exit(64)
+}
+
+const name = `snug-${version}-${platform}`
+const folder = resolve(values.into, name)
+rmSync(folder, { recursive: true, force: true })
+
+copy(globSync('{server,web}/dist/**', { exclude: (path) => path.endsWith('.built-from') }))
+copy(globSync('server/**/*.{md,css,js,mjs}', { exclude: ['server/{dist,launch}/**'] }))
+copy(globSync(['server/db/migrations/*/*.ts', 'server/launch/{snug,environment,process}.mjs']))
+copy(['LICENSE', 'README.md', 'CHANGELOG.md'])
+copy(globSync('server/deploy/**'), (path) => path.replace('server/', ''))
+copyDependencies()
+symlinkSync('server/launch/snug.mjs', join(folder, 'snug'))
+writeManifest()
+
+const bytes = sizeOf(folder)
+if (bytes > maxBytes) throw new Error(`The package has ${mb(bytes)}, more than ${mb(maxBytes)}.`)
+const archive = await writeArchive(folder, name)
+console.log(`Made ${folder} (${mb(bytes)}) and ${archive.path} (${mb(archive.bytes)}).\nSHA-256 ${archive.sha256}`)
+
+function copy(paths: string[], rename = (path: string) => path): void {
+  for (const path of paths) if (statSync(path).isFile()) copyFile(path, rename(path))
+}
+
+/** What is copied can be read by everybody, whatever the umask was where it comes from. */
+function copyFile(from: string, to: string): void {
+  const target = join(folder, to)
+  mkdirSync(dirname(target), { recursive: true, mode: 0o755 })
+  cpSync(from, target)
+  chmodSync(target, to.endsWith('/snug.mjs') ? 0o755 : 0o644)
+}
+
+function copyDependencies(): void {
+  const { root, paths, done } = dependencyFiles(platform)
+  for (const path of paths) copyFile(join(root, path), path)
+  done()
+}
+
+/** Says what it is, and that it is a package: the commands have another form then. */
+function writeManifest(): void {
+  const { description, license, type, engines } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, unknown>
+  const manifest = { name: 'snug', version, description, license, private: true, type, engines, snug: { platform } }
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+}
+
+function sizeOf(path: string): number {
+  return globSync(`${path}/**`).reduce((sum, each) => sum + statSync(each).size, 0)
+}

@@ -1,0 +1,58 @@
+#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node --max-semi-space-size=8 --heap-growing-percent=50
+// What starts a packaged Snug: see package.ts. It needs nothing but Node; settings (.env) and data are those of the working directory, so that
+// an upgrade is another folder. The first line is for systems that start it by its name, with what the start script in package.json sets.
+import { readFileSync } from 'node:fs'
+import module from 'node:module'
+import { fileURLToPath } from 'node:url'
+import { loadEnvironmentFile, makeEnvironmentFile } from './environment.mjs'
+import { fail, isCapable } from './process.mjs'
+
+const known = { start, admin, ready, version, help, '--version': version, '--help': help }
+const usage = `Usage: snug [command]
+
+  start            Serves, with the settings of the environment and of .env in this folder. This is what it does without a command.
+  admin <command>  Runs one of the operator's commands; "snug admin help" lists them.
+  ready            Asks the server that runs with these settings whether it can serve: exit code 0 if so, else 1.
+  version          Prints the version.
+  help             Prints this.`
+
+const [name = 'start', ...args] = process.argv.slice(2)
+if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}".\n\n${usage}`, 64)
+if (!isCapable()) fail(`Snug needs Node 22.18 or newer. This is Node ${process.versions.node}.`)
+await known[name](args)
+
+async function start() {
+  makeEnvironmentFile()
+  loadEnvironmentFile()
+  // Where it cannot be written, there is none, and a start takes somewhat longer.
+  module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../.cache', import.meta.url)))
+  await import('../dist/main.js')
+}
+
+async function admin(given) {
+  loadEnvironmentFile()
+  process.argv.splice(2, Infinity, ...given)
+  await import('../dist/admin.js')
+}
+
+async function ready() {
+  loadEnvironmentFile()
+  const { HOST = '', LISTEN_PORT } = process.env
+  const host = ['', '0.0.0.0', '::'].includes(HOST) ? 'localhost' : HOST.includes(':') ? `[${HOST}]` : HOST
+  const url = `http://${host}:${LISTEN_PORT || 8080}/readyz`
+  try {
+    const answer = await fetch(url, { signal: AbortSignal.timeout(4000) })
+    console.log(await answer.text())
+    if (!answer.ok) process.exitCode = 1
+  } catch (error) {
+    fail(`There is no answer at ${url}: ${(error.cause ?? error).message}`)
+  }
+}
+
+function version() {
+  console.log(JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version)
+}
+
+function help() {
+  console.log(usage)
+}
