@@ -1,15 +1,23 @@
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { openDatabase } from '../server/db/orm.ts'
+import { version } from '../server/version.ts'
 import { testApp } from './app.ts'
 
 it('refuses a schema that a newer version has written', async () => {
   await using app = await testApp()
   const { config, services } = app
-  await services.database.orm.em.getConnection().execute("insert into schema_migrations (name) values ('Migration20990101000000_future')")
+  const connection = services.database.orm.em.getConnection()
+  expect(await connection.execute("select value from server_settings where key = 'schema.version'")).toEqual([
+    { value: JSON.stringify(version) },
+  ])
+  await connection.execute("insert into schema_migrations (name) values ('Migration20990101000000_future')")
+  await connection.execute(`update server_settings set value = '"99.1.0"' where key = 'schema.version'`)
   const open = config.DB_BACKEND === 'sqlite' ? { ...config, SQLITE_PATH: `${config.SQLITE_PATH}-copy` } : config
-  if (config.DB_BACKEND === 'sqlite') await services.database.orm.em.getConnection().execute('vacuum into ?', [open.SQLITE_PATH])
-  await expect(openDatabase(open)).rejects.toThrow(/newer version .*Migration20990101000000_future/)
+  if (config.DB_BACKEND === 'sqlite') await connection.execute('vacuum into ?', [open.SQLITE_PATH])
+  await expect(openDatabase(open)).rejects.toThrow(
+    `newer version, Snug 99.1.0; this is Snug ${version}, which does not know Migration20990101000000_future.`,
+  )
 })
 
 it('is kept by one process at a time on SQLite, and shared on PostgreSQL', async () => {

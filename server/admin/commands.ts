@@ -11,6 +11,7 @@ import { User } from '../users/entity.ts'
 import { generatePassword } from '../users/generate-password.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
+import { adminCommand } from '../version.ts'
 
 /** What the operator's commands need of the server. */
 export type Operation = {
@@ -47,7 +48,7 @@ export async function makeOwner({ em }: Operation, email = ''): Promise<string> 
   const user = await person(em, email)
   if (user.role === 'owner') return `${user.email} is the owner already.`
   if (!user.isActive) throw conflict(`${user.email} is disabled. Let an administrator enable the account first.`)
-  if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: npm run admin -- reset-password ${user.email}`)
+  if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: ${adminCommand} reset-password ${user.email}`)
   const previous = await em.findOne(User, { role: 'owner' })
   const summary = `The operator made ${user.displayName} the owner${previous ? ` in place of ${previous.displayName}` : ''}`
   try {

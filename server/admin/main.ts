@@ -5,8 +5,9 @@ import { checkArchives } from './check-archives.ts'
 import { importSdkFile } from './import-sdk.ts'
 import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
+import { adminCommand } from '../version.ts'
 
-const usage = `Usage: npm run admin -- <command>
+const usage = `Usage: ${adminCommand} <command>
 
   reset-password <e-mail address>  Prints a new one-time password and ends the person's sessions.
   make-owner <e-mail address>      Makes the person the owner; the owner so far becomes an administrator.

@@ -1,10 +1,14 @@
+import type { Constructor, MigrationObject } from '@mikro-orm/core'
+import type { Migration } from '@mikro-orm/migrations'
 import type { MikroORM } from '@mikro-orm/sql'
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { migrationNames } from './migration-files.ts'
 import type { DatabaseConfig } from './options.ts'
+import { version } from '../version.ts'
 
 /** Any number that no other program is likely to lock on the same PostgreSQL. */
 const advisoryLock = 7_305_514_901
+/** The setting that tells which version migrated last: versions before it refuse the database. */
+const writerKey = 'schema.version'
 
 /**
  * Brings the schema up to date. On PostgreSQL an advisory lock keeps other instances waiting until `orm` is closed, whose connection has it;
@@ -13,9 +17,12 @@ const advisoryLock = 7_305_514_901
  */
 export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
   if (await isMigrated(orm, config)) return
-  if (config.DB_BACKEND === 'sqlite') return run(orm)
-  await orm.em.getConnection().execute('select pg_advisory_lock(?)', [advisoryLock])
-  await run(orm)
+  if (config.DB_BACKEND === 'postgres') {
+    await orm.em.getConnection().execute('select pg_advisory_lock(?)', [advisoryLock])
+    // Another instance, and perhaps a newer one, may have migrated meanwhile.
+    if (await isMigrated(orm, config)) return
+  }
+  await run(orm, config)
 }
 
 /**
@@ -23,16 +30,27 @@ export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<vo
  * @throws Error when the database was written by a newer version of it.
  */
 export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise<boolean> {
-  const known = readdirSync(join(import.meta.dirname, 'migrations', config.DB_BACKEND))
-    .filter((file) => file.endsWith('.ts'))
-    .map((file) => file.slice(0, -3))
-  return isCurrent(known, await applied(orm))
+  const [known, done] = [migrationNames(config.DB_BACKEND), await applied(orm)]
+  const unknown = done.filter((name) => !known.includes(name))
+  if (unknown.length > 0) throw await tooNew(orm, unknown)
+  return known.length === done.length
 }
 
-async function run(orm: MikroORM): Promise<void> {
+async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig): Promise<void> {
   // Only needed when there is something to do: the migrator takes a while to load.
   const { Migrator } = await import('@mikro-orm/migrations')
+  const migrationsList = await Promise.all(migrationNames(DB_BACKEND).map((name) => load(DB_BACKEND, name)))
+  orm.config.set('migrations', { ...orm.config.get('migrations'), migrationsList })
   await new Migrator(orm.em).up()
+  const note = 'insert into server_settings (key, value) values (?, ?) on conflict (key) do update set value = excluded.value'
+  await orm.em.getConnection().execute(note, [writerKey, JSON.stringify(version)])
+}
+
+async function load(backend: DatabaseConfig['DB_BACKEND'], name: string): Promise<MigrationObject> {
+  const module = (await import(`./migrations/${backend}/${name}.ts`)) as Record<string, Constructor<Migration>>
+  const found = module[name]
+  if (!found) throw new Error(`The migration ${name} is not in its file.`)
+  return { name, class: found }
 }
 
 async function applied(orm: MikroORM): Promise<string[]> {
@@ -42,12 +60,11 @@ async function applied(orm: MikroORM): Promise<string[]> {
   return rows.map((row) => row.name)
 }
 
-function isCurrent(known: string[], applied: string[]): boolean {
-  const unknown = applied.filter((name) => !known.includes(name))
-  if (unknown.length) {
-    throw new Error(
-      `The database was written by a newer version (it knows ${unknown.join(', ')}). Start that version, or restore a backup.`,
-    )
-  }
-  return known.length === applied.length
+async function tooNew(orm: MikroORM, unknown: string[]): Promise<Error> {
+  const asked: Promise<{ value: string }[]> = orm.em.getConnection().execute('select value from server_settings where key = ?', [writerKey])
+  const [row]: { value: string }[] = await asked.catch(() => [])
+  const writer = row ? `, Snug ${String(JSON.parse(row.value))}` : ''
+  return new Error(
+    `The database was written by a newer version${writer}; this is Snug ${version}, which does not know ${unknown.join(', ')}. Start the newer version, or restore a backup from before the upgrade.`,
+  )
 }

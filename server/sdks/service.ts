@@ -13,6 +13,7 @@ import { SdkInstall } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { isOver, withLines } from './progress.ts'
 import { findRelease, requireVersion, type Wanted } from './releases.ts'
+import { adminCommand } from '../version.ts'
 
 /** The kinds of the jobs that install an SDK, and that remove what is left of one. Their subject is the install's id. */
 export const installKind = 'sdk.install'
@@ -76,7 +77,7 @@ export const noRelease = ({ channel, ...wanted }: Wanted): string =>
 export async function rebuildSdk({ em, now }: SignedInContext, id: string): Promise<SdkInstall> {
   const install = await findInstall(em, id)
   if (install.importedSha256)
-    throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import that again: npm run admin -- import-sdk <file>`)
+    throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import that again: ${adminCommand} import-sdk <file>`)
   const begun = await beginAgain(em, id, ['ready', 'failed'], now())
   if (!begun) throw conflict(`${titleOf(install)} is being installed. Remove it to stop that, or wait.`)
   return begun

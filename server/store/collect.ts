@@ -4,6 +4,7 @@ import type { BlobStore, RemovedBytes } from '../blobs/store.ts'
 import type { Reads } from '../db/reads.ts'
 import { type Setting, readSetting, readSettingIn, writeSetting } from '../settings/service.ts'
 import { isOwnStore } from './identity.ts'
+import { adminCommand } from '../version.ts'
 
 /** Removed archives are kept aside for this long. */
 export const graceDays = 7
@@ -89,7 +90,7 @@ export async function* unnamedArchives(
 /** What keeps a collection waiting, and how it goes on. */
 export const describeHeldBack = ({ archives, bytes, stored }: HeldBack): string =>
   `Nothing was removed: no version names ${archives} of ${stored} stored archives (${bytes} bytes), which is more than a hundredth. ` +
-  'See which with: npm run admin -- collect --dry-run. If they may go: npm run admin -- collect --confirm'
+  `See which with: ${adminCommand} collect --dry-run. If they may go: ${adminCommand} collect --confirm`
 
 const batchSize = 500
 const dayMs = 86_400_000

@@ -1,5 +1,6 @@
 import { type Config, ConfigError } from '../config/config.ts'
 import { nameOfDatabase } from '../db/missing.ts'
+import { adminCommand } from '../version.ts'
 
 /** Why a database and a store do not belong together. */
 export type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange'
@@ -19,6 +20,6 @@ export function refusal(problem: Problem, place: Place): ConfigError {
   return new ConfigError([
     `${why.charAt(0).toUpperCase()}${why.slice(1)} Nothing was changed, and the server does not start.`,
     `If they do not belong together, correct BLOB_PATH or ${variable} so that every database has a store of its own.`,
-    'If they do, for example after restoring a backup, tie them together: npm run admin -- adopt-store',
+    `If they do, for example after restoring a backup, tie them together: ${adminCommand} adopt-store`,
   ])
 }

@@ -19,6 +19,7 @@ import { Track } from './track.ts'
 import { ask } from '../unpack/ask.ts'
 import { noRoom } from '../unpack/folder.ts'
 import { UnpackRefused } from '../unpack/refusal.ts'
+import { adminCommand } from '../../version.ts'
 
 /** So often an install is tried that goes wrong; more often only when the server was killed meanwhile. */
 const maxTries = 4
@@ -92,7 +93,7 @@ async function carryOut(services: Services, track: Track): Promise<void> {
 async function fetchArchive(services: Services, path: string, track: Track): Promise<void> {
   const { install } = track
   if (install.importedSha256)
-    throw new InstallRefused('The imported archive is not there any more. Import it again: npm run admin -- import-sdk <file>')
+    throw new InstallRefused(`The imported archive is not there any more. Import it again: ${adminCommand} import-sdk <file>`)
   await track.begin('downloading', `Downloading ${titleOf(install)} (${install.channel}, ${install.platform}) …`)
   const found = await findRelease(services, install)
   if (!found) throw new InstallRefused(noRelease(install))
@@ -104,7 +105,7 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
   const { kind, importedSha256 } = track.install
   await track.begin('extracting', 'Unpacking …')
   if (importedSha256 && (await ask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
-    throw new InstallRefused('The imported archive was changed on the disk. Import it again: npm run admin -- import-sdk <file>')
+    throw new InstallRefused(`The imported archive was changed on the disk. Import it again: ${adminCommand} import-sdk <file>`)
   await requireRoom(config, unpackedFactor * (await stat(archive)).size)
   const top = kind === 'dart' ? 'dart-sdk' : 'flutter'
   const task = {
