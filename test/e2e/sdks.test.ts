@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { choose, consoleApp, signIn } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
@@ -38,6 +38,12 @@ it('installs an SDK, shown through its steps on its page and in the tray of ever
   const dialog = page.getByRole('dialog', { name: 'Install SDK' })
   await dialog.getByRole('combobox', { name: 'Version' }).getByText('3.11.0').waitFor()
   await expectSound(page, 'sdk-dialog')
+  // What was picked stays when the list behind the dialog is read again.
+  await choose(page, 'Version', '3.10.4')
+  await page.waitForResponse((response) => response.request().postData()?.includes('query Sdks ') === true)
+  await settled(page)
+  await dialog.getByRole('combobox', { name: 'Version' }).getByText('3.10.4').waitFor({ timeout: 1000 })
+  await choose(page, 'Version', '3.11.0')
   const finish = holdDownloads(site)
   await dialog.getByRole('button', { name: 'Install' }).click()
   const steps = page.getByRole('list', { name: 'Install of Dart 3.11.0' })
