@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { openPage } from '../support/browser.ts'
-import { consoleApp } from '../support/console.ts'
+import { consoleApp, signIn } from '../support/console.ts'
 
 /** What has the focus, by its accessible name as far as tests need it. */
 const focused = (page: Page) =>
@@ -88,4 +88,33 @@ it('has a way past the header, and keys that can be switched off', async () => {
   expect(await focused(page)).not.toBe('Search packages')
   await page.keyboard.press('Control+k')
   expect(await focused(page)).toBe('Search packages')
+})
+
+it('reaches every page of the administration without scrolling sideways, on a telephone behind a button', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url)
+  await signIn(page, app.url, (await app.owner()).email)
+  await page.goto('/admin/jobs')
+  const pages = page.getByRole('navigation', { name: 'Administration' })
+  const current = () => pages.locator('[aria-current]').allTextContents()
+  await pages.getByRole('link', { name: 'Ownership' }).waitFor()
+  expect(await pages.getByRole('link').count()).toBe(14)
+  expect(await pages.evaluate((nav) => nav.scrollWidth - nav.clientWidth)).toBe(0)
+  expect(await current()).toEqual(['Jobs'])
+
+  await page.setViewportSize({ width: 390, height: 844 })
+  await page.reload()
+  await page.getByRole('heading', { name: 'Jobs' }).waitFor()
+  expect(await pages.getByRole('link').count()).toBe(0)
+  await tabTo(page, 'Administration')
+  await page.keyboard.press('Enter')
+  await tabTo(page, 'SDKs')
+  await page.keyboard.press('Escape')
+  expect(await focused(page)).toBe('Administration')
+  expect(await pages.getByRole('link').count()).toBe(0)
+  await page.keyboard.press('Enter')
+  await tabTo(page, 'SDKs')
+  await page.keyboard.press('Enter')
+  await expect.poll(() => page.evaluate('document.activeElement.tagName + document.activeElement.textContent.trim()')).toBe('H1SDKs')
+  expect(await pages.getByRole('link').count()).toBe(0)
 })

@@ -12,78 +12,99 @@ interface AdminPage {
   ownerOnly?: boolean
 }
 
-// The tabs of the administration, and the cards of its overview.
-const pages: AdminPage[] = [
+interface AdminGroup {
+  title: string
+  pages: AdminPage[]
+}
+
+// The navigation of the administration, and the cards of its overview.
+const groups: AdminGroup[] = [
   {
-    label: 'People',
-    to: { name: 'admin-users' },
-    icon: 'i-lucide-users',
-    text: 'Accounts, roles, invitations and passwords.',
-    above: '/admin/users/',
+    title: 'Accounts',
+    pages: [
+      {
+        label: 'People',
+        to: { name: 'admin-users' },
+        icon: 'i-lucide-users',
+        text: 'Accounts, roles, invitations and passwords.',
+        above: '/admin/users/',
+      },
+      {
+        label: 'Publishers',
+        to: { name: 'admin-publishers' },
+        icon: 'i-lucide-building-2',
+        text: 'Teams and companies that own packages.',
+      },
+    ],
   },
   {
-    label: 'Publishers',
-    to: { name: 'admin-publishers' },
-    icon: 'i-lucide-building-2',
-    text: 'Teams and companies that own packages.',
+    title: 'Packages',
+    pages: [
+      { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
+      {
+        label: 'Public packages',
+        to: { name: 'admin-public-packages' },
+        icon: 'i-lucide-globe',
+        text: 'What can be read without signing in.',
+      },
+      {
+        label: 'Names',
+        to: { name: 'admin-names' },
+        icon: 'i-lucide-spell-check',
+        text: 'Names of deleted packages, and names that could be confused.',
+      },
+      {
+        label: 'Advisories',
+        to: { name: 'admin-advisories' },
+        icon: 'i-lucide-shield-alert',
+        text: 'Known security problems of packages.',
+      },
+    ],
   },
   {
-    label: 'Public packages',
-    to: { name: 'admin-public-packages' },
-    icon: 'i-lucide-globe',
-    text: 'What can be read without signing in.',
-  },
-  { label: 'Packages', to: { name: 'admin-packages' }, icon: 'i-lucide-package', text: 'Sizes and owners, and deletion.' },
-  {
-    label: 'Names',
-    to: { name: 'admin-names' },
-    icon: 'i-lucide-spell-check',
-    text: 'Names of deleted packages, and names that could be confused.',
-  },
-  {
-    label: 'SDKs',
-    to: { name: 'admin-sdks' },
-    icon: 'i-lucide-box',
-    text: 'Dart and Flutter, for pana and dart doc.',
+    title: 'Analysis',
+    pages: [
+      {
+        label: 'Scoring',
+        to: { name: 'admin-scoring' },
+        icon: 'i-lucide-award',
+        text: 'How versions are analyzed, how many are, and the log.',
+      },
+      { label: 'SDKs', to: { name: 'admin-sdks' }, icon: 'i-lucide-box', text: 'Dart and Flutter, for pana and dart doc.' },
+    ],
   },
   {
-    label: 'Scoring',
-    to: { name: 'admin-scoring' },
-    icon: 'i-lucide-award',
-    text: 'How versions are analyzed, how many are, and the log.',
-  },
-  { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Background work: queued, running and failed.' },
-  {
-    label: 'Self-check',
-    to: { name: 'admin-self-check' },
-    icon: 'i-lucide-stethoscope',
-    text: 'Archives, configuration, proxy and clocks.',
-  },
-  {
-    label: 'Advisories',
-    to: { name: 'admin-advisories' },
-    icon: 'i-lucide-shield-alert',
-    text: 'Known security problems of packages.',
-  },
-  { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
-  {
-    label: 'Legal pages',
-    to: { name: 'admin-legal' },
-    icon: 'i-lucide-scale',
-    text: 'The privacy policy and the terms of use.',
-    above: '/admin/settings/legal/',
-  },
-  {
-    label: 'Ownership',
-    to: { name: 'admin-ownership' },
-    icon: 'i-lucide-crown',
-    text: 'Transfer this server to another administrator.',
-    ownerOnly: true,
+    title: 'Server',
+    pages: [
+      { label: 'Jobs', to: { name: 'admin-jobs' }, icon: 'i-lucide-list-checks', text: 'Background work: queued, running and failed.' },
+      {
+        label: 'Self-check',
+        to: { name: 'admin-self-check' },
+        icon: 'i-lucide-stethoscope',
+        text: 'Archives, configuration, proxy and clocks.',
+      },
+      { label: 'Audit log', to: { name: 'admin-audit' }, icon: 'i-lucide-scroll-text', text: 'Who changed what, when and from where.' },
+      {
+        label: 'Legal pages',
+        to: { name: 'admin-legal' },
+        icon: 'i-lucide-scale',
+        text: 'The privacy policy and the terms of use.',
+        above: '/admin/settings/legal/',
+      },
+      {
+        label: 'Ownership',
+        to: { name: 'admin-ownership' },
+        icon: 'i-lucide-crown',
+        text: 'Transfer this server to another administrator.',
+        ownerOnly: true,
+      },
+    ],
   },
 ]
 
-/** The pages of the administration that are for the viewer; the overview is none of them. */
+/** The pages of the administration that are for the viewer, in groups; the overview is none of them. */
 export function useAdminPages() {
   const { isOwner } = useAdministrator()
-  return computed(() => pages.filter(({ ownerOnly }) => isOwner.value || !ownerOnly))
+  const isShown = ({ ownerOnly }: AdminPage) => isOwner.value || !ownerOnly
+  return computed(() => groups.map(({ title, pages }) => ({ title, pages: pages.filter(isShown) })))
 }
