@@ -1,3 +1,4 @@
+import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
@@ -108,4 +109,49 @@ it('gives the report as Markdown, and finds packages by their score', async () =
   await filters.getByRole('link', { name: /^90% or more/ }).click()
   await page.getByRole('status').getByText('1 package').waitFor()
   expect(new URL(page.url()).searchParams.get('q')).toBe('score:>=90')
+})
+
+it('shows the score over the newest versions, as bars in a table and as CSV', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  const numbers = ['1.0.0', '1.1.0', '1.2.0', '2.0.0', '2.1.0']
+  await publishTo(app.url, secret, ...numbers.map((version) => ({ name: 'acme', version })), { name: 'fresh', version: '1.0.0' })
+  await emptyQueue(app)
+  await scored(app, 'acme', reportOf(50, 100), '1.0.0')
+  await scored(app, 'acme', reportOf(90, 100), '1.2.0')
+  await scored(app, 'acme', reportOf(80, 100), '2.0.0')
+  await scored(app, 'acme', reportOf(100, 160), '2.1.0')
+  await scored(app, 'fresh', reportOf(1, 2))
+  const page = await openPage(app.url)
+  await signIn(page, app.url, email)
+  await page.goto('/packages/acme/score')
+  const history = page.getByRole('region', { name: 'Score over versions' }).first()
+  await history.getByText('From 50% (1.0.0) to 62% (2.1.0); the highest is 90% (1.2.0).').waitFor()
+  const rows = history.getByRole('row').filter({ has: page.getByRole('rowheader') })
+  const texts = (await rows.allTextContents()).map((row) => row.replace(/[A-Z][a-z]{2} \d+, \d{4}/, ' '))
+  expect(texts.map((row) => row.replaceAll(/\s+/g, ' '))).toEqual([
+    '2.1.0shown here 100 / 160 points−18 percentage points',
+    '2.0.0 80 / 100 points−10 points',
+    '1.2.0 90 / 100 points+40 pointssince 1.0.0',
+    '1.1.0 Not analyzed–',
+    '1.0.0 50 / 100 points–',
+  ])
+  await expectSound(page, 'score-history')
+
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    history.getByRole('button', { name: 'Download the scores as CSV' }).click(),
+  ])
+  expect(file.suggestedFilename()).toBe('acme-scores.csv')
+  const lines = (await text(await file.createReadStream())).trim().split('\r\n')
+  expect(lines).toHaveLength(6)
+  expect(lines[4]).toMatch(/^1\.1\.0,\d{4}-[^,]+,Not analyzed,,,$/)
+  expect(lines[3]).toMatch(/^1\.2\.0,\d{4}-[^,]+,Analyzed,90,100,90$/)
+
+  await history.getByRole('link', { name: '1.1.0' }).press('Enter')
+  await page.getByText('This version has not been analyzed yet.').waitFor()
+  await history.getByText('1.1.0shown here').waitFor()
+  await page.goto('/packages/fresh/score')
+  await page.getByRole('heading', { name: '1 of 2 points' }).waitFor()
+  expect(await history.count()).toBe(0)
 })
