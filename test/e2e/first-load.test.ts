@@ -1,22 +1,31 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, signIn } from '../support/console.ts'
 
 /** The most bytes that a page may transfer, headers included, with an empty browser cache. */
 const maxBytes = 260_000
 
-/** The bytes transferred meanwhile, and for what. */
+/** The bytes transferred meanwhile, and until the page has all that it asked for; and for what. */
 async function bytesFor(page: Page, work: () => Promise<unknown>): Promise<{ total: number; largest: [string, number][] }> {
   const session = await page.context().newCDPSession(page)
   const addresses = new Map<string, string>()
   const sizes = new Map<string, number>()
-  session.on('Network.requestWillBeSent', ({ requestId, request }) => void addresses.set(requestId, request.url))
-  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => void sizes.set(requestId, encodedDataLength))
+  const underWay = new Set<string>()
+  session.on('Network.requestWillBeSent', ({ requestId, request }) => {
+    addresses.set(requestId, request.url)
+    underWay.add(requestId)
+  })
+  session.on('Network.loadingFinished', ({ requestId, encodedDataLength }) => {
+    sizes.set(requestId, encodedDataLength)
+    underWay.delete(requestId)
+  })
+  session.on('Network.loadingFailed', ({ requestId }) => void underWay.delete(requestId))
   await session.send('Network.enable')
   await session.send('Network.clearBrowserCache')
   await work()
-  await page.waitForLoadState('networkidle')
+  await settled(page)
+  await expect.poll(() => [...underWay].map((id) => addresses.get(id))).toEqual([])
   const largest = [...sizes].map(([id, size]): [string, number] => [addresses.get(id) ?? id, size]).toSorted((a, b) => b[1] - a[1])
   return { total: largest.reduce((sum, [, size]) => sum + size, 0), largest }
 }
@@ -32,11 +41,14 @@ it.each(['gzip, deflate, br, zstd', 'gzip, deflate'])(
     const signedOut = await bytesFor(page, async () => {
       await page.goto('/')
       await page.getByRole('heading', { name: 'Sign in' }).waitFor()
+      await page.getByRole('button', { name: 'Theme' }).waitFor()
     })
     await signIn(page, app.url, email)
     const signedIn = await bytesFor(page, async () => {
       await page.goto('/packages')
       await page.getByRole('heading', { name: 'acme_http' }).waitFor()
+      await page.getByRole('button', { name: 'Theme' }).waitFor()
+      await page.getByRole('button', { name: /^Account/ }).waitFor()
     })
     for (const { total, largest } of [signedOut, signedIn]) expect(total, JSON.stringify(largest.slice(0, 8))).toBeLessThan(maxBytes)
   },
