@@ -60,6 +60,18 @@ it('changes the settings, and says where the environment does not permit scoring
   expect(settings.body).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
   expect(await page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
 
+  // Neither a click nor what another administrator saves discards what was typed.
+  await page.getByLabel('Time limit in seconds').fill('90')
+  await admin.put('/api/admin/sdk/settings', { concurrency: 3 })
+  await page.waitForResponse((response) => response.request().postData()?.includes('query ScoringAdministration') === true)
+  await page.getByRole('link', { name: 'Jobs' }).click()
+  const leaving = page.getByRole('alertdialog', { name: 'Leave without saving?' })
+  await leaving.getByRole('button', { name: 'Cancel' }).click()
+  expect(await page.getByLabel('Time limit in seconds').inputValue()).toBe('90')
+  await page.getByRole('link', { name: 'Jobs' }).click()
+  await leaving.getByRole('button', { name: 'Leave' }).click()
+  await page.getByRole('heading', { name: 'Jobs' }).waitFor()
+
   await using other = await consoleApp({ env: { SCORING_ENABLED: 'false' } })
   const second = await openPage(other.url)
   await signIn(second, other.url, (await other.admin()).email)
