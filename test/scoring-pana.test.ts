@@ -68,6 +68,8 @@ it('judges with pana what the built-in engine has judged, once an SDK is install
   })
   expect(score.report.notMeasured.map(({ key }: { key: string }) => key)).toContain('license')
   expect(apiDocumentation).toEqual({ state: 'COMPLETED', engine: 'dartdoc' })
+  const { jobs } = (await admin.graphql('{ jobs(first: 5, kind: "analysis.pana") { nodes { version { version } } } }')).body.data
+  expect(jobs.nodes).toEqual([{ version: { version: '1.0.0' } }])
   expect((await admin.get('/api/packages/acme/score')).body).toMatchObject({
     status: 'completed',
     tags: expect.arrayContaining(['platform:web']),

@@ -3,7 +3,7 @@ import { builder } from '../graphql/builder.ts'
 import { JobRef } from '../jobs/schema.ts'
 import { PackageVersion } from '../packages/entity.ts'
 import { PackageVersionRef } from '../packages/refs.ts'
-import { analysisKind } from './requests.ts'
+import { analysisKind, panaKind } from './requests.ts'
 
 const loadVersion = batched(
   async (em, ids) => new Map((await em.find(PackageVersion, { id: { $in: ids } }, { populate: ['package'] })).map((one) => [one.id, one])),
@@ -14,6 +14,6 @@ builder.objectField(JobRef, 'version', (t) =>
     type: PackageVersionRef,
     nullable: true,
     description: 'The version that it analyzes; null for other jobs, and when the version is gone.',
-    resolve: ({ kind, subject }, _args, context) => (kind === analysisKind ? loadVersion(context, subject) : null),
+    resolve: ({ kind, subject }, _args, context) => (kind === analysisKind || kind === panaKind ? loadVersion(context, subject) : null),
   }),
 )

@@ -23,6 +23,7 @@ export const jobStates = {
 /** The kinds of jobs that are known here; others show as they are called. */
 export const jobKinds: Record<string, string> = {
   analysis: 'Analyze a version',
+  'analysis.pana': 'Analyze with pana',
   'archives.remove': 'Remove archives',
   'integrity.check': 'Check archives',
   'publisher.domain-check': 'Look up a domain',
