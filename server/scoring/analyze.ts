@@ -1,4 +1,5 @@
 import { createWriteStream } from 'node:fs'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { z } from 'zod'
@@ -7,7 +8,7 @@ import { beginAttempt, markFailed } from '../docs/service.ts'
 import { readRow } from '../db/statements.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
-import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
+import { makeJobFolder } from '../sandbox/job-folder.ts'
 import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
 import { readEarlier, readFacts, type Subject } from './facts.ts'
@@ -44,7 +45,8 @@ async function analyze(services: Services, work: Work): Promise<void> {
   } catch (error) {
     throw error instanceof AnalysisFailed && !error.isTransient ? new PermanentFailure(error.message) : error
   } finally {
-    await removeFolder(folder)
+    // Nothing of the package ran and wrote here, so this needs no commands, whose start would hold up the server.
+    await rm(folder, { recursive: true, force: true })
   }
 }
 
