@@ -17,6 +17,7 @@ import { basePath } from './http/public-url.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
 import { type Sockets, watchSockets } from './http/sockets.ts'
 import { type Timings, timingsFor } from './http/timings.ts'
+import { mountMetrics } from './metrics/page.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
 import { routes } from './rest/routes.ts'
@@ -53,12 +54,13 @@ export async function createApp(
   acceptJson(app)
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
-  logRequests(app, log)
+  logRequests(app, log, services.metrics?.countRequest)
   secureHeaders(app, config.SERVER_URL, log)
   answerOtherMethods(app, routerOptions)
   const release = guardConnections(app, services, timings)
   app.addHook('onClose', () => (release(), keepDownloads(services)))
   mountProbes(app, services)
+  mountMetrics(app, services)
   await app.register(
     async (scope) => {
       mountRoutes(scope, services, schema, routes)

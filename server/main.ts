@@ -11,6 +11,7 @@ import { collectJobs } from './jobs/queue.ts'
 import { regularly } from './jobs/regularly.ts'
 import { tidyMemory } from './jobs/tidy.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
+import { listenForMetrics } from './metrics/page.ts'
 import { openServices } from './open-services.ts'
 import { enqueueDomainChecks } from './publishers/domain-check.ts'
 import { completeIndex } from './search/rebuild.ts'
@@ -55,6 +56,7 @@ async function serve(config: Config): Promise<void> {
   for (const line of describeConfig(config)) log.info(line)
   const services = await openServices(config, log)
   const app = await createApp(services)
+  await listenForMetrics(services)
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
   const stopCollecting = [
     regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),

@@ -7,6 +7,8 @@ import { makeFolder } from './db/private-files.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
+import { openMetrics } from './metrics/metrics.ts'
+import { watchParts } from './metrics/sources.ts'
 import { sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
@@ -34,15 +36,19 @@ export async function openServices(
     await database.close()
     throw error
   }
+  const analyzer = openAnalyzer({ processes: maxConcurrency })
+  const metrics = await openMetrics(config)
+  if (metrics) watchParts(metrics, { database, analyzer, now, log })
   return {
     config,
     database,
     blobs,
     docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : blobs,
-    analyzer: openAnalyzer({ processes: maxConcurrency }),
+    analyzer,
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(config, now, database.reads.pool),
     log,
+    metrics,
     stopping: new AbortController(),
     startedAt: now(),
     now,

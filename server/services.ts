@@ -5,6 +5,7 @@ import type { Database } from './db/orm.ts'
 import type { Keys } from './http/keys.ts'
 import type { Limits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
+import type { Metrics } from './metrics/metrics.ts'
 
 /** What lives as long as the server and is handed to every request. */
 export type Services = {
@@ -18,6 +19,8 @@ export type Services = {
   keys: Keys
   limits: Limits
   log: Log
+  /** What the server counts about itself; null unless a setting asks for it. */
+  metrics: Metrics | null
   /** Aborted as soon as the server begins to stop. */
   stopping: AbortController
   /** When the server was opened. */

@@ -23,6 +23,8 @@ export type Analyzer = {
    * @throws AnalysisFailed for a package that cannot be read, takes too long or too much memory, or when the process was killed.
    */
   analyze(task: AnalysisTask): Promise<AnalysisResult>
+  /** How many processes there are. */
+  processes(): { busy: number; idle: number }
   /** Ends the processes. What is being analyzed fails. */
   close(): Promise<void>
 }
@@ -52,6 +54,7 @@ export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: Analy
   }
   return {
     analyze: (task) => inTurn(() => analyze(task).catch((failure: unknown) => analyzeWithoutPages(task, failure))),
+    processes: crew.count,
     close() {
       isClosed = true
       return crew.dismissAll()

@@ -12,6 +12,9 @@ type Optional =
   | 'S3_ACCESS_KEY_ID'
   | 'S3_SECRET_ACCESS_KEY'
   | 'TOKEN_MAX_DAYS'
+  | 'METRICS_PORT'
+  | 'METRICS_HOST'
+  | 'METRICS_TOKEN'
   | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
 
@@ -79,6 +82,8 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
   const problems: string[] = []
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
   if (values.BLOB_BACKEND === 's3') problems.push('BLOB_BACKEND: s3 is not available in this version; use filesystem')
+  if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
+    problems.push('METRICS_PORT: must differ from LISTEN_PORT; to have the metrics there, set METRICS_TOKEN alone')
   if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
     problems.push('BCRYPT_COST: at least 10')
   return problems

@@ -81,6 +81,16 @@ export const variables = {
     default: 'false',
     about: 'Trust X-Forwarded-* from a proxy: true (one hop, a loopback or private peer) or the address ranges of all proxies.',
   },
+  METRICS_PORT: {
+    schema: integer(0, 65535),
+    about: 'Port for `/metrics` in the format of Prometheus; without it and METRICS_TOKEN there are no metrics.',
+  },
+  METRICS_HOST: { schema: text, shownDefault: 'HOST', about: 'Address to listen on with METRICS_PORT.' },
+  METRICS_TOKEN: {
+    schema: z.string().min(16, 'must be at least 16 characters long'),
+    secret: true,
+    about: 'Bearer token that `/metrics` asks for; without METRICS_PORT it is at LISTEN_PORT.',
+  },
   LOG_LEVEL: { schema: oneOf('error', 'warning', 'info', 'debug'), default: 'info', about: 'Least severe level that is logged.' },
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },

@@ -27,6 +27,7 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
       await reads.reserve()
       return postgresReads(reads)
     },
+    pool: () => connections.state('transactions'),
     async close() {
       await orm.close(true)
       await watch.close()

@@ -17,6 +17,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
     // One process has the file, so its clock is the database's.
     now: () => new Date(),
     source: async () => sqliteReads(SQLITE_PATH, writer),
+    pool: () => writer.pool(),
     close: () => orm.close(true),
   }
 }

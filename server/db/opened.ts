@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/sql'
+import type { PoolState } from './pool-state.ts'
 import type { Source } from './reads.ts'
 
 /** An open database of either kind. */
@@ -8,5 +9,7 @@ export type Opened = {
   now: () => Date
   /** Opens the reads beside the ORM, once the schema is up to date. */
   source: () => Promise<Source>
+  /** How the connections for transactions are used. */
+  pool: () => PoolState
   close: () => Promise<void>
 }

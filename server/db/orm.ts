@@ -8,6 +8,7 @@ import { isMigrated, migrate } from './migrate.ts'
 import { explainMissing } from './missing.ts'
 import type { Opened } from './opened.ts'
 import type { DatabaseConfig, Logging } from './options.ts'
+import type { PoolState } from './pool-state.ts'
 import { makeFolder } from './private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from './reads.ts'
@@ -22,6 +23,8 @@ export type Database = {
   fork(): EntityManager
   /** The time that all instances on this database share. */
   now: () => Date
+  /** How the connections are used. */
+  pools: () => PoolState[]
   /** Writes a row. @throws DatabaseAway when that takes longer than `timeoutMs`; any error that says why nothing can be written. */
   probeWrite(timeoutMs?: number): Promise<void>
   close(): Promise<void>
@@ -56,7 +59,8 @@ export async function openDatabase(
     setClock(orm.em, opened.now)
     if (onQuery) reportStatements(orm.em, onQuery)
     const { now } = opened
-    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, probeWrite: writeProbe(orm), close }
+    const pools = () => [opened.pool(), ...(reads.pool ? [reads.pool.state('reads')] : [])]
+    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, pools, probeWrite: writeProbe(orm), close }
   } catch (error) {
     await opened.close()
     unlock()

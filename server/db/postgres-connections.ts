@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Client, type ClientConfig, type CustomTypesConfig, Pool, type PoolClient, type QueryConfig, type QueryResult } from 'pg'
 import { unmetered } from './meter.ts'
 import type { DatabaseConfig } from './options.ts'
+import type { PoolState } from './pool-state.ts'
 import type { PostgresWatch } from './postgres-watch.ts'
 import { DatabaseAway, endsConnection, isOutOfConnections, patiently } from './unavailable.ts'
 
@@ -94,6 +95,12 @@ export class PostgresConnections {
   /** Takes a connection back; one that is of no further use is not kept. */
   release(client: PoolClient, isUseless: boolean): void {
     client.release(isUseless || this.#clients.size > this.#pool.options.max)
+  }
+
+  /** How the connections are used. */
+  state(pool: PoolState['pool']): PoolState {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { pool, max: this.#max, open: totalCount, idle: idleCount, waiting: waitingCount }
   }
 
   async close(): Promise<void> {

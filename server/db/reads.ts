@@ -16,7 +16,11 @@ export type Reads = {
   close(): Promise<void>
   /** The connections themselves, on PostgreSQL. */
   pool?: PostgresConnections
+  /** How often `recall` had the row, and how often not, where it remembers any. */
+  recalled?: Readonly<Recalled>
 }
+
+type Recalled = { hits: number; misses: number }
 
 /** The reads of a source. `onQuery` hears of every statement. */
 export function openReads(source: Source, onQuery?: (sql: string) => void): Reads {
@@ -32,6 +36,7 @@ export function openReads(source: Source, onQuery?: (sql: string) => void): Read
     recall: using(source.recalled),
     close: () => source.close(),
     ...(source.pool && { pool: source.pool }),
+    ...(source.counts && { recalled: source.counts }),
   }
 }
 
@@ -45,4 +50,6 @@ export type Source = {
   recalled: (sql: string, parameters: Parameter[]) => Promise<unknown>
   close(): Promise<void>
   pool?: PostgresConnections
+  /** How often a row was remembered. */
+  counts?: Readonly<Recalled>
 }

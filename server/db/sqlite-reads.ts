@@ -20,6 +20,7 @@ export function sqliteReads(path: string, writer: Writer): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   const prepared = new Map<string, Prepared>()
   const notice = watch(db, writer)
+  const counts = { hits: 0, misses: 0 }
   function prepare(sql: string): Prepared {
     let entry = prepared.get(sql)
     if (!entry) prepared.set(sql, (entry = { statement: db.prepare(plannedOnce(sql)), remembered: new Map() }))
@@ -32,7 +33,11 @@ export function sqliteReads(path: string, writer: Writer): Source {
     if (change === 'written') for (const entry of prepared.values()) entry.remembered.clear()
     const key = parameters.join('\0')
     const known = remembered.get(key)
-    if (known !== undefined) return known
+    if (known !== undefined) {
+      counts.hits++
+      return known
+    }
+    counts.misses++
     const row = statement.get(...parameters)
     if (remembered.size >= maxRemembered) remembered.clear()
     if (row !== undefined) remembered.set(key, row)
@@ -42,6 +47,7 @@ export function sqliteReads(path: string, writer: Writer): Source {
     row: (sql, parameters) => whenFree(() => prepare(sql).statement.get(...parameters)),
     rows: (sql, parameters) => whenFree(() => prepare(sql).statement.all(...parameters)),
     recalled: (sql, parameters) => whenFree(() => recall(sql, parameters)),
+    counts,
     async close() {
       db.close()
     },

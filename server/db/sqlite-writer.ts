@@ -1,8 +1,9 @@
 import type { Database } from 'better-sqlite3'
 import { type Dialect, type Driver, type Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler } from 'kysely'
 import { unmetered } from './meter.ts'
+import type { PoolState } from './pool-state.ts'
 import { type Shared, Turn } from './sqlite-turn.ts'
-import { openTurns } from './turns.ts'
+import { openTurns, type Turns } from './turns.ts'
 
 /**
  * The one connection that writes to an SQLite file. Kysely's own driver leaves it inside a transaction whose ROLLBACK failed, and blocks the
@@ -10,7 +11,7 @@ import { openTurns } from './turns.ts'
  */
 export class SqliteWriter implements Dialect {
   readonly #open: () => Database
-  readonly #turnMs: number
+  readonly #turns: Turns
   #native: Database
   #closed = false
   /** How many statements have written, or may have: every one of them goes through here. */
@@ -21,7 +22,7 @@ export class SqliteWriter implements Dialect {
   /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`. */
   constructor(open: () => Database, turnMs: number) {
     this.#open = open
-    this.#turnMs = turnMs
+    this.#turns = openTurns(turnMs)
     this.#native = open()
   }
 
@@ -29,6 +30,12 @@ export class SqliteWriter implements Dialect {
   get native(): Database {
     if (!this.#native.open && !this.#closed) this.#native = this.#open()
     return this.#native
+  }
+
+  /** The one connection, as a pool of one. */
+  pool(): PoolState {
+    const { isTaken, waiting } = this.#turns.state()
+    return { pool: 'transactions', max: 1, open: 1, idle: isTaken ? 0 : 1, waiting }
   }
 
   createAdapter(): SqliteAdapter {
@@ -40,7 +47,7 @@ export class SqliteWriter implements Dialect {
     const shared = {
       native,
       renew: () => this.#renew(),
-      turns: openTurns(this.#turnMs),
+      turns: this.#turns,
       onWrite: () => void this.written++,
       onTransaction: (isOpen: boolean) => void (this.inTransaction = isOpen),
     }

@@ -6,6 +6,8 @@ export type Turns = {
   take(): Promise<void>
   /** Ends one's turn. */
   give(): void
+  /** Whether somebody has the turn, and how many wait for it. */
+  state(): { isTaken: boolean; waiting: number }
 }
 
 /** Turns that are waited for `patienceMs` at most. */
@@ -35,5 +37,6 @@ export function openTurns(patienceMs: number): Turns {
       if (next) next()
       else taken = false
     },
+    state: () => ({ isTaken: taken, waiting: waiting.length }),
   }
 }

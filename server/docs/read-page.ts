@@ -32,7 +32,7 @@ const caches = new WeakMap<Services['docs'], ByteCache<ReadonlyMap<string, Packe
 
 async function indexOf(docs: Services['docs'], { sha256, bytes }: Packed): Promise<ReadonlyMap<string, PackedPage>> {
   let cache = caches.get(docs)
-  if (!cache) caches.set(docs, (cache = byteCache(cacheBytes, (index) => index.size * entryBytes)))
+  if (!cache) caches.set(docs, (cache = byteCache('documentation', cacheBytes, (index) => index.size * entryBytes)))
   const known = cache.get(sha256)
   if (known) return known
   const index = await readIndex(bytes, (range) => readRange(docs, sha256, range))

@@ -5,15 +5,16 @@ import { changeRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { dayOf } from './days.ts'
 
-type Counter = Pick<Services, 'database' | 'now'>
+type Counter = Pick<Services, 'database' | 'now' | 'metrics'>
 type Counted = { name: string; version: string; day: number; downloads: number }
 
 /**
  * Counts a request for an archive that is answered with its beginning, in memory; `keepDownloads` writes it down. Machines that copy or read
  * everything count for nothing.
  */
-export function countDownload({ database, now }: Counter, request: FastifyRequest, name: string, version: string): void {
+export function countDownload({ database, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
   if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
+  metrics?.countDownload()
   add(tallyOf(database), { name, version, day: dayOf(now()), downloads: 1 })
 }
 

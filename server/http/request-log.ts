@@ -1,21 +1,26 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ServerResponse } from 'node:http'
 import { randomText } from './keys.ts'
 import type { Log } from './log.ts'
 import { maskPath } from './mask-path.ts'
 import { wasTooSlow } from './pace.ts'
 
-/** Logs a line per request: method, path without query, status, duration, the client's address, request id. */
-export function logRequests(app: FastifyInstance, log: Log): void {
-  const write = (request: FastifyRequest, status: number, ms: number) =>
+/** A request that has ended: with an answer that went out whole, or because its client went away. */
+export type RequestEnd = { request: FastifyRequest; response: ServerResponse; status: number; ms: number }
+
+/** Logs a line per request: method, path without query, status, duration, the client's address, request id. `alsoTell` hears of it, too. */
+export function logRequests(app: FastifyInstance, log: Log, alsoTell?: (end: RequestEnd) => void): void {
+  const write = ({ request, status, ms }: RequestEnd) =>
     log.info(
       `${request.method} ${pathOf(request.raw.url ?? '')} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}`,
     )
+  const tell = alsoTell ? (end: RequestEnd) => (write(end), alsoTell(end)) : write
   // Listeners of its own instead of Fastify's hooks for the end of a request, which take a twentieth of a short request's time.
   app.addHook('onRequest', (request, { raw: response }, done) => {
     const startedAt = performance.now()
     let isLogged = false
     const end = (status: number) => {
-      if (!isLogged) write(request, status, performance.now() - startedAt)
+      if (!isLogged) tell({ request, response, status, ms: performance.now() - startedAt })
       isLogged = true
     }
     const goAway = () => end(wasTooSlow(request.raw) ? 408 : clientWentAway)

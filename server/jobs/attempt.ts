@@ -1,8 +1,8 @@
 import type { Services } from '../services.ts'
-import { type Handler, PermanentFailure } from './handler.ts'
+import { type Handler, PermanentFailure, type Work } from './handler.ts'
 import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
 
-type Circumstances = Pick<Services, 'database' | 'log' | 'now'> & { leaseMs: number }
+type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'now'> & { leaseMs: number }
 
 /** An attempt that is under way. */
 export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
@@ -35,19 +35,18 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
     if (Date.now() - writtenAt >= progressMs) quietly()
   }
   const work = { kind: held.kind, subject: held.subject, attempt: held.attempts, signal: controller.signal, progress }
-  const run = async () => {
+  const run = async (): Promise<Outcome> => {
     try {
-      if (held.attempts > handler.maxAttempts) throw new Error('The process ended each time while it ran this job.')
-      await handler.run(work, JSON.parse(held.payload))
+      await runHandler(handler, held, work)
       await finish(database.fork(), held, now(), reported)
+      return 'done'
     } catch (error) {
-      if (stopping) await release(database.fork(), held, now())
-      else await record(circumstances, handler, held, error)
-    } finally {
-      clearInterval(timer)
+      if (!stopping) return await record(circumstances, handler, held, error)
+      await release(database.fork(), held, now())
+      return 'interrupted'
     }
   }
-  const ended = run().catch((error: unknown) => circumstances.log.error(`job ${held.id}: ${String(error)}`))
+  const ended = counted(circumstances, held, run).finally(() => clearInterval(timer))
   const stop = () => {
     stopping = true
     controller.abort(new Error('The server is stopping.'))
@@ -55,7 +54,30 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
 }
 
-async function record({ database, log, now }: Circumstances, { maxAttempts, gaveUp }: Handler, held: Held, error: unknown): Promise<void> {
+/** What became of an attempt; `retried` and `interrupted` ones are made again. */
+type Outcome = 'done' | 'retried' | 'failed' | 'interrupted'
+
+async function counted({ log, metrics }: Circumstances, { id, kind }: Held, run: () => Promise<Outcome>): Promise<void> {
+  const began = performance.now()
+  try {
+    const outcome = await run()
+    metrics?.countAttempt(kind, outcome, (performance.now() - began) / 1000)
+  } catch (error) {
+    log.error(`job ${id}: ${String(error)}`)
+  }
+}
+
+async function runHandler(handler: Handler, { attempts, payload }: Held, work: Work): Promise<void> {
+  if (attempts > handler.maxAttempts) throw new Error('The process ended each time while it ran this job.')
+  await handler.run(work, JSON.parse(payload))
+}
+
+async function record(
+  { database, log, now }: Circumstances,
+  { maxAttempts, gaveUp }: Handler,
+  held: Held,
+  error: unknown,
+): Promise<Outcome> {
   const { id, kind, subject, attempts } = held
   const isFinal = attempts >= maxAttempts || error instanceof PermanentFailure
   const retryAt = isFinal ? null : new Date(now().getTime() + backOffMs(attempts))
@@ -65,6 +87,7 @@ async function record({ database, log, now }: Circumstances, { maxAttempts, gave
   const shown = message.slice(0, maxErrorLength) || 'It failed without an error message.'
   const isOurs = await fail(database.fork(), held, now(), shown, retryAt)
   if (isFinal && isOurs) await gaveUp?.(subject, shown)
+  return isFinal ? 'failed' : 'retried'
 }
 
 /** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */

@@ -15,6 +15,8 @@ export type WorkerOptions = {
   graceMs?: number
 }
 
+type Surroundings = Pick<Services, 'database' | 'log' | 'metrics' | 'now'>
+
 export type Worker = {
   /** Resolves when nothing is due and nothing runs. */
   settled(): Promise<void>
@@ -22,7 +24,7 @@ export type Worker = {
   stop(): Promise<void>
 }
 
-type Circumstances = Pick<Services, 'database' | 'log' | 'now'> & { handlers: Handlers; concurrency: number; leaseMs: number }
+type Circumstances = Surroundings & { handlers: Handlers; concurrency: number; leaseMs: number }
 type State = {
   running: Set<Attempt>
   stopping: boolean
@@ -36,7 +38,7 @@ type State = {
  * instances may; none does what another one is doing.
  */
 export function startWorker(
-  services: Pick<Services, 'database' | 'log' | 'now'>,
+  services: Surroundings,
   handlers: Handlers,
   { concurrency = 2, pollMs = 5000, leaseMs = 60_000, graceMs = 5000 }: WorkerOptions = {},
 ): Worker {

@@ -54,7 +54,7 @@ async function letOthersIn(rendering: Promise<string>): Promise<string> {
 }
 const longFrom = 64 * 1024
 
-const remembered = byteCache<string>(16 * 1024 ** 2, (html) => 2 * html.length)
+const remembered = byteCache<string>('texts', 16 * 1024 ** 2, (html) => 2 * html.length)
 const underWay = new Map<string, Promise<string>>()
 
 async function renderOnce(caller: Caller, hash: string, task: Task, isKept: boolean): Promise<string> {

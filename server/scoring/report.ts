@@ -21,7 +21,7 @@ export async function reportOf(context: Pick<Context, 'em'>, versionId: string):
 }
 
 /** About the size of a report in memory. */
-const remembered = byteCache<Report>(4 * 1024 ** 2, (report) => 2 * JSON.stringify(report).length)
+const remembered = byteCache<Report>('reports', 4 * 1024 ** 2, (report) => 2 * JSON.stringify(report).length)
 
 const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
 

@@ -19,15 +19,20 @@ export type FinishedUpload = { message: string; sha256: string }
  * @throws ApiError NotFound, PackageRejected, InsufficientPermissions, Conflict.
  */
 export async function finalizeUpload(context: SignedInContext, uploadId: string): Promise<FinishedUpload> {
+  const { metrics } = context
   const { id, message, stagedAs, sha256, bytes, crc32c } = await ownUpload(context, uploadId)
   if (sha256 == null || stagedAs == null || bytes == null || crc32c == null)
     throw invalidInput('The archive was not uploaded. Send it to the URL that the upload was given, then finish.', 'upload_id')
   if (message != null) return { message, sha256 }
   try {
-    return { message: await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c }), sha256 }
+    const published = await publishUpload(context, { id, stagedAs, sha256, bytes, crc32c })
+    metrics?.countUpload('published')
+    return { message: published, sha256 }
   } catch (error) {
+    const isRefusal = error instanceof ApiError && error.status < 500
+    metrics?.countUpload(isRefusal ? 'refused' : 'failed')
     // What is refused is gone; what the server could not do just now can be finished later.
-    if (error instanceof ApiError && error.status < 500) await forget(context, { id, stagedAs })
+    if (isRefusal) await forget(context, { id, stagedAs })
     else if (await wasReplaced(context, id)) throw unknownUpload()
     throw error
   }

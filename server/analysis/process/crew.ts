@@ -43,6 +43,7 @@ export function gatherCrew(limits: ProcessLimits, idleMs: number) {
       idle.push(worker)
       worker.timer = setTimeout(() => void dismiss(worker), idleMs).unref()
     },
+    count: () => ({ busy: all.size - idle.length, idle: idle.length }),
     dismiss,
     dismissAll: async () => void (await Promise.all([...all].map(dismiss))),
   }

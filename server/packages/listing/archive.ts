@@ -74,6 +74,6 @@ const caches = new WeakMap<Services['blobs'], ByteCache<Buffer>>()
 
 function cacheOf(blobs: Services['blobs']): ByteCache<Buffer> {
   let cache = caches.get(blobs)
-  if (!cache) caches.set(blobs, (cache = byteCache(cacheBytes, (content) => content.length)))
+  if (!cache) caches.set(blobs, (cache = byteCache('archives', cacheBytes, (content) => content.length)))
   return cache
 }

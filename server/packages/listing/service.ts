@@ -134,7 +134,8 @@ const memories = new WeakMap<Services['database'], Memory>()
 /** The cache beside a database; several servers in one process have several. */
 function memoryOf(database: Services['database']): Memory {
   let memory = memories.get(database)
-  if (!memory) memories.set(database, (memory = { cache: byteCache(cacheBytes, ({ gzipped }) => gzipped.length), building: new Map() }))
+  if (!memory)
+    memories.set(database, (memory = { cache: byteCache('listings', cacheBytes, ({ gzipped }) => gzipped.length), building: new Map() }))
   return memory
 }
 

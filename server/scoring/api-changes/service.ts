@@ -45,7 +45,7 @@ export async function compareVersions(context: Context, version: PackageVersion,
   return comparison
 }
 
-const remembered = byteCache<Comparison>(4 * 1024 ** 2, (comparison) => 2 * JSON.stringify(comparison).length)
+const remembered = byteCache<Comparison>('api_changes', 4 * 1024 ** 2, (comparison) => 2 * JSON.stringify(comparison).length)
 
 /** The highest version below it that is not retracted; a stable one for a stable one. */
 async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnType<typeof loadPackage>>>, version: PackageVersion) {

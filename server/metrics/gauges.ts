@@ -1,0 +1,104 @@
+import type { Registry } from 'prom-client'
+import type { Log } from '../http/log.ts'
+
+/** A value of a gauge, by its labels. */
+export type Reading = { labels?: Record<string, string>; value: number }
+/** What a source tells, by the names of its gauges. */
+export type Readings<Name extends string> = Partial<Record<Name, readonly Reading[]>>
+
+/** Gauges that are read together when somebody asks for the metrics. */
+export type Source<Name extends string> = {
+  /** What is read, such as `jobs`. */
+  name: string
+  gauges: Record<Name, { help: string; labels?: readonly string[]; isTotal?: boolean }>
+  read: () => Readings<Name> | Promise<Readings<Name>>
+}
+
+export type Gauges = {
+  /** Adds gauges. They are read at most once in five seconds, whoever asks how often; one that cannot be read is left out. */
+  add<Name extends string>(source: Source<Name>, log: Log): void
+  contentType: string
+  /** Everything, in Prometheus' text format. */
+  text(): Promise<string>
+}
+
+/** For so long what was read is told again. */
+const keptMs = 5000
+/** What is not read in this time is left out: a scrape does not wait for a database that is away. */
+const patienceMs = 2000
+
+type Client = typeof import('prom-client')
+
+/** Makes room for gauges in a registry. */
+export function openGauges(client: Client, registry: Registry): Gauges {
+  const refreshes: (() => Promise<void>)[] = []
+  const success = new client.Gauge({
+    name: 'snug_collector_success',
+    help: 'Whether what is read for the metrics could be read (1), by what it is.',
+    labelNames: ['collector'],
+    registers: [registry],
+  })
+  return {
+    add({ name, gauges, read }, log) {
+      const write = writer(client, registry, gauges)
+      const refresh = async () => {
+        try {
+          write(await inTime(read()))
+          success.set({ collector: name }, 1)
+        } catch (error) {
+          log.warning(`metrics: ${name} cannot be read: ${String(error)}`)
+          write({})
+          success.set({ collector: name }, 0)
+        }
+      }
+      refreshes.push(steady(refresh))
+    },
+    contentType: registry.contentType,
+    async text() {
+      await Promise.all(refreshes.map((refresh) => refresh()))
+      return registry.metrics()
+    },
+  }
+}
+
+/** Registers the gauges, and gives what replaces all their values. */
+function writer<Name extends string>(client: Client, registry: Registry, gauges: Source<Name>['gauges']) {
+  const all = (Object.keys(gauges) as Name[]).map((name) => {
+    const { help, labels = [], isTotal = false } = gauges[name]
+    const options = { name, help, labelNames: [...labels], registers: [registry] }
+    const counter = isTotal ? new client.Counter(options) : null
+    const metric = counter ?? new client.Gauge(options)
+    return { name, metric }
+  })
+  return (readings: Readings<Name>): void => {
+    for (const { name, metric } of all) {
+      metric.reset()
+      // A gauge without labels would be 0 from now on, which nobody has read.
+      if (!readings[name]) metric.remove()
+      for (const { labels = {}, value } of readings[name] ?? []) metric.inc(labels, value)
+    }
+  }
+}
+
+/** Runs once at a time, and not again before a while has passed. */
+function steady(work: () => Promise<void>): () => Promise<void> {
+  let [at, running]: [number, Promise<void> | undefined] = [Number.NEGATIVE_INFINITY, undefined]
+  return async () => {
+    if (!running && performance.now() - at < keptMs) return
+    running ??= work().finally(() => {
+      at = performance.now()
+      running = undefined
+    })
+    await running
+  }
+}
+
+async function inTime<Value>(work: Value | Promise<Value>): Promise<Value> {
+  const { promise, reject } = Promise.withResolvers<never>()
+  const timer = setTimeout(() => reject(new Error('no answer in time')), patienceMs)
+  try {
+    return await Promise.race([work, promise])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,51 @@
+import type { Config } from '../config/config.ts'
+import type { RequestEnd } from '../http/request-log.ts'
+import { version } from '../version.ts'
+import { openDurations } from './durations.ts'
+import { type Gauges, openGauges } from './gauges.ts'
+
+/** What became of an upload that was to be finished: refusals are for its sender to mend, failures for this server. */
+type UploadOutcome = 'published' | 'refused' | 'failed'
+/** What became of an attempt at a job. `retried` and `interrupted` ones are made again. */
+type AttemptOutcome = 'done' | 'retried' | 'failed' | 'interrupted'
+
+/** What a server counts about itself while somebody wants to know. */
+export type Metrics = Gauges & {
+  countRequest: (end: RequestEnd) => void
+  countUpload: (outcome: UploadOutcome) => void
+  countDownload: () => void
+  countAttempt: (kind: string, outcome: AttemptOutcome, seconds: number) => void
+}
+
+/** Opens the metrics, unless no setting asks for them: then nothing is counted, nor loaded. */
+export async function openMetrics(config: Pick<Config, 'METRICS_PORT' | 'METRICS_TOKEN'>): Promise<Metrics | null> {
+  if (config.METRICS_PORT === undefined && config.METRICS_TOKEN === undefined) return null
+  const client = await import('prom-client')
+  const registry = new client.Registry()
+  const registers = [registry]
+  client.collectDefaultMetrics({ register: registry })
+  new client.Gauge({ name: 'snug_build_info', help: 'The version of the server; always 1.', labelNames: ['version'], registers })
+    .labels(version)
+    .set(1)
+  const attempts = new client.Histogram({
+    name: 'snug_job_duration_seconds',
+    help: 'Attempts at jobs by kind and outcome: done, retried, failed, interrupted.',
+    labelNames: ['kind', 'outcome'],
+    buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 900],
+    registers,
+  })
+  const uploads = new client.Counter({
+    name: 'snug_uploads_total',
+    help: 'Uploads that were to be finished, by outcome: published, refused, failed.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const downloads = new client.Counter({ name: 'snug_downloads_total', help: 'Downloads of archives, without those of robots.', registers })
+  return {
+    ...openGauges(client, registry),
+    countRequest: await openDurations(client, registry),
+    countUpload: (outcome) => uploads.inc({ outcome }),
+    countDownload: () => downloads.inc(),
+    countAttempt: (kind, outcome, seconds) => attempts.observe({ kind, outcome }, seconds),
+  }
+}

@@ -1,0 +1,93 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Config } from '../config/config.ts'
+import { ApiError, methodNotAllowed, missingAuthentication, notFound } from '../errors.ts'
+import { equalSecrets } from '../http/keys.ts'
+import type { Log } from '../http/log.ts'
+import { refuseOtherMethods } from '../http/methods.ts'
+import { basePath } from '../http/public-url.ts'
+import type { Gauges } from './gauges.ts'
+import { watchTraffic } from './traffic.ts'
+
+type Shown = { config: Config; log: Log; metrics: Gauges | null }
+
+/** Watches what comes and goes over the server's connections, and serves `/metrics` there unless that has a port of its own. */
+export function mountMetrics(app: FastifyInstance, { config, log, metrics }: Shown): void {
+  if (!metrics) return
+  watchConnections(app.server, metrics, log)
+  if (config.METRICS_PORT !== undefined) return
+  for (const path of new Set(['/metrics', `${basePath(config.SERVER_URL)}/metrics`])) {
+    app.get(path, async (request: FastifyRequest, reply: FastifyReply) => {
+      requireToken(config, request.headers.authorization)
+      return reply.type(metrics.contentType).send(await metrics.text())
+    })
+    refuseOtherMethods(app, path, ['GET'])
+  }
+}
+
+/** Serves `/metrics` on METRICS_PORT, if that is set. The server does not keep the process alive. */
+export async function listenForMetrics({ config, log, metrics }: Shown): Promise<Server | null> {
+  const { METRICS_PORT, METRICS_HOST = config.HOST } = config
+  if (!metrics || METRICS_PORT === undefined) return null
+  const server = createServer(
+    { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 },
+    (request, response) => {
+      void answer(config, metrics, request, response).catch((error: unknown) => {
+        if (!(error instanceof ApiError)) log.error(`metrics: ${String(error)}`)
+        refuse(response, error)
+      })
+    },
+  )
+  server.maxConnections = 100
+  const { promise, resolve, reject } = Promise.withResolvers<void>()
+  server.once('error', reject).listen(METRICS_PORT, METRICS_HOST, resolve).unref()
+  await promise
+  const { address, port, family } = server.address() as AddressInfo
+  log.info(`Metrics are at http://${family === 'IPv6' ? `[${address}]` : address}:${port}/metrics`)
+  return server
+}
+
+async function answer(config: Config, metrics: Gauges, { url = '', method, headers }: IncomingMessage, response: ServerResponse) {
+  if (url.split('?', 1)[0] !== '/metrics') throw notFound('There is nothing at this address.')
+  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed('GET, HEAD')
+  requireToken(config, headers.authorization)
+  const text = await metrics.text()
+  response.writeHead(200, { 'content-type': metrics.contentType, 'cache-control': 'no-store' }).end(text)
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  const { status, code, message } = error instanceof ApiError ? error : { status: 500, code: 'InternalError', message: 'The log says why.' }
+  const headers = { 'content-type': 'application/json; charset=utf-8', ...(status === 401 && { 'www-authenticate': 'Bearer' }) }
+  response.writeHead(status, headers).end(JSON.stringify({ error: { code, message } }))
+}
+
+/** @throws ApiError MissingAuthentication unless the configured token comes along, if there is one. */
+function requireToken({ METRICS_TOKEN }: Config, authorization = ''): void {
+  if (METRICS_TOKEN === undefined) return
+  const given = /^Bearer +(.+)$/i.exec(authorization)?.[1]?.trim()
+  if (given === undefined || !equalSecrets(given, METRICS_TOKEN)) throw missingAuthentication('Send METRICS_TOKEN as a Bearer token.')
+}
+
+function watchConnections(server: Server, metrics: Gauges, log: Log): void {
+  const traffic = watchTraffic(server)
+  metrics.add(
+    {
+      name: 'connections',
+      gauges: {
+        snug_http_connections: { help: 'Open connections of clients.' },
+        snug_http_received_bytes_total: { help: 'Bytes that came from clients.', isTotal: true },
+        snug_http_sent_bytes_total: { help: 'Bytes that went to clients.', isTotal: true },
+      },
+      read() {
+        const { open, received, sent } = traffic()
+        return {
+          snug_http_connections: [{ value: open }],
+          snug_http_received_bytes_total: [{ value: received }],
+          snug_http_sent_bytes_total: [{ value: sent }],
+        }
+      },
+    },
+    log,
+  )
+}

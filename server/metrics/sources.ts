@@ -1,0 +1,102 @@
+import type { Analyzer } from '../analysis/analyze.ts'
+import type { Database } from '../db/orm.ts'
+import { countLooks } from '../http/byte-cache.ts'
+import type { Log } from '../http/log.ts'
+import { readBacklog } from '../jobs/backlog.ts'
+import type { Gauges } from './gauges.ts'
+
+type Watched = { database: Database; analyzer: Analyzer; now: () => Date; log: Log }
+
+/** Adds what is read of the server's parts, none of which knows of metrics. */
+export function watchParts(gauges: Gauges, { database, analyzer, now, log }: Watched): void {
+  watchCaches(gauges, database, log)
+  watchPools(gauges, database, log)
+  watchJobs(gauges, database, now, log)
+  gauges.add(
+    {
+      name: 'scoring',
+      gauges: { snug_scoring_processes: { help: 'Processes of the built-in engine that analyze versions.', labels: ['state'] } },
+      read() {
+        const { busy, idle } = analyzer.processes()
+        return { snug_scoring_processes: [sample(busy, { state: 'busy' }), sample(idle, { state: 'idle' })] }
+      },
+    },
+    log,
+  )
+}
+
+const sample = (value: number, labels: Record<string, string> = {}) => ({ value, labels })
+
+function watchCaches(gauges: Gauges, { reads }: Database, log: Log): void {
+  const looks = countLooks()
+  gauges.add(
+    {
+      name: 'caches',
+      gauges: {
+        snug_cache_requests_total: {
+          help: 'Look-ups in a cache in memory, by whether they found something: hit or miss.',
+          labels: ['cache', 'result'],
+          isTotal: true,
+        },
+      },
+      read() {
+        const all = [...looks, ...(reads.recalled ? [['rows', reads.recalled] as const] : [])]
+        return {
+          snug_cache_requests_total: all.flatMap(([cache, { hits, misses }]) => [
+            sample(hits, { cache, result: 'hit' }),
+            sample(misses, { cache, result: 'miss' }),
+          ]),
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchPools(gauges: Gauges, database: Database, log: Log): void {
+  gauges.add(
+    {
+      name: 'database',
+      gauges: {
+        snug_database_connections: { help: 'Connections to the database.', labels: ['pool', 'state'] },
+        snug_database_connections_max: { help: 'The most connections that a pool may have.', labels: ['pool'] },
+        snug_database_waiting: { help: 'Statements and transactions that wait for a connection.', labels: ['pool'] },
+      },
+      read() {
+        const pools = database.pools()
+        return {
+          snug_database_connections: pools.flatMap(({ pool, open, idle }) => [
+            sample(open - idle, { pool, state: 'busy' }),
+            sample(idle, { pool, state: 'idle' }),
+          ]),
+          snug_database_connections_max: pools.map(({ pool, max }) => sample(max, { pool })),
+          snug_database_waiting: pools.map(({ pool, waiting }) => sample(waiting, { pool })),
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchJobs(gauges: Gauges, { reads }: Database, now: () => Date, log: Log): void {
+  gauges.add(
+    {
+      name: 'jobs',
+      gauges: {
+        snug_jobs: {
+          help: 'Jobs by kind and state (queued, running, failed), counted up to 10,000. Scoring: analysis, analysis.pana.',
+          labels: ['kind', 'state'],
+        },
+        snug_jobs_oldest_due_seconds: { help: 'For how long the job has been due that has waited for longest.' },
+      },
+      async read() {
+        const { counts, oldestDueSeconds } = await readBacklog(reads, now())
+        return {
+          snug_jobs: counts.map(({ kind, state, total }) => sample(total, { kind, state })),
+          snug_jobs_oldest_due_seconds: [sample(oldestDueSeconds)],
+        }
+      },
+    },
+    log,
+  )
+}

@@ -1,0 +1,21 @@
+import type { Server } from 'node:http'
+import type { Socket } from 'node:net'
+
+/** The bytes that came and went over a server's connections so far, and how many are open. The connections count by themselves. */
+export function watchTraffic(server: Server): () => { open: number; received: number; sent: number } {
+  const open = new Set<Socket>()
+  const closed = { received: 0, sent: 0 }
+  server.on('connection', (socket) => {
+    open.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      closed.received += socket.bytesRead
+      closed.sent += socket.bytesWritten
+    })
+  })
+  return () => {
+    let { received, sent } = closed
+    for (const { bytesRead, bytesWritten } of open) [received, sent] = [received + bytesRead, sent + bytesWritten]
+    return { open: open.size, received, sent }
+  }
+}

@@ -1,0 +1,11 @@
+/** The value of a series in Prometheus' text format; without such a series, undefined. The labels are a part of those it has. */
+export function sample(text: string, name: string, labels: Record<string, string> = {}): number | undefined {
+  const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`)
+  const lines = text.split('\n').filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+  const line = lines.find((one) => wanted.every((label) => one.includes(label)))
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ') + 1))
+}
+
+/** Every metric that a text describes, with its type. */
+export const metricsIn = (text: string): Map<string, string> =>
+  new Map([...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(([, name = '', type = '']) => [name, type]))
