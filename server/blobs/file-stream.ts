@@ -1,6 +1,8 @@
-import { close, open, read } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { close, fstatSync, open, read } from 'node:fs'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
+import type { Bytes } from './verified-reads.ts'
 
 /** Inclusive positions of bytes. */
 type Range = { start: number; end: number }
@@ -41,6 +43,26 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
       void closeAfter(fd, reading, (failure) => done(error ?? failure))
     },
   })
+}
+
+/** The bytes of an open file, to be verified: another file is there once it was written anew. */
+export const bytesOf = (fd: number): Bytes => ({
+  identity() {
+    const { size, mtimeMs, ino } = fstatSync(fd)
+    return `${size} ${mtimeMs} ${ino}`
+  },
+  hash: () => hashOf(fd),
+})
+
+async function hashOf(fd: number): Promise<string> {
+  const hash = createHash('sha256')
+  const chunk = Buffer.allocUnsafe(chunkBytes)
+  for (let position = 0; ;) {
+    const { bytesRead } = await readDescriptor(fd, chunk, 0, chunkBytes, position)
+    if (bytesRead === 0) return hash.digest('hex')
+    hash.update(chunk.subarray(0, bytesRead))
+    position += bytesRead
+  }
 }
 
 async function closeAndThrow(fd: number, error: unknown): Promise<never> {

@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { opendir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isHash } from './names.ts'
 
 /** Removes staged bytes that were written before `before`; gives their number. */
 export async function collectStaged(staging: string, before: Date): Promise<number> {
@@ -19,7 +20,7 @@ export async function collectStaged(staging: string, before: Date): Promise<numb
 export async function* listStored(stored: string): AsyncGenerator<{ sha256: string; bytes: number; storedAt: Date }> {
   for (const prefix of await readdir(stored)) {
     for (const { name, parentPath } of await readdir(join(stored, prefix), { recursive: true, withFileTypes: true })) {
-      const facts = /^[0-9a-f]{64}$/.test(name) ? statSync(join(parentPath, name), { throwIfNoEntry: false }) : undefined
+      const facts = isHash(name) ? statSync(join(parentPath, name), { throwIfNoEntry: false }) : undefined
       if (facts) yield { sha256: name, bytes: facts.size, storedAt: facts.mtime }
     }
   }

@@ -2,6 +2,7 @@ import { renameSync, rmSync, statSync } from 'node:fs'
 import { readdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { makeDirectories, syncDirectory } from './directories.ts'
+import { readRemovedName, removedName } from './names.ts'
 import type { RemovedBytes } from './store.ts'
 
 /**
@@ -13,7 +14,7 @@ export function setAside(path: string, removed: string, sha256: string, { at, be
   const isTooYoung = (mtimeMs: number) => before !== null && mtimeMs >= before.getTime()
   const facts = statSync(path, { throwIfNoEntry: false })
   if (!facts || isTooYoung(facts.mtimeMs)) return null
-  const aside = join(removed, `${sha256}.${at.getTime()}`)
+  const aside = join(removed, removedName(sha256, at))
   if (!moved(path, aside)) return null
   // Another process may have published the same bytes just before the move: then these are the ones that its version names.
   const mtimeMs = statSync(aside, { throwIfNoEntry: false })?.mtimeMs
@@ -25,10 +26,10 @@ export function setAside(path: string, removed: string, sha256: string, { at, be
 /** The removed bytes. Files with another name are not ours. */
 export async function* listRemoved(removed: string): AsyncGenerator<RemovedBytes & { path: string }> {
   for (const name of await readdir(removed)) {
-    const [, sha256 = '', moment] = /^([0-9a-f]{64})\.(\d{1,15})$/.exec(name) ?? []
     const path = join(removed, name)
-    const facts = sha256 ? statSync(path, { throwIfNoEntry: false }) : undefined
-    if (facts) yield { sha256, bytes: facts.size, removedAt: new Date(Number(moment)), path }
+    const told = readRemovedName(name)
+    const facts = told ? statSync(path, { throwIfNoEntry: false }) : undefined
+    if (told && facts) yield { ...told, bytes: facts.size, path }
   }
 }
 

@@ -4,13 +4,13 @@ import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { archiveTooLarge } from '../errors.ts'
-import { crc32c, encodeCrc32c } from './crc32c.ts'
 import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
-import { streamFile } from './file-stream.ts'
+import { bytesOf, streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './filesystem-marker.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
+import { factsOf, measure } from './measured.ts'
+import { stagedName, storedAt } from './names.ts'
 import { watchRoom } from './room.ts'
 import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
 import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
@@ -62,7 +62,7 @@ function readsOf(
   verifier: ReturnType<typeof openVerifier>,
 ): Pick<BlobStore, 'open' | 'read' | 'hash'> {
   return {
-    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), { range, isTaken, check: (fd) => verifier.check(fd, sha256) }),
+    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), { range, isTaken, check: (fd) => verifier.check(sha256, bytesOf(fd)) }),
     async read(sha256) {
       const bytes = await readFile(places.blob(sha256))
       if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)
@@ -85,14 +85,9 @@ function placesBelow(root: string) {
     staging,
     stored,
     removed,
-    staged: (name: string) => join(staging, valid(name, /^[0-9a-z][0-9a-z-]{0,63}$/)),
-    blob: (sha256: string) => join(stored, valid(sha256, /^[0-9a-f]{64}$/).slice(0, 2), sha256.slice(2, 4), sha256),
+    staged: (name: string) => join(staging, stagedName(name)),
+    blob: (sha256: string) => join(stored, storedAt(sha256)),
   }
-}
-
-function valid(name: string, form: RegExp): string {
-  if (!form.test(name)) throw new RangeError(`Not a name of stored bytes: ${JSON.stringify(name)}`)
-  return name
 }
 
 /** Writes beside the final name and renames when all is there, so that a second try never disturbs a reader of the first. */
@@ -110,19 +105,11 @@ async function stage(syncs: StagedSyncs, path: string, source: Readable, limit: 
 }
 
 async function write(path: string, source: Readable, limit: number): Promise<StoredBytes> {
-  const sha256 = createHash('sha256')
-  let [bytes, checksum] = [0, 0]
+  const measured = measure(source, limit)
   await using file = await open(path, 'wx')
-  // The source is left whole when the limit ends the reading: it may be a request that still has to be answered.
-  for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    bytes += chunk.length
-    if (bytes > limit) throw archiveTooLarge(limit)
-    sha256.update(chunk)
-    checksum = crc32c(chunk, checksum)
-    await file.appendFile(chunk)
-  }
+  for await (const chunk of measured.chunks) await file.appendFile(chunk)
   await file.sync()
-  return { bytes, sha256: sha256.digest('hex'), crc32c: encodeCrc32c(checksum) }
+  return measured.facts()
 }
 
 /** Nobody knows the name yet, so nobody reads what is not all there. */
@@ -133,7 +120,7 @@ async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Prom
     await rm(path, { force: true })
     throw error
   }
-  return { bytes: bytes.length, sha256: hash('sha256', bytes), crc32c: encodeCrc32c(crc32c(bytes)) }
+  return factsOf(bytes)
 }
 
 /** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */

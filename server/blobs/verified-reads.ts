@@ -1,42 +1,48 @@
-import { createHash } from 'node:crypto'
-import { fstatSync, read } from 'node:fs'
-import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
 import { DamagedBytes } from './store.ts'
 
-/** How a file was when its hash was compared. It is compared anew once the file is another one. */
-type Judged = { size: number; mtimeMs: number; ino: number; isWhole: boolean; at: number }
+/** Bytes that are stored under their hash. */
+export type Bytes = {
+  /** Tells these bytes from any others that are stored under the same address at another time. */
+  identity: () => string
+  /** The hash that they have. */
+  hash: () => Promise<string>
+}
+
+/** How bytes were when their hash was compared. It is compared anew once they are others. */
+type Judged = { identity: string; isWhole: boolean; at: number }
 
 const maxJudged = 20_000
-/** For so long a damaged file is not read again, unless it changed. */
+/** For so long damaged bytes are not read again, unless they changed. */
 const damagedForMs = 30_000
-const chunkBytes = 256 * 1024
 
-/** Compares the hash of files with their address, the first time that this process reads them. */
+/** Compares the hash of stored bytes with their address, the first time that this process reads them. */
 export type Verifier = {
-  /** @throws DamagedBytes when an open file has other bytes than its address says. */
-  check(fd: number, sha256: string): Promise<void>
-  /** Has the file compared again the next time. */
+  /** @throws DamagedBytes when these are other bytes than their address says. */
+  check(sha256: string, bytes: Bytes): Promise<void>
+  /** The identity of the bytes that were found to be what their address says; null when none were yet. */
+  known(sha256: string): string | null
+  /** Has the bytes compared again the next time. */
   forget(sha256: string): void
 }
 
 /**
- * Makes a verifier with a memory of its own. The whole file is read before the first byte goes out: a status of 200 cannot be taken back, and
- * hashing takes a fraction of a second even for the largest archives. Whoever asks for the same file meanwhile waits for the same answer.
+ * Makes a verifier with a memory of its own. All bytes are read before the first one goes out: a status of 200 cannot be taken back, and
+ * hashing takes a fraction of a second even for the largest archives. Whoever asks for the same bytes meanwhile waits for the same answer.
  */
 export function openVerifier(): Verifier {
   const judged = new LRUCache<string, Judged>({ max: maxJudged })
   const underWay = new Map<string, Promise<void>>()
-  async function judge(fd: number, sha256: string): Promise<void> {
-    const facts = factsOf(fd)
-    const isWhole = (await hashOf(fd)) === sha256
-    judged.set(sha256, { ...facts, isWhole, at: performance.now() })
+  async function judge(sha256: string, bytes: Bytes): Promise<void> {
+    const identity = bytes.identity()
+    const isWhole = (await bytes.hash()) === sha256
+    judged.set(sha256, { identity, isWhole, at: performance.now() })
   }
   return {
-    async check(fd, sha256) {
+    async check(sha256, bytes) {
       for (;;) {
         const known = judged.get(sha256)
-        if (known && isSame(known, factsOf(fd))) {
+        if (known && known.identity === bytes.identity()) {
           if (known.isWhole) return
           if (performance.now() - known.at < damagedForMs) throw new DamagedBytes(sha256)
         }
@@ -45,32 +51,15 @@ export function openVerifier(): Verifier {
           await other.catch(() => {})
           continue
         }
-        const judging = judge(fd, sha256).finally(() => underWay.delete(sha256))
+        const judging = judge(sha256, bytes).finally(() => underWay.delete(sha256))
         underWay.set(sha256, judging)
         await judging
       }
     },
+    known(sha256) {
+      const known = judged.get(sha256)
+      return known?.isWhole ? known.identity : null
+    },
     forget: (sha256) => void judged.delete(sha256),
   }
 }
-
-function factsOf(fd: number): Pick<Judged, 'size' | 'mtimeMs' | 'ino'> {
-  const { size, mtimeMs, ino } = fstatSync(fd)
-  return { size, mtimeMs, ino }
-}
-
-const isSame = (one: Omit<Judged, 'isWhole' | 'at'>, other: Omit<Judged, 'isWhole' | 'at'>) =>
-  one.size === other.size && one.mtimeMs === other.mtimeMs && one.ino === other.ino
-
-async function hashOf(fd: number): Promise<string> {
-  const hash = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(chunkBytes)
-  for (let position = 0; ;) {
-    const { bytesRead } = await readDescriptor(fd, chunk, 0, chunkBytes, position)
-    if (bytesRead === 0) return hash.digest('hex')
-    hash.update(chunk.subarray(0, bytesRead))
-    position += bytesRead
-  }
-}
-
-const readDescriptor = promisify(read)
