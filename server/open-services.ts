@@ -13,6 +13,7 @@ import { sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
+import { openBlobs } from './store/open.ts'
 
 /**
  * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
@@ -25,7 +26,7 @@ export async function openServices(
 ): Promise<Services> {
   makeFolder(config.DATA_DIR)
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
-  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  const blobs = await openBlobs(config)
   await refuseNewFileBesideArchives(config, blobs)
   const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))
   const now = options.now ?? database.now

@@ -1,6 +1,6 @@
-import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { conflict } from '../errors.ts'
 import { checkIntegrity, findingsOf } from '../integrity/service.ts'
+import { openBlobs } from '../store/open.ts'
 import type { Operation } from './commands.ts'
 
 /**
@@ -9,7 +9,7 @@ import type { Operation } from './commands.ts'
  * @throws ApiError Conflict, with what was found, when an archive is missing or damaged.
  */
 export async function checkArchives({ em, config }: Operation): Promise<string> {
-  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  const blobs = await openBlobs(config)
   const report = await checkIntegrity({ em, blobs, now: () => new Date() })
   const { archives, missing, damaged, orphans } = report
   const lines = findingsOf(report).map(

@@ -7,6 +7,7 @@ import type { Config } from '../config/config.ts'
 import { conflict, notFound } from '../errors.ts'
 import { Invite } from '../invites/entity.ts'
 import { revokeSessions } from '../sessions/service.ts'
+import type { StoreConfig } from '../store/open.ts'
 import { User } from '../users/entity.ts'
 import { generatePassword } from '../users/generate-password.ts'
 import { hashPassword } from '../users/hashing.ts'
@@ -16,7 +17,7 @@ import { adminCommand } from '../version.ts'
 /** What the operator's commands need of the server. */
 export type Operation = {
   em: EntityManager
-  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'BLOB_PATH' | 'DATA_DIR' | 'MIN_FREE_BYTES'>
+  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES'> & StoreConfig
 }
 
 /**

@@ -1,8 +1,9 @@
-import { openFilesystemBlobs } from '../blobs/filesystem.ts'
+import { storedAt } from '../blobs/names.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import { DeletedVersion } from '../packages/dependency-entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../store/collect.ts'
 import { adoptStore } from '../store/identity.ts'
+import { nameOfStore, openBlobs, type StoreConfig } from '../store/open.ts'
 import type { Operation } from './commands.ts'
 
 /**
@@ -10,8 +11,8 @@ import type { Operation } from './commands.ts'
  * @returns what to tell the operator.
  */
 export async function adopt({ em, config }: Operation): Promise<string> {
-  await adoptStore(em, await openFilesystemBlobs(config.BLOB_PATH))
-  return `The archive store ${config.BLOB_PATH} belongs to this database now. Any other database that used it is refused from now on. Start the server.`
+  await adoptStore(em, await openBlobs(config))
+  return `The archive store ${nameOfStore(config)} belongs to this database now. Any other database that used it is refused from now on. Start the server.`
 }
 
 /**
@@ -24,7 +25,7 @@ export async function collect({ em, config }: Operation, option?: string): Promi
   if (option !== undefined && option !== '--dry-run' && option !== '--confirm')
     throw invalidInput(`Unknown option ${option}: write --dry-run or --confirm.`)
   const lines: string[] = []
-  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  const blobs = await openBlobs(config)
   const circumstances = { em, blobs, now: () => new Date(), say: (line: string) => void lines.push(line) }
   if (option === '--dry-run') return describePlan(await planCollection(circumstances))
   const { removed, purged, heldBack } = await collectArchives(circumstances, { confirmed: option === '--confirm' })
@@ -40,7 +41,7 @@ export async function collect({ em, config }: Operation, option?: string): Promi
 export async function restoreArchive({ em, config }: Operation, name = '', version?: string): Promise<string> {
   const sha256 = version === undefined ? name : await hashOf(em, name, version)
   if (!/^[0-9a-f]{64}$/.test(sha256)) throw invalidInput('Name the archive by its SHA-256 in lower-case hex, or by package and version.')
-  const blobs = await openFilesystemBlobs(config.BLOB_PATH)
+  const blobs = await openBlobs(config)
   if (!(await blobs.restore(sha256))) {
     if (await blobs.has(sha256)) return `The archive ${sha256} is in the store already.`
     throw notFound(`The archive ${sha256} is not among the removed ones: those are deleted for good after ${graceDays} days.`)
@@ -48,7 +49,7 @@ export async function restoreArchive({ em, config }: Operation, name = '', versi
   const [named] = await em.execute<unknown[]>('select 1 from package_versions where archive_sha256 = ?', [sha256])
   const rest = named
     ? ''
-    : `\nNo version names it, so it is removed again after a day. Copy it from ${pathOf(config.BLOB_PATH, sha256)} if you need it.`
+    : `\nNo version names it, so it is removed again after a day. Copy it from ${pathOf(config, sha256)} if you need it.`
   return `The archive ${sha256} is back in the store.${rest}`
 }
 
@@ -62,7 +63,7 @@ async function hashOf(em: Operation['em'], name: string, version: string): Promi
   return sha256
 }
 
-const pathOf = (root: string, sha256: string) => [root, 'sha256', sha256.slice(0, 2), sha256.slice(2, 4), sha256].join('/')
+const pathOf = (config: StoreConfig, sha256: string) => `${nameOfStore(config).replace(/\/$/, '')}/sha256/${storedAt(sha256)}`
 
 function describePlan({ removed, purged, heldBack }: Collection): string {
   return [

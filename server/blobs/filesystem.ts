@@ -42,6 +42,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
     },
     discard: async (name) => rm(places.staged(name), { force: true }),
     ...readsOf(places, verifier),
+    link: async () => null,
     has: async (sha256) => existsSync(places.blob(sha256)),
     list: () => listStored(places.stored),
     remove: async (sha256, { at, before = null }) =>
@@ -62,7 +63,8 @@ function readsOf(
   verifier: ReturnType<typeof openVerifier>,
 ): Pick<BlobStore, 'open' | 'read' | 'hash'> {
   return {
-    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), { range, isTaken, check: (fd) => verifier.check(sha256, bytesOf(fd)) }),
+    open: async (sha256, range, isTaken) =>
+      streamFile(places.blob(sha256), { range, isTaken, check: (fd) => verifier.check(sha256, bytesOf(fd)) }),
     async read(sha256) {
       const bytes = await readFile(places.blob(sha256))
       if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)

@@ -10,14 +10,14 @@ export type Measured = {
   /** What was learned, once all of them have come. */
   facts(): StoredBytes
   /** Why no more came: the source broke off, or there was too much of it; null when that was not the reason. */
-  failure(): unknown
+  failure(): Error | null
 }
 
 /** Hands on what comes, counts it and computes its checksums. Past `limit` bytes it throws archiveTooLarge. */
 export function measure(source: Readable, limit: number): Measured {
   const sha256 = createHash('sha256')
   let [bytes, checksum] = [0, 0]
-  let failure: unknown = null
+  let failure: Error | null = null
   async function* measured() {
     try {
       // The source is left whole when the limit ends the reading: it may be a request that still has to be answered.
@@ -29,7 +29,7 @@ export function measure(source: Readable, limit: number): Measured {
         yield chunk
       }
     } catch (error) {
-      failure = error
+      failure = error instanceof Error ? error : new Error(String(error))
       throw error
     }
   }

@@ -20,8 +20,6 @@ const damagedForMs = 30_000
 export type Verifier = {
   /** @throws DamagedBytes when these are other bytes than their address says. */
   check(sha256: string, bytes: Bytes): Promise<void>
-  /** The identity of the bytes that were found to be what their address says; null when none were yet. */
-  known(sha256: string): string | null
   /** Has the bytes compared again the next time. */
   forget(sha256: string): void
 }
@@ -55,10 +53,6 @@ export function openVerifier(): Verifier {
         underWay.set(sha256, judging)
         await judging
       }
-    },
-    known(sha256) {
-      const known = judged.get(sha256)
-      return known?.isWhole ? known.identity : null
     },
     forget: (sha256) => void judged.delete(sha256),
   }

@@ -9,6 +9,7 @@ type Optional =
   | 'POSTGRES_URL'
   | 'S3_BUCKET'
   | 'S3_ENDPOINT'
+  | 'S3_PUBLIC_ENDPOINT'
   | 'S3_ACCESS_KEY_ID'
   | 'S3_SECRET_ACCESS_KEY'
   | 'TOKEN_MAX_DAYS'
@@ -81,9 +82,11 @@ function fileValue(name: string, file: string, problems: string[]): string | und
 function contradictions(values: Record<string, unknown>, environment: Environment): string[] {
   const problems: string[] = []
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
-  if (values.BLOB_BACKEND === 's3') problems.push('BLOB_BACKEND: s3 is not available in this version; use filesystem')
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
     problems.push('METRICS_PORT: must differ from LISTEN_PORT; to have the metrics there, set METRICS_TOKEN alone')
+  if (values.BLOB_BACKEND === 's3' && !values.S3_BUCKET) problems.push('S3_BUCKET: is required with BLOB_BACKEND=s3')
+  if (values.BLOB_BACKEND === 's3' && Boolean(values.S3_ACCESS_KEY_ID) !== Boolean(values.S3_SECRET_ACCESS_KEY))
+    problems.push('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither')
   if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
     problems.push('BCRYPT_COST: at least 10')
   return problems

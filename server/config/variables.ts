@@ -25,6 +25,13 @@ const serverUrl = text.transform((value, context) => {
   return z.NEVER
 })
 
+const keyPrefix = z
+  .string()
+  .regex(/^[A-Za-z0-9._/-]*$/, 'write letters, digits, and . _ - /')
+  .transform((prefix) => prefix.replace(/^\/+|\/+$/g, ''))
+  .refine((prefix) => prefix === '' || prefix.split('/').every((part) => !/^\.{0,2}$/.test(part)), 'write names between single slashes')
+  .transform((prefix) => (prefix === '' ? '' : `${prefix}/`))
+
 const hostedUrls = list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'write http(s) addresses, separated by commas' })))
 const dnsServers = list.pipe(
   z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')),
@@ -118,14 +125,34 @@ export const variables = {
   BLOB_BACKEND: { schema: oneOf('filesystem', 's3'), default: 'filesystem', about: 'Where archives are kept: `filesystem` or `s3`.' },
   BLOB_PATH: { schema: text, shownDefault: 'DATA_DIR/blobs', about: 'Folder of the archives, with BLOB_BACKEND=filesystem.' },
   S3_BUCKET: { schema: text, about: 'Bucket; required with BLOB_BACKEND=s3.' },
+  S3_PREFIX: { schema: keyPrefix, default: '', about: 'Beginning of all keys in the bucket, such as `snug/`.' },
   S3_REGION: { schema: text, default: 'us-east-1', about: 'Region of the bucket.' },
   S3_ENDPOINT: {
     schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
     about: 'Address of an S3-compatible service other than AWS.',
   },
+  S3_PUBLIC_ENDPOINT: {
+    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    about: 'Address at which clients reach the service for signed downloads, when it is not S3_ENDPOINT.',
+  },
   S3_ACCESS_KEY_ID: { schema: text, about: 'Access key; without it the default AWS credential sources are used.' },
   S3_SECRET_ACCESS_KEY: { schema: text, secret: true, about: 'Secret of the access key.' },
   S3_FORCE_PATH_STYLE: { schema: bool, default: 'false', about: 'Put the bucket into the path; most S3-compatible services want it.' },
+  S3_TIMEOUT_MS: {
+    schema: integer(100, 600_000),
+    default: '15000',
+    about: 'Longest wait for an answer of the service, and for more of it; a call is tried three times.',
+  },
+  S3_PUBLIC_REDIRECTS: {
+    schema: bool,
+    default: 'true',
+    about: 'Send clients to the bucket for archives of public packages, by a link that holds for a minute.',
+  },
+  S3_SIGNED_DOWNLOADS: {
+    schema: bool,
+    default: 'false',
+    about: 'Do so for private packages, too: whoever has the link can read the archive for a minute.',
+  },
   DOCS_BACKEND: {
     schema: oneOf('blob', 'filesystem'),
     default: 'blob',

@@ -90,8 +90,9 @@ async function writeAndRead({ blobs }: Services): Promise<void> {
   }
 }
 
-async function checkSpace({ MIN_FREE_BYTES, BLOB_PATH, DB_BACKEND, SQLITE_PATH }: Services['config']): Promise<void> {
-  for (const path of [BLOB_PATH, ...(DB_BACKEND === 'sqlite' ? [dirname(SQLITE_PATH)] : [])]) {
+async function checkSpace({ MIN_FREE_BYTES, ...config }: Services['config']): Promise<void> {
+  const folders = [config.BLOB_BACKEND === 'filesystem' && config.BLOB_PATH, config.DB_BACKEND === 'sqlite' && dirname(config.SQLITE_PATH)]
+  for (const path of folders.filter((folder) => folder !== false)) {
     const { bavail, bsize } = await statfs(path)
     if (bavail * bsize < MIN_FREE_BYTES) throw new Error(`${bavail * bsize} bytes are free at ${path}, fewer than MIN_FREE_BYTES`)
   }

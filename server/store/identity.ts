@@ -3,14 +3,12 @@ import { existsSync } from 'node:fs'
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
-import type { Config } from '../config/config.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
-import { type Problem, refusal } from './problems.ts'
+import { type Place, type Problem, refusal } from './problems.ts'
 
 /** What is known of a database: its id, if it has one, and the archives of some of its versions. */
 type DatabaseSide = { id: string | null; archives: string[] }
 type StoreSide = { id: string | null; hasArchives: boolean }
-type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL' | 'BLOB_PATH'>
 
 const emptyDatabase: DatabaseSide = { id: null, archives: [] }
 

@@ -1,15 +1,17 @@
 import { type Config, ConfigError } from '../config/config.ts'
 import { nameOfDatabase } from '../db/missing.ts'
 import { adminCommand } from '../version.ts'
+import { nameOfStore, type StoreConfig } from './open.ts'
 
 /** Why a database and a store do not belong together. */
 export type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange'
 
-type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL' | 'BLOB_PATH'>
+/** Which database and store are meant. */
+export type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'> & StoreConfig
 
 /** The error for it, with what to do about it. */
 export function refusal(problem: Problem, place: Place): ConfigError {
-  const [store, database] = [`the archive store ${place.BLOB_PATH}`, nameOfDatabase(place)]
+  const [store, database] = [`the archive store ${nameOfStore(place)}`, nameOfDatabase(place)]
   const why = {
     other: `${store} belongs to another database than ${database}: their ids differ.`,
     emptyDatabase: `${store} has archives, but ${database} has no packages: it is new, or not the one that belongs to this store.`,
@@ -17,9 +19,10 @@ export function refusal(problem: Problem, place: Place): ConfigError {
     strange: `${store} does not have the archives of the packages in ${database}.`,
   }[problem]
   const variable = place.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL'
+  const where = place.BLOB_BACKEND === 'filesystem' ? 'BLOB_PATH' : 'S3_BUCKET, S3_PREFIX'
   return new ConfigError([
     `${why.charAt(0).toUpperCase()}${why.slice(1)} Nothing was changed, and the server does not start.`,
-    `If they do not belong together, correct BLOB_PATH or ${variable} so that every database has a store of its own.`,
+    `If they do not belong together, correct ${where} or ${variable} so that every database has a store of its own.`,
     `If they do, for example after restoring a backup, tie them together: ${adminCommand} adopt-store`,
   ])
 }

@@ -47,10 +47,16 @@ it('names every problem at once', () => {
   }
   expect(problemsOf({})).toHaveLength(2)
   expect(problemsOf({ ...needed, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
+  expect(problemsOf({ ...needed, BLOB_BACKEND: 's3', S3_ACCESS_KEY_ID: 'half', S3_PREFIX: 'a/../b' })).toEqual([
+    'S3_PREFIX: write names between single slashes',
+    'S3_BUCKET: is required with BLOB_BACKEND=s3',
+    'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither',
+  ])
 })
 
 it.each([
   ['SERVER_URL', 'https://pub.example.com/registry/', 'https://pub.example.com/registry'],
+  ['S3_PREFIX', '/packages/snug', 'packages/snug/'],
   ['SIGNUP_ENABLED', 'TRUE', true],
   ['ENFORCE_RETRACTION_WINDOW', 'false', false],
   ['TRUST_PROXY', '10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],

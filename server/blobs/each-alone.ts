@@ -1,0 +1,17 @@
+/** Does what has one key one after the other, in the order in which it was asked for. */
+export function eachAlone(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
+  const last = new Map<string, Promise<unknown>>()
+  return async (key, work) => {
+    const before = last.get(key)
+    const mine = (async () => {
+      await before?.catch(() => {})
+      return work()
+    })()
+    last.set(key, mine)
+    try {
+      return await mine
+    } finally {
+      if (last.get(key) === mine) last.delete(key)
+    }
+  }
+}

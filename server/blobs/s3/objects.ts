@@ -1,0 +1,84 @@
+import {
+  CopyObjectCommand,
+  type CopyObjectCommandInput,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+} from '@aws-sdk/client-s3'
+import { ListObjectsV2Command } from '@aws-sdk/client-s3'
+import type { Readable } from 'node:stream'
+import { bodyOf, streamBytes } from './body.ts'
+import type { Bucket } from './bucket.ts'
+import { isMissing, missing } from './errors.ts'
+
+/** What the service says of an object; `sha256` in hex, where it computed that of the whole object. */
+export type ObjectFacts = { key: string; etag: string; bytes: number; modifiedAt: Date; sha256: string | null }
+
+/** What the service says of an object. @throws Error ENOENT when there is none. */
+export async function factsOf(bucket: Bucket, key: string): Promise<ObjectFacts> {
+  const facts = await findFacts(bucket, key)
+  if (!facts) throw missing()
+  return facts
+}
+
+/** What the service says of an object; null when there is none. */
+export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFacts | null> {
+  const request = new HeadObjectCommand({ Bucket: bucket.name, Key: key, ChecksumMode: 'ENABLED' })
+  try {
+    const {
+      ETag = '',
+      ContentLength = 0,
+      LastModified = new Date(0),
+      ChecksumSHA256 = '',
+    } = await bucket.client.send(request, bucket.inTime())
+    // That of an object in parts is one of hashes, with their number behind it.
+    const sha256 = /^[A-Za-z0-9+/]{43}=$/.test(ChecksumSHA256) ? Buffer.from(ChecksumSHA256, 'base64').toString('hex') : null
+    return { key, etag: ETag, bytes: ContentLength, modifiedAt: LastModified, sha256 }
+  } catch (error) {
+    if (isMissing(error)) return null
+    throw error
+  }
+}
+
+/** Streams an object, or a range of it (both ends inclusive), as long as it is the same one. */
+export function streamObject(
+  bucket: Bucket,
+  { key, etag, bytes }: ObjectFacts,
+  range: { start: number; end: number } = { start: 0, end: bytes - 1 },
+): Promise<Readable> {
+  const { start, end } = { start: range.start, end: Math.min(range.end, bytes - 1) }
+  const request = { Bucket: bucket.name, Key: key, IfMatch: etag }
+  return streamBytes({
+    start,
+    end,
+    silentMs: bucket.timeoutMs,
+    async ask(position, abortSignal) {
+      const part = new GetObjectCommand({ ...request, Range: `bytes=${position}-${end}` })
+      return bodyOf(await bucket.client.send(part, { abortSignal }))
+    },
+  })
+}
+
+/** The objects whose keys begin like this, a page of a listing at a time. */
+export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<Pick<ObjectFacts, 'key' | 'bytes' | 'modifiedAt'>> {
+  for (let token: string | undefined; ;) {
+    const request = new ListObjectsV2Command({ Bucket: bucket.name, Prefix: prefix, ...(token && { ContinuationToken: token }) })
+    const { Contents = [], NextContinuationToken } = await bucket.client.send(request, bucket.inTime())
+    for (const { Key, Size = 0, LastModified = new Date(0) } of Contents) if (Key) yield { key: Key, bytes: Size, modifiedAt: LastModified }
+    if (!NextContinuationToken) return
+    token = NextContinuationToken
+  }
+}
+
+/** Copies an object within the bucket: the service does it. Archives are far smaller than the 5 GB that one copy may have. */
+export async function copyObject(bucket: Bucket, from: string, to: string, how: Partial<CopyObjectCommandInput> = {}): Promise<void> {
+  const CopySource = `${bucket.name}/${from}`.split('/').map(encodeURIComponent).join('/')
+  // The service computes the hash of what it wrote, where it can.
+  const request = { Bucket: bucket.name, Key: to, CopySource, ChecksumAlgorithm: 'SHA256', ...how } as const
+  await bucket.client.send(new CopyObjectCommand(request), bucket.inTime())
+}
+
+/** Deletes an object; nothing happens when there is none. */
+export async function deleteObject(bucket: Bucket, key: string): Promise<void> {
+  await bucket.client.send(new DeleteObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
+}
