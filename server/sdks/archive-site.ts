@@ -10,21 +10,29 @@ export type Site = {
 }
 
 const timeoutMs = 15_000
-const maxBytes = 16 * 1024 ** 2
+
+/** The length of a listing, and of everything else that is read: in bytes at most. */
+export const maxListing = 8 * 1024 ** 2
+const maxNote = 64 * 1024
+
+type Asked = {
+  mostBytes?: number
+  /** When all that is read together has to be there. */
+  deadline?: AbortSignal
+}
 
 /**
  * Reads a small text from a site. Null when the site says that there is none.
  * @throws ApiError ServiceUnavailable when the site cannot be reached, or answers otherwise.
  */
-export async function readFrom(site: Site, address: string, signal?: AbortSignal): Promise<string | null> {
+export async function readFrom(site: Site, address: string, { mostBytes = maxNote, deadline }: Asked = {}): Promise<string | null> {
   try {
     const timeout = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(address, { signal: signal ? AbortSignal.any([timeout, signal]) : timeout })
+    const response = await fetch(address, { signal: deadline ? AbortSignal.any([timeout, deadline]) : timeout })
     if (response.status === 404) return null
     if (!response.ok) throw new Error(`it answered ${response.status}`)
-    return await textOf(response)
+    return await textOf(response, mostBytes)
   } catch (error) {
-    signal?.throwIfAborted()
     throw siteAway(site, error)
   }
 }
@@ -40,13 +48,13 @@ export function reasonOf(error: unknown): string {
   return error.cause instanceof Error ? error.cause.message || String((error.cause as NodeJS.ErrnoException).code) : error.message
 }
 
-async function textOf({ body }: Response): Promise<string> {
+async function textOf({ body }: Response, mostBytes: number): Promise<string> {
   if (!body) return ''
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body) {
     bytes += chunk.length
-    if (bytes > maxBytes) throw new Error(`its answer is longer than ${maxBytes / 1024 ** 2} MiB`)
+    if (bytes > mostBytes) throw new Error(`its answer is longer than ${mostBytes / 1024} KiB`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

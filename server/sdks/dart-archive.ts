@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { readFrom, type Site, siteAway } from './archive-site.ts'
+import { maxListing, readFrom, type Site, siteAway } from './archive-site.ts'
 import type { SdkChannel } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { type Download, newest, type Release, sha256In } from './release.ts'
@@ -17,12 +17,13 @@ const siteOf = ({ SDK_ARCHIVE_URL }: Settings): Site => ({ name: 'Dart archive',
  * @throws ApiError ServiceUnavailable
  */
 export async function listDart(config: Settings, channel: SdkChannel): Promise<Release[]> {
-  const versions = newest((await listVersions(siteOf(config), channel)).map((version) => ({ version })))
+  const deadline = AbortSignal.timeout(listingMs)
+  const versions = newest((await listVersions(siteOf(config), channel, deadline)).map((version) => ({ version })))
   const releases: Release[] = []
   const rest = versions.entries()
   const next = async () => {
     for (const [index, { version }] of rest) {
-      const { publishedAt } = (await readVersion(config, channel, version)) ?? { publishedAt: null }
+      const { publishedAt } = (await readVersion(config, { channel, version }, deadline)) ?? { publishedAt: null }
       releases[index] = { kind: 'dart', version, channel, publishedAt, dartVersion: version }
     }
   }
@@ -35,7 +36,7 @@ export async function listDart(config: Settings, channel: SdkChannel): Promise<R
  * @throws ApiError ServiceUnavailable
  */
 export async function findDart(config: Settings, channel: SdkChannel, version: string): Promise<Download | null> {
-  if (!(await readVersion(config, channel, version))) return null
+  if (!(await readVersion(config, { channel, version }))) return null
   const { sdkPlatform } = thisPlatform()
   const url = `${folderOf(config, channel, version)}/sdk/dartsdk-${sdkPlatform}-release.zip`
   const text = await readFrom(siteOf(config), `${url}.sha256sum`)
@@ -46,19 +47,20 @@ export async function findDart(config: Settings, channel: SdkChannel, version: s
 }
 
 const concurrency = 8
+const listingMs = 60_000
 /** A thousand versions a page. */
 const maxPages = 5
 
 const folderOf = ({ SDK_ARCHIVE_URL }: Settings, channel: SdkChannel, version: string) =>
   `${SDK_ARCHIVE_URL.replace(/\/$/, '')}/channels/${channel}/release/${encodeURIComponent(version)}`
 
-async function listVersions(site: Site, channel: SdkChannel): Promise<string[]> {
+async function listVersions(site: Site, channel: SdkChannel, deadline: AbortSignal): Promise<string[]> {
   const prefix = `channels/${channel}/release/`
   const found: string[] = []
   let marker: string | undefined
   for (let page = 0; page < maxPages; page++) {
     const query = new URLSearchParams({ prefix, delimiter: '/', ...(marker && { marker }) })
-    const text = await readFrom(site, `${site.url}?${query}`)
+    const text = await readFrom(site, `${site.url}?${query}`, { mostBytes: maxListing, deadline })
     if (text === null || !text.includes('<ListBucketResult')) throw siteAway(site, new Error('it gives no listing'))
     for (const [, path = ''] of text.matchAll(/<Prefix>([^<]*)<\/Prefix>/g))
       if (path.startsWith(prefix) && path.endsWith('/')) found.push(path.slice(prefix.length, -1))
@@ -70,8 +72,14 @@ async function listVersions(site: Site, channel: SdkChannel): Promise<string[]> 
 
 const described = z.object({ version: z.string(), date: z.string().default('') })
 
-async function readVersion(config: Settings, channel: SdkChannel, version: string): Promise<{ publishedAt: Date | null } | null> {
-  const text = await readFrom(siteOf(config), `${folderOf(config, channel, version)}/VERSION`)
+type Named = { channel: SdkChannel; version: string }
+
+async function readVersion(
+  config: Settings,
+  { channel, version }: Named,
+  deadline?: AbortSignal,
+): Promise<{ publishedAt: Date | null } | null> {
+  const text = await readFrom(siteOf(config), `${folderOf(config, channel, version)}/VERSION`, { ...(deadline && { deadline }) })
   if (text === null) return null
   return { publishedAt: dateIn(text) }
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { readFrom, type Site, siteAway } from './archive-site.ts'
+import { maxListing, readFrom, type Site, siteAway } from './archive-site.ts'
 import { type SdkChannel, sdkChannels } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { type Download, newest, type Release, sha256In } from './release.ts'
@@ -24,7 +24,8 @@ const releaseShape = z.object({
   archive: z.string(),
   sha256: z.string(),
 })
-const listingShape = z.object({ releases: z.array(releaseShape) })
+/** Far more than there are: to read many takes the server's time. */
+const listingShape = z.object({ releases: z.array(releaseShape).max(20_000) })
 type Listed = z.infer<typeof releaseShape>
 
 /**
@@ -59,7 +60,7 @@ export async function findFlutter(config: Settings, channel: SdkChannel, version
 async function readListing(config: Settings): Promise<Listed[]> {
   const site = siteOf(config)
   const { os, arch } = thisPlatform()
-  const text = await readFrom(site, `${site.url.replace(/\/$/, '')}/releases_${os}.json`)
+  const text = await readFrom(site, `${site.url.replace(/\/$/, '')}/releases_${os}.json`, { mostBytes: maxListing })
   if (text === null) throw siteAway(site, new Error(`it has no releases_${os}.json`))
   const { data, error } = listingShape.safeParse(parse(site, text))
   if (!data) throw siteAway(site, new Error(`releases_${os}.json is not as expected: ${error.issues[0]?.message}`))

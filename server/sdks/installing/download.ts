@@ -7,24 +7,36 @@ import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { reasonOf } from '../archive-site.ts'
 import { InstallRefused } from './refused.ts'
+import { type Pace, watchPace } from './pace.ts'
 import type { Download } from '../release.ts'
 import { inMegabytes, requireRoom, unpackedFactor } from './room.ts'
 import type { Track } from './track.ts'
 import { ask } from '../unpack/ask.ts'
 
-/** A connection over which nothing came for so long is given up. */
-const silenceMs = 60_000
+/** A connection that is slower is given up, and one that brought less is not worth another one. */
+const usualPace: Pace = { bytes: 64 * 1024, ms: 60_000 }
+/** Several times what the largest SDK takes. */
+const maxBytes = 8 * 1024 ** 3
 /** How often the room on the disk is looked at. */
 const lookEvery = 32 * 1024 ** 2
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
+/** Whom a download is for. */
+type Listener = Pick<Track, 'signal' | 'say' | 'report'>
+type Wanted = Download & { pace: Pace }
 
 /**
  * Downloads an archive to `path`, and compares its SHA-256. What an interrupted download left is used when it is of the same file; a connection
- * that breaks is taken up again as long as each brings something.
+ * that breaks is taken up again as long as each brings enough.
  * @throws InstallRefused when the archive is not there, has another SHA-256, or does not fit on the disk; Error for what may pass.
  */
-export async function download(config: Settings, wanted: Download, path: string, track: Track): Promise<void> {
+export async function download(
+  config: Settings,
+  { pace = usualPace, ...release }: Download & { pace?: Pace },
+  path: string,
+  track: Listener,
+): Promise<void> {
+  const wanted = { ...release, pace }
   const part = `${path}.part`
   const begun = await sizeOf(part)
   for (let before = begun; ;) {
@@ -34,7 +46,7 @@ export async function download(config: Settings, wanted: Download, path: string,
     } catch (error) {
       track.signal.throwIfAborted()
       const after = await sizeOf(part)
-      if (error instanceof InstallRefused || after <= before) throw error
+      if (error instanceof InstallRefused || after < before + pace.bytes) throw error
       track.say(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Going on from there.`)
       before = after
     }
@@ -47,16 +59,18 @@ export async function download(config: Settings, wanted: Download, path: string,
 /** What a partial download is of; `validator` says whether the file is still the same (RFC 9110 §13.1.5). */
 const origin = z.object({ url: z.string(), sha256: z.string(), validator: z.string() })
 
-async function transfer(config: Settings, wanted: Download, part: string, track: Track): Promise<void> {
+async function transfer(config: Settings, wanted: Wanted, part: string, track: Listener): Promise<void> {
   const { body, offset, total } = await open(wanted, part, track.signal)
+  requireLength(total ?? 0, maxBytes)
   if (total !== null) await requireRoom(config, total - offset + unpackedFactor * total)
   let done = offset
   let lookAt = done + lookEvery
-  const watch = silenceWatch(track.signal)
+  const watch = watchPace(track.signal, wanted.pace)
   const count = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
-      watch.hear()
+      watch.hear(chunk.length)
       done += chunk.length
+      requireLength(done, total ?? maxBytes)
       track.report(done, total)
       if (done >= lookAt) await requireRoom(config, 0)
       if (done >= lookAt) lookAt = done + lookEvery
@@ -65,20 +79,22 @@ async function transfer(config: Settings, wanted: Download, part: string, track:
   }
   try {
     await pipeline(Readable.fromWeb(body), count, createWriteStream(part, { flags: offset > 0 ? 'a' : 'w' }), { signal: watch.signal })
+  } catch (error) {
+    watch.signal.throwIfAborted()
+    throw error
   } finally {
     watch.end()
   }
   if (total !== null && done !== total) throw new Error(`${done} of ${total} bytes came`)
 }
 
-async function open(wanted: Download, part: string, signal: AbortSignal) {
+async function open(wanted: Wanted, part: string, signal: AbortSignal) {
   const [kept, size] = [await originOf(part), await sizeOf(part)]
   const goesOn = kept?.url === wanted.url && kept.sha256 === wanted.sha256 && size > 0
-  const started = AbortSignal.any([signal, AbortSignal.timeout(silenceMs)])
   const asked = new Headers({ 'accept-encoding': 'identity' })
   if (goesOn) asked.set('range', `bytes=${size}-`)
   if (goesOn) asked.set('if-range', kept.validator)
-  const response = await fetch(wanted.url, { headers: asked, signal: started })
+  const response = await begin(wanted, asked, signal)
   if (response.status === 404 || response.status === 410)
     throw new InstallRefused(`The archive is not there any more: ${wanted.url} answered ${response.status}.`)
   const [, first, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? []
@@ -98,8 +114,20 @@ async function open(wanted: Download, part: string, signal: AbortSignal) {
   return { body: response.body as ReadableStream<Uint8Array>, offset: isWhole ? 0 : size, total }
 }
 
+/** Asks for an archive; how long it may take to come is not decided here. */
+async function begin({ url, pace }: Wanted, headers: Headers, signal: AbortSignal): Promise<Response> {
+  const watch = watchPace(signal, pace)
+  try {
+    return await fetch(url, { headers, signal: watch.signal })
+  } catch (error) {
+    throw new Error(`${url} cannot be read: ${reasonOf(error)}.`, { cause: error })
+  } finally {
+    watch.end()
+  }
+}
+
 /** What was taken up again may have been damaged meanwhile, so it gets another chance; a fresh download does not. */
-async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: Track): Promise<void> {
+async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: Listener): Promise<void> {
   track.say('Comparing the SHA-256 …')
   const actual = await ask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })
   if (actual === sha256) return
@@ -108,11 +136,9 @@ async function verify(part: string, { url, sha256 }: Download, wasResumed: boole
   throw wasResumed ? new Error(message) : new InstallRefused(`${message} Nothing of it was kept.`)
 }
 
-/** Aborts when nothing was heard for a while. */
-function silenceWatch(outer: AbortSignal) {
-  const silence = new AbortController()
-  const timer = setTimeout(() => silence.abort(new Error('nothing came any more')), silenceMs).unref()
-  return { signal: AbortSignal.any([outer, silence.signal]), hear: () => void timer.refresh(), end: () => clearTimeout(timer) }
+function requireLength(bytes: number, most: number): void {
+  if (bytes > most)
+    throw new InstallRefused(`The archive is longer than ${most} bytes, which is more than there should be. Nothing of it was kept.`)
 }
 
 async function originOf(part: string): Promise<z.infer<typeof origin> | null> {
