@@ -9,7 +9,7 @@ import type { Job } from '../jobs/entity.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { scoringSettings } from '../settings/scoring.ts'
 import { readSettingIn } from '../settings/service.ts'
-import { SdkInstall } from './entity.ts'
+import { SdkInstall, type SdkKind } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { isOver, withLines } from './progress.ts'
 import { findRelease, requireVersion, type Wanted } from './releases.ts'
@@ -87,12 +87,15 @@ export async function rebuildSdk({ em, now }: SignedInContext, id: string): Prom
  * Makes an SDK the one that packages of its kind are analyzed with.
  * @throws ApiError NotFound; Conflict when it is not ready.
  */
-export function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): Promise<SdkInstall> {
+export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): Promise<SdkInstall> {
+  const { kind } = await findInstall(em, id)
   return em.fork().transactional(async (inner) => {
-    const install = await lockExisting(inner, id)
+    // Whichever of them is made the default, they wait for each other.
+    await lockKind(inner, kind)
+    const install = await findInstall(inner, id)
     if (install.status !== 'ready') throw conflict(`${titleOf(install)} is not ready (${install.status}), so it cannot be the default.`)
     if (install.isDefault) return install
-    await inner.nativeUpdate(SdkInstall, { kind: install.kind, isDefault: true }, { isDefault: false })
+    await inner.nativeUpdate(SdkInstall, { kind, isDefault: true }, { isDefault: false })
     install.isDefault = true
     audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: `Made ${titleOf(install)} the default SDK`, ip })
     return install
@@ -146,6 +149,10 @@ export function beginAgain(
     return install
   })
 }
+
+/** Has whoever else makes an SDK of a kind the default wait for the transaction of `em`. */
+export const lockKind = async (em: EntityManager, kind: SdkKind): Promise<void> =>
+  void (await em.execute('update sdk_installs set generation = generation where kind = ?', [kind]))
 
 /** What the job of an install is to do: an attempt at it that was not called off meanwhile. */
 export const installPayload = z.object({ generation: z.int() })

@@ -14,7 +14,7 @@ import { placesOf } from '../ready.ts'
 import { InstallRefused } from './refused.ts'
 import { findRelease } from '../releases.ts'
 import { isOutOfSpace, requireRoom, unpackedFactor } from './room.ts'
-import { installPayload, noRelease, titleOf } from '../service.ts'
+import { installPayload, lockKind, noRelease, titleOf } from '../service.ts'
 import { Track } from './track.ts'
 import { ask } from '../unpack/ask.ts'
 import { noRoom } from '../unpack/folder.ts'
@@ -132,6 +132,7 @@ async function complete(
   found: { dartVersion: string; panaVersion: string | null; sizeBytes: number },
 ): Promise<boolean> {
   return database.fork().transactional(async (em) => {
+    await lockKind(em, kind)
     const ready = { status: 'ready', readyAt: now(), bytesDone: found.sizeBytes, bytesTotal: found.sizeBytes, errorMessage: null } as const
     if (!(await em.nativeUpdate(SdkInstall, { id, generation }, { ...found, ...ready }))) return false
     const others = await em.count(SdkInstall, { kind, isDefault: true })
