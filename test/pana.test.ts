@@ -1,4 +1,4 @@
-import { readdirSync, statSync } from 'node:fs'
+import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { keepDownloads } from '../server/downloads/tally.ts'
@@ -96,6 +96,12 @@ describe('no report is given', () => {
     expect(jobs(app)).toEqual([])
   })
 
+  it('by an SDK that was removed meanwhile, whatever it said', async () => {
+    await using app = await testApp()
+    const onLine = () => rmSync(join(app.config.DATA_DIR, 'sdks', 'dart', 'ready'), { force: true })
+    await expect(judge(app, {}, { onLine })).rejects.toThrow('The SDK was removed or rebuilt while pana used it.')
+  })
+
   it.each([
     ['Got socket error trying to find package http at https://pub.dev.', PanaFailed, /could not be fetched: Got socket error.* Check that/],
     ['Because judged depends on a_widget which requires the Flutter SDK, version solving failed.', AnalysisNeedsFlutter, /needs Flutter/],
@@ -153,10 +159,31 @@ describe('the token of a job', () => {
         '/api/package-names',
         '/api/packages',
         '/api/packages/needed/score',
+        '/api/packages/needed/versions/1.0.0/score',
+        '/api/packages/needed/options',
+        '/api/packages/versions/new',
+        '/api/packages/foreign/advisories',
+        '/api/packages/needed%2f..%2fforeign',
+        '/api/archives/needed-1.0.0.tar.gz%2f..%2fforeign-1.0.0.tar.gz',
+        '/documentation/needed/latest/',
+        '/api/auth/me',
+        '/api/auth/keys',
+        '/api/admin/users',
+        '/api/admin/sdk/installs',
       ]
       for (const path of refused) expect([path, await status(path)]).toEqual([path, 401])
       expect((await job.graphql('{ viewer { email } }')).body.data?.viewer ?? null).toBeNull()
       expect((await job.put('/api/packages/needed/options', { isUnlisted: true })).status).toBe(401)
+      const changes = [
+        ['POST', '/api/auth/keys', { name: 'mine', scopes: ['read'] }],
+        ['POST', '/api/admin/packages/needed/regenerate-docs', {}],
+        ['PUT', '/api/packages/needed/versions/1.0.0/options', { isRetracted: true }],
+        ['DELETE', '/api/admin/packages/needed', {}],
+      ] as const
+      for (const [method, path, body] of changes) expect([path, (await job.send(method, path, body)).status]).toEqual([path, 401])
+      const mutation = 'mutation { createToken(input: { name: "mine", scopes: [READ] }) { secret } }'
+      for (const text of [mutation, 'mutation { rescoreAllVersions }', '{ package(name: "needed") { name } }'])
+        expect((await job.graphql(text)).body.data ?? null).toBeNull()
       app.clock.now = new Date(Date.now() + 61_000)
       expect(await status('/api/packages/needed')).toBe(401)
       app.clock.now = null

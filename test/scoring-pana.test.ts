@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises'
 import { afterAll, expect, it } from 'vitest'
 import { openAnalyzer } from '../server/analysis/analyze.ts'
 import { notePana } from '../server/scoring/store.ts'
@@ -31,9 +30,7 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
   const made = { kind: 'dart', version: '3.11.0', channel: 'stable', status: 'ready', isDefault: true } as const
   const install = em.create(SdkInstall, { ...made, platform: thisPlatform().sdkPlatform, dartVersion: '3.11.0', panaVersion: '0.23.18' })
   await em.flush()
-  const { folder, mark } = placesOf(config, install)
-  installFakeSdk(folder)
-  await writeFile(mark, '')
+  installFakeSdk(placesOf(config, install).folder)
   return install
 }
 

@@ -143,7 +143,21 @@ describe('asking for an install', () => {
   it('is 400 for input that does not fit, and no archive is asked', async () => {
     const { site, app, admin } = await open()
     await using _ = app
-    const strange = ['latest', '3.11', 'v3.11.0', '../3.11.0', '3.11.0/..', '3.11.0;id', '--help', '3.11.0 ', `3.11.0-${'x'.repeat(60)}`]
+    const strange = [
+      'latest',
+      '3.11',
+      'v3.11.0',
+      '../3.11.0',
+      '3.11.0/..',
+      '3.11.0;id',
+      '--help',
+      '3.11.0 ',
+      '3.11.0+../..',
+      '3.11.0%2f..',
+      '3.11.0\n',
+      '-3.11.0',
+      `3.11.0-${'x'.repeat(60)}`,
+    ]
     const cases: [body: object, message: string][] = [
       [{ version: '3.11.0', channel: 'canary' }, 'channel: must be one of beta, dev, stable, not "canary".'],
       [{ version: '3.11.0' }, 'channel: is required.'],

@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs'
+import { createReadStream, existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Report } from '../analysis/report.ts'
@@ -82,6 +82,8 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
       const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
       const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(tidy(line))) })
       const log = outcome.lines.map((line) => logLine(tidy(line)))
+      // What half an SDK says is no verdict on the package.
+      if (!existsSync(sdk.mark)) throw new PanaFailed('The SDK was removed or rebuilt while pana used it.', log)
       const summary = summaryOf(outcome, tidy, log, task.seconds)
       const report = toReport(summary, { isPrivate: task.isPrivate, sizes: sizesOf(files) })
       return { report, log, usage: outcome.usage, ...(await takeDocs(invoked.docs, task)) }

@@ -3,8 +3,19 @@ import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import { trustGit } from '../sandbox/trust-git.ts'
 
-/** An install of an SDK that pana was made ready in: its folder, its `dart`, and the script that runs pana, with the PUB_CACHE that it is in. */
-export type Sdk = { kind: 'dart' | 'flutter'; version: string; path: string; dart: string; pubCache: string; panaPath: string }
+/**
+ * An install of an SDK that pana was made ready in: its folder, its `dart`, and the script that runs pana, with the PUB_CACHE that it is in; and
+ * what is there as long as it was not removed.
+ */
+export type Sdk = {
+  kind: 'dart' | 'flutter'
+  version: string
+  path: string
+  dart: string
+  pubCache: string
+  panaPath: string
+  mark: string
+}
 
 /** How pana is called for one version, whom it has to reach, and where its documentation comes to lie. */
 export type Invocation = { command: string[]; env: Record<string, string>; readable: string[]; origins: string[]; docs: string }

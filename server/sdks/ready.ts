@@ -21,7 +21,12 @@ export type ReadySdk = {
   /** The script that runs pana; it needs `dart` in the PATH and PUB_CACHE. */
   panaPath: string
   panaVersion: string | null
+  /** What is there as long as the SDK is whole. */
+  mark: string
 }
+
+/** The name of the file that says that an SDK is whole. */
+export const markName = 'ready'
 
 /** Where an install has what; all of it is gone or there as a whole, by this folder. */
 export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind }: Pick<SdkInstall, 'id' | 'generation' | 'kind'>) {
@@ -39,7 +44,7 @@ export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kin
     pubCache,
     panaPath: join(pubCache, 'bin', 'pana'),
     /** Written last: an SDK without it is not whole. */
-    mark: join(folder, 'ready'),
+    mark: join(folder, markName),
   }
 }
 
@@ -50,9 +55,9 @@ export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kin
 export async function readySdk({ config, database }: Pick<Services, 'config' | 'database'>, kind: SdkKind): Promise<ReadySdk | null> {
   const install = await defaultInstall(database.fork(), kind)
   if (!install || !(await isUsable(config, install))) return null
-  const { path, dart, pubCache, panaPath } = placesOf(config, install)
+  const { path, dart, pubCache, panaPath, mark } = placesOf(config, install)
   const { id, version, dartVersion, panaVersion } = install
-  return { id, kind, version, path, dart, dartVersion: dartVersion ?? version, pubCache, panaPath, panaVersion: panaVersion ?? null }
+  return { id, kind, version, path, dart, dartVersion: dartVersion ?? version, pubCache, panaPath, mark, panaVersion: panaVersion ?? null }
 }
 
 /** Whether an install can be used on this machine. */

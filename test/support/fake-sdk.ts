@@ -60,9 +60,11 @@ export function installFakeSdk(
   const dart = join(path, ...(kind === 'flutter' ? ['bin', 'cache', 'dart-sdk'] : []), 'bin', 'dart')
   const pubCache = join(folder, 'pub-cache')
   const panaPath = join(pubCache, 'bin', 'pana')
+  const mark = join(folder, 'ready')
   writeProgram(dart, fakeDart(version))
   writeProgram(panaPath, fakePana(version))
-  return { kind, version, path, dart, pubCache, panaPath }
+  writeFileSync(mark, '')
+  return { kind, version, path, dart, pubCache, panaPath, mark }
 }
 
 function writeProgram(path: string, text: string): void {

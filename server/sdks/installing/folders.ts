@@ -2,6 +2,7 @@ import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { sdkRoot } from '../platform.ts'
+import { markName } from '../ready.ts'
 
 type Settings = Pick<Config, 'DATA_DIR'>
 
@@ -18,9 +19,12 @@ export async function listFolders(config: Settings): Promise<AttemptFolder[]> {
   })
 }
 
-/** Removes a folder from the folder of SDKs. */
-export const removeFolder = (config: Settings, name: string): Promise<void> =>
-  rm(join(sdkRoot(config), name), { recursive: true, force: true, maxRetries: 3 })
+/** Removes a folder from the folder of SDKs: first what says that it is whole, for whoever is using it. */
+export async function removeFolder(config: Settings, name: string): Promise<void> {
+  const folder = join(sdkRoot(config), name)
+  await rm(join(folder, markName), { force: true })
+  await rm(folder, { recursive: true, force: true, maxRetries: 3 })
+}
 
 /** What a folder takes on the disk, about: the sizes of all files in it, in bytes. */
 export async function bytesIn(folder: string): Promise<number> {
