@@ -52,4 +52,23 @@ describe('an install', () => {
     // Nothing of the work is left.
     expect(readdirSync(join(app.config.DATA_DIR, 'sdks', foldersOf(app)[0] ?? '')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
   })
+  it.each([
+    [
+      'another file than in the listing',
+      (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('more')]),
+      /^The SHA-256 of .* but the archive says/,
+    ],
+    ['not there any more', () => null, /^The archive is not there any more/],
+  ])('of flutter fails at once when its archive is %s, and leaves nothing', async (_what, become, message) => {
+    const { site, app, admin } = await open()
+    await using _ = app
+    const path = [...site.files.keys()].find((one) => one.endsWith('.tar.xz')) ?? ''
+    const bytes = become(site.files.get(path) ?? Buffer.alloc(0))
+    if (bytes) site.files.set(path, bytes)
+    else site.files.delete(path)
+    await admin.post(installs, flutter)
+    await runJobs(app)
+    expect((await admin.get(installs)).body.installs).toMatchObject([{ status: 'failed', errorMessage: expect.stringMatching(message) }])
+    expect(foldersOf(app)).toEqual([])
+  })
 })

@@ -6,7 +6,7 @@ import { testApp } from '../app.ts'
 import { fakeDart } from '../support/fake-sdk.ts'
 import { runJobs } from '../support/jobs.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { dartFiles, zipOf } from '../support/sdk-archives.ts'
+import { dartFiles, flutterFiles, tarXzOf, zipOf } from '../support/sdk-archives.ts'
 import { SdkSite } from '../support/sdk-site.ts'
 import { folderForTest, json, ownersToken, type Server, start } from '../support/server-process.ts'
 import { smallVolume } from '../support/small-volume.ts'
@@ -35,15 +35,30 @@ async function kill(server: Server, database: Database): Promise<void> {
   await database?.client.query("update jobs set leased_until = now() - interval '1 second' where state = 'running'")
 }
 
-it.each(['sqlite', 'postgres'])('goes on where it was when the server is killed in each of its steps, on %s', async (backend) => {
+const cases = [
+  { kind: 'dart', backend: 'sqlite', version: '3.11.0', program: 'bin/dart' },
+  { kind: 'flutter', backend: 'postgres', version: '3.41.0', program: 'bin/cache/dart-sdk/bin/dart' },
+] as const
+
+/** A site with an SDK that takes some time to unpack, and whose `dart` waits when it is tried out. Gives the path of its archive, too. */
+async function siteWith(kind: 'dart' | 'flutter', version: string) {
   const site = await SdkSite.open()
-  const files = dartFiles('3.11.0', { ballast: 3_000_000, dart: waitsFor('--version') })
-  const many = Array.from({ length: 4000 }, (_, index) => ({ path: `dart-sdk/lib/${index}.dart`, content: 'x' }))
-  const archive = await zipOf([...files, ...many])
-  const zip = await site.addDart('3.11.0', { archive })
+  const options = { ballast: 3_000_000, dart: waitsFor('--version') }
+  const many = (top: string) => Array.from({ length: 4000 }, (_, index) => ({ path: `${top}/lib/${index}.dart`, content: 'x' }))
+  if (kind === 'dart') {
+    const archive = await zipOf([...dartFiles(version, options), ...many('dart-sdk')])
+    return { site, path: await site.addDart(version, { archive }) }
+  }
+  const archive = await tarXzOf([...flutterFiles(version, '3.11.0', options), ...many('flutter')])
+  return { site, path: await site.addFlutter(version, '3.11.0', { archive }) }
+}
+
+it.each(cases)('goes on where it was when the server is killed in each step of $kind, on $backend', async (given) => {
+  const { kind, backend, version, program } = given
+  const { site, path } = await siteWith(kind, version)
   let isHeldUp = true
   site.interfere = (request, response, file) => {
-    if (!isHeldUp || request.url !== zip || !file) return false
+    if (!isHeldUp || request.url !== path || !file) return false
     isHeldUp = false
     const headers = { 'content-length': file.length, 'last-modified': 'Thu, 06 Aug 2026 00:00:00 GMT' }
     response.writeHead(200, headers).write(file.subarray(0, 1_000_000))
@@ -54,7 +69,7 @@ it.each(['sqlite', 'postgres'])('goes on where it was when the server is killed 
   const env = { ...site.env, ...(database && { DB_BACKEND: 'postgres', POSTGRES_URL: database.url }) }
   let server = await start(folder, env)
   const headers = { authorization: `Bearer ${await ownersToken(server)}` }
-  const { id } = (await json(`${server.url}${installs}`, wanted, headers)).body
+  const { id } = (await json(`${server.url}${installs}`, { kind, version, channel: 'stable' }, headers)).body
   const place = join(folder, 'sdks', `${id}.1`)
   const progress = async () => (await json(`${server.url}${installs}/${id}/progress`, undefined, headers)).body
   const reaches = (expected: object, timeout = 30_000) => expect.poll(progress, { timeout, interval: 20 }).toMatchObject(expected)
@@ -69,15 +84,15 @@ it.each(['sqlite', 'postgres'])('goes on where it was when the server is killed 
     await expect.poll(() => existsSync(join(place, 'pub-cache', 'waiting')), { timeout: 30_000, interval: 20 }).toBe(true)
     await kill(server, database)
     rmSync(join(place, 'pub-cache', 'waiting'))
-    writeFileSync(join(place, 'sdk', 'bin', 'dart'), dart)
+    writeFileSync(join(place, 'sdk', program), dart)
     server = await start(folder, env)
   }
   await reaches({ status: 'ready', percent: 100 })
-  expect(site.requests.filter((one) => one.startsWith(`GET ${zip}`) && !one.endsWith('sum')).length).toBeLessThanOrEqual(3)
+  expect(site.requests.filter((one) => one.startsWith(`GET ${path}`) && !one.endsWith('sum')).length).toBeLessThanOrEqual(3)
   const [install] = (await json(`${server.url}${installs}`, undefined, headers)).body.installs
   expect(install).toMatchObject({ id, status: 'ready', isDefault: true })
   expect(readdirSync(join(install.path, '..')).toSorted()).toEqual(['pub-cache', 'ready', 'sdk'])
-  expect(readdirSync(join(install.path, 'lib')).length).toBe(4002)
+  expect(readdirSync(join(install.path, 'lib')).length).toBeGreaterThan(4000)
 })
 
 it('fails clearly when the disk is full in the middle, gives the room back, and is installed when there is enough', async () => {

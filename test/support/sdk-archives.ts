@@ -15,12 +15,13 @@ export const dartFiles = (version: string, { dart = fakeDart(version), ballast =
   ...(ballast > 0 ? [{ path: 'dart-sdk/lib/ballast', content: randomBytes(ballast) }] : []),
 ]
 
-/** What is in the archive of a small Flutter SDK. */
-export const flutterFiles = (version: string, dartVersion: string): File[] => [
+/** What is in the archive of a small Flutter SDK; `dart` and `ballast` as above. */
+export const flutterFiles = (version: string, dartVersion: string, { dart = fakeDart(dartVersion), ballast = 0 } = {}): File[] => [
   { path: 'flutter/version', content: version },
   { path: 'flutter/bin/flutter', content: '#!/bin/sh\n', mode: 0o755 },
-  { path: 'flutter/bin/cache/dart-sdk/bin/dart', content: fakeDart(dartVersion), mode: 0o755 },
+  { path: 'flutter/bin/cache/dart-sdk/bin/dart', content: dart, mode: 0o755 },
   { path: 'flutter/bin/dart', link: 'cache/dart-sdk/bin/dart' },
+  ...(ballast > 0 ? [{ path: 'flutter/lib/ballast', content: randomBytes(ballast) }] : []),
 ]
 
 export function zipOf(files: File[]): Promise<Buffer> {
