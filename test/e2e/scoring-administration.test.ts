@@ -47,7 +47,7 @@ it('scores the remaining versions, with coverage, queue, log and tray', async ()
 it('changes the settings, and says where the environment does not permit scoring', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
-  const page = await openPage(app.url)
+  const page = await openPage(app.url, { tolerate: [/status of 503/] })
   await signIn(page, app.url, admin.email)
   await page.goto('/admin/scoring')
   const save = page.getByRole('button', { name: 'Save' })
@@ -60,10 +60,13 @@ it('changes the settings, and says where the environment does not permit scoring
   expect(settings.body).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
   expect(await page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
 
-  // Neither a click nor what another administrator saves discards what was typed.
+  // Neither a click, nor a server that is away, nor what another administrator saves discards what was typed.
   await page.getByLabel('Time limit in seconds').fill('90')
   await admin.put('/api/admin/sdk/settings', { concurrency: 3 })
   await page.waitForResponse((response) => response.request().postData()?.includes('query ScoringAdministration') === true)
+  await page.route('**/graphql', (route) => route.fulfill({ status: 503, body: 'away' }))
+  await page.getByText('The server did not respond.').first().waitFor()
+  await page.unroute('**/graphql')
   await page.getByRole('link', { name: 'Jobs' }).click()
   const leaving = page.getByRole('alertdialog', { name: 'Leave without saving?' })
   await leaving.getByRole('button', { name: 'Cancel' }).click()

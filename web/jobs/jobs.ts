@@ -1,7 +1,15 @@
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
-import { computed } from 'vue'
-import { CancelJobDocument, type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
-import { useMutation } from '../graphql.ts'
+import type { AnyVariables } from '@urql/core'
+import { computed, shallowRef, watch } from 'vue'
+import {
+  CancelJobDocument,
+  type JobRowFragment,
+  JobsDocument,
+  type JobState,
+  RetryJobDocument,
+  type TypedDocumentString,
+} from '../generated/graphql.ts'
+import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
@@ -11,6 +19,15 @@ export function usePolling(poll: () => void) {
   useIntervalFn(() => {
     if (visibility.value === 'visible') poll()
   }, 3000)
+}
+
+/** A polled query. What it answered last stays while the server does not respond: a form on it must not lose what was typed. */
+export function usePolled<Result, Variables extends AnyVariables>(document: TypedDocumentString<Result, Variables>, variables: Variables) {
+  const { data: latest, loading, ...query } = useQuery(document, variables)
+  const data = shallowRef<Result>()
+  watch(latest, (answer) => answer && (data.value = answer), { immediate: true, flush: 'sync' })
+  usePolling(query.retry)
+  return { ...query, data, loading: computed(() => loading.value && data.value === undefined) }
 }
 
 export const jobStates = {

@@ -9,8 +9,8 @@ import {
   type ScoringLogLineFragment,
   UpdateScoringSettingsDocument,
 } from '../generated/graphql.ts'
-import { useMutation, useQuery } from '../graphql.ts'
-import { usePolling } from '../jobs/jobs.ts'
+import { useMutation } from '../graphql.ts'
+import { usePolled, usePolling } from '../jobs/jobs.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
@@ -24,11 +24,9 @@ export const logLevels = {
 
 /** How versions are analyzed, how many are, and with what; polled. */
 export function useScoring() {
-  const { data, loading, ...query } = useQuery(ScoringAdministrationDocument, {})
-  usePolling(query.retry)
+  const { data, ...query } = usePolled(ScoringAdministrationDocument, {})
   return {
     ...query,
-    loading: computed(() => loading.value && data.value === undefined),
     settings: computed(() => data.value?.scoringSettings),
     defaults: computed(() => data.value?.sdkInstalls.filter(({ isDefault }) => isDefault) ?? []),
   }

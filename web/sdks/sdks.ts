@@ -15,7 +15,7 @@ import {
   SetDefaultSdkDocument,
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
-import { usePolling } from '../jobs/jobs.ts'
+import { usePolled } from '../jobs/jobs.ts'
 import { announce } from '../shared/announce.ts'
 import { useLive } from '../shared/live.ts'
 import { refreshTray } from '../shell/tray.ts'
@@ -38,11 +38,9 @@ export const isUnderWay = (status: SdkInstallStatus) => status !== 'READY' && st
 
 /** The SDKs on this server, and the room for them; polled. */
 export function useSdks() {
-  const { data, loading, ...query } = useQuery(SdksDocument, {})
-  usePolling(query.retry)
+  const { data, ...query } = usePolled(SdksDocument, {})
   return {
     ...query,
-    loading: computed(() => loading.value && data.value === undefined),
     installs: computed(() => data.value?.sdkInstalls),
     platform: computed(() => data.value?.sdkPlatform),
   }
