@@ -1,9 +1,14 @@
 import { globSync, readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
+import { isFullRun } from './support/fault-table.ts'
 import { keepTemporaryFilesInMemory } from './support/memory-folder.ts'
 
 keepTemporaryFilesInMemory()
+
+/** Tests wait for their database or browser a third of the time: with more workers than cores, no core does. */
+const workers = Math.ceil(availableParallelism() * 1.5)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const here = 'test/*.test.ts'
@@ -33,22 +38,28 @@ export default defineConfig({
     projects: [
       project('sqlite', [here, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
-      // These start whole servers, take the database away from them, or measure what they take: one file at a time, after the others.
-      project('faults', ['test/faults/**/*.test.ts'], {
-        globalSetup: 'test/support/postgres-setup.ts',
-        sequence: { groupOrder: 1 },
-        maxWorkers: 1,
-        testTimeout: 120_000,
-      }),
       project('e2e', ['test/e2e/**/*.test.ts'], {
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
+      }),
+      // Whole servers that are killed, starved and filled up, each test its own: two files at a time.
+      project('faults', ['test/faults/**/*.test.ts'], {
+        ...inOneProcess,
+        globalSetup: 'test/support/postgres-setup.ts',
+        sequence: { groupOrder: 1 },
+        maxWorkers: isFullRun ? 1 : 2,
+        testTimeout: 120_000,
+      }),
+      // What is about the time or the memory that a server takes, to refuse, to end, to be well again: one file at a time, after all others.
+      project('measured', ['test/measured/**/*.test.ts'], {
+        globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 2 },
+        maxWorkers: 1,
+        testTimeout: 120_000,
       }),
     ],
     reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
-    // Tests mostly wait for their database, so every core may have a worker; by default, one would go without.
-    maxWorkers: '100%',
+    maxWorkers: workers,
     // Far above what any test takes or waits for: a busy machine is no failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,

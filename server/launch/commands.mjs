@@ -27,7 +27,17 @@ export async function test(args) {
 export async function faults(args) {
   await ensureConsole()
   await ensureServer()
-  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', '--project', 'faults', ...args]
+  const vitest = [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--config',
+    'test/vitest.config.ts',
+    '--project',
+    'faults',
+    '--project',
+    'measured',
+    ...args,
+  ]
   return run(nodePath(), vitest, { FAULTS: 'full' })
 }
 
