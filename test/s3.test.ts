@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { keepDownloads } from '../server/downloads/tally.ts'
 import { collectGarbage } from '../server/uploads/collect.ts'
-import { testApp } from './app.ts'
 import { runJobs } from './support/jobs.ts'
+import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 import { type S3Bucket, s3Bucket } from './support/s3-service.ts'
 import { shaOf } from './support/stored.ts'
@@ -13,7 +14,7 @@ const files = { 'lib/noise.bin': randomBytes(700_000) }
 /** A server whose archives are in a bucket. */
 async function s3App(env: Record<string, string> = {}) {
   const bucket = await s3Bucket()
-  const app = await testApp({ env: { ...bucket.env, ...env } })
+  const app = await publicApp({ env: { ...bucket.env, ...env } })
   return {
     app,
     bucket,
@@ -55,4 +56,70 @@ it('keeps archives in a bucket, from publishing to deleting', async () => {
   app.clock.now = new Date(Date.now() + 8 * day)
   await collectGarbage(app.services)
   expect(await stored(bucket)).toEqual([])
+})
+
+describe('downloads', () => {
+  const path = (name: string) => `/api/archives/${name}-1.0.0.tar.gz`
+
+  async function published(env: Record<string, string> = {}) {
+    const server = await s3App(env)
+    const alice = await server.app.member()
+    const archives = {
+      open: await publish(alice, { name: 'open', version: '1.0.0' }),
+      secret: await publish(alice, { name: 'secret', version: '1.0.0' }),
+    }
+    await makePublic(server.app, 'open')
+    return { ...server, alice, archives }
+  }
+
+  it('of public packages come from the bucket, by a link that holds for a minute', async () => {
+    await using server = await published()
+    const { app, alice, archives } = server
+    for (const actor of [app.anonymous, alice]) {
+      const { status, headers } = await actor.get(path('open'))
+      expect({ status, headers }).toMatchObject({ status: 302, headers: { 'cache-control': 'no-store' } })
+      const link = new URL(String(headers.location))
+      expect(Number(link.searchParams.get('X-Amz-Expires'))).toBeLessThanOrEqual(60)
+      const answer = await fetch(link)
+      expect(Buffer.from(await answer.arrayBuffer()).equals(archives.open)).toBe(true)
+    }
+    expect(await alice.get(path('open'), { headers: { 'if-none-match': `"${shaOf(archives.open)}"` } })).toMatchObject({ status: 304 })
+    expect(await alice.get(path('open'), { headers: { range: 'bytes=5-9' } })).toMatchObject({ status: 302 })
+    expect(await alice.get(path('open'), { headers: { range: 'bytes=999999-' } })).toMatchObject({ status: 416 })
+    expect(await app.anonymous.head(path('open'))).toMatchObject({
+      status: 200,
+      headers: { 'content-length': String(archives.open.length), etag: `"${shaOf(archives.open)}"` },
+    })
+    await keepDownloads(app.services)
+    expect((await alice.get('/api/packages/open/downloads')).body).toMatchObject({ downloads30d: 2 })
+  })
+
+  it('of private packages come from the server, unless links are asked for', async () => {
+    await using streaming = await published({ S3_PUBLIC_REDIRECTS: 'false' })
+    for (const name of ['open', 'secret'] as const) {
+      const { status, raw } = await streaming.alice.get(path(name))
+      expect({ status, isWhole: raw.equals(streaming.archives[name]) }).toEqual({ status: 200, isWhole: true })
+    }
+    expect(await streaming.app.anonymous.get(path('open'))).toMatchObject({ status: 200 })
+    expect(await streaming.app.anonymous.get(path('secret'))).toMatchObject({ status: 401 })
+    await using linking = await published({ S3_SIGNED_DOWNLOADS: 'true' })
+    const { status, headers } = await linking.alice.get(path('secret'))
+    expect(status).toBe(302)
+    expect(Number(new URL(String(headers.location)).searchParams.get('X-Amz-Expires'))).toBeLessThanOrEqual(60)
+    expect(await linking.app.anonymous.get(path('secret'))).toMatchObject({ status: 401 })
+  })
+
+  it('never lead to what is not the archive', async () => {
+    await using server = await published()
+    const { app, bucket, archives } = server
+    await bucket.write(keyOf(archives.open), Buffer.from('others'))
+    expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 503, body: { error: { code: 'ServiceUnavailable' } } })
+    await bucket.write(keyOf(archives.open), archives.open)
+    expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 302 })
+    // Removed by mistake, it comes back.
+    await app.services.blobs.remove(shaOf(archives.open), { at: new Date() })
+    expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 302 })
+    bucket.fault = () => 'reset'
+    expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 503 })
+  })
 })

@@ -31,27 +31,50 @@ const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v
  * those that were published: what is damaged or missing is refused before the first byte. An archive that was removed by mistake comes back.
  * @throws ApiError NotFound when its version has just been deleted; ServiceUnavailable when the archive cannot be read as it was.
  */
-export async function openArchive(
-  services: Pick<Services, 'blobs' | 'database' | 'log' | 'now'>,
-  archive: StoredBytes & { name: string; version: string },
+export function openArchive(
+  services: Reader,
+  archive: Archive,
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
-  const { blobs } = services
+  return reach(services, archive, () => openBytes(services.blobs, archive, range, isTaken))
+}
+
+/**
+ * An address where anybody reads the archive of a version for a minute; null where the store has none, or the settings say that the server sends it.
+ * @throws as openArchive does.
+ */
+export async function linkToArchive(
+  context: Reader & Pick<Services, 'config'>,
+  archive: Archive,
+  audience: Audience,
+): Promise<string | null> {
+  const { config, blobs } = context
+  if (config.BLOB_BACKEND !== 's3') return null
+  const isPublic = audience === 'anybody' || (await findArchive(context, archive.name, archive.version, 'anybody')) !== null
+  if (!(isPublic ? config.S3_PUBLIC_REDIRECTS : config.S3_SIGNED_DOWNLOADS)) return null
+  return reach(context, archive, () => blobs.link(archive.sha256, { seconds: linkSeconds, type: 'application/gzip' }))
+}
+
+type Reader = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
+type Archive = StoredBytes & { name: string; version: string }
+type Range = { start: number; end: number }
+
+const linkSeconds = 60
+
+/** Reaches the bytes of an archive, if need be by bringing them back. @throws see openArchive. */
+async function reach<Reached>(services: Reader, archive: Archive, how: () => Promise<Reached>): Promise<Reached> {
   try {
-    const bytes = await openBytes(blobs, archive, range, isTaken).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && (await isNamed(services, archive)) && (await blobs.restore(archive.sha256)))
-        return openBytes(blobs, archive, range, isTaken)
+    const reached = await how().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && (await isNamed(services, archive)) && (await services.blobs.restore(archive.sha256))) return how()
       throw error
     })
     await noteWhole(services, archive.sha256)
-    return bytes
+    return reached
   } catch (error) {
     throw await judgeUnreadable(services, archive, error)
   }
 }
-
-type Range = { start: number; end: number }
 
 async function openBytes(
   blobs: Services['blobs'],

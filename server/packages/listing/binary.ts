@@ -3,6 +3,8 @@ import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { publicUrl } from '../../http/public-url.ts'
 import type { Context } from '../../access/context.ts'
+import { isOfJob } from '../../access/token-secret.ts'
+import type { StoredBytes } from '../../blobs/store.ts'
 import { countDownload } from '../../downloads/tally.ts'
 import { notFound, rangeNotSatisfiable } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../http/compression.ts'
@@ -11,7 +13,7 @@ import { requestedRange } from '../../http/range.ts'
 import { binary } from '../../rest/route.ts'
 import { audienceOf } from '../../access/audience.ts'
 import { splitArchiveName } from '../../pub/archive-name.ts'
-import { findArchive, openArchive } from './archive.ts'
+import { findArchive, linkToArchive, openArchive } from './archive.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { readEntry, readListing } from './service.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
@@ -44,6 +46,7 @@ export const packageBinaries = [
     produces: {
       200: { description: 'The archive.', type: 'application/gzip' },
       206: { description: 'The requested part of it.', type: 'application/gzip' },
+      302: { description: 'The archive is at `Location`, outside of this server, for a minute.' },
       304: { description: 'The client has it.' },
       416: { description: 'There is no such part.' },
     },
@@ -91,6 +94,11 @@ async function sendArchive(context: Context): Promise<unknown> {
   const range = requestedRange(request, archive.bytes, etag)
   if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
   const isCached = isFresh(request, etag)
+  const link = isCached ? null : await linkFor(context, { ...named, ...archive })
+  if (link !== null) {
+    countArchive(context, named, range)
+    return reply.header('cache-control', 'no-store').header('vary', 'authorization, cookie').redirect(link, 302)
+  }
   const isTaken = () => reply.raw.writableLength === 0
   // Before any header is set: what cannot be read is an answer of its own.
   const bytes = isCached ? null : await openArchive(context, { ...named, ...archive }, range ?? undefined, isTaken)
@@ -100,13 +108,24 @@ async function sendArchive(context: Context): Promise<unknown> {
   else reply.header('cache-control', 'no-cache')
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
   if (bytes === null) return sendHeadersOnly(request, reply.code(304))
-  // Whoever asks for the rest of an archive was counted at its beginning.
-  if (!range || range.start === 0) countDownload(context, request, named.name, named.version)
+  countArchive(context, named, range)
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
   reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
   if (request.method !== 'HEAD') return reply.send(bytes)
   if (bytes instanceof Readable) bytes.destroy()
   return sendHeadersOnly(request, reply)
+}
+
+/** Where to send whoever asks, if anywhere. A link is good for one method; the jobs of this server reach nothing but it. */
+function linkFor(context: Context, archive: StoredBytes & { name: string; version: string }): Promise<string | null> | null {
+  const { method, headers } = context.request
+  if (method === 'HEAD' || isOfJob(headers.authorization)) return null
+  return linkToArchive(context, archive, audienceOf(context))
+}
+
+/** Whoever asks for the rest of an archive was counted at its beginning. */
+function countArchive(context: Context, { name, version }: { name: string; version: string }, range: { start: number } | null): void {
+  if (!range || range.start === 0) countDownload(context, context.request, name, version)
 }
 
 async function redirectToArchive(context: Context): Promise<unknown> {
