@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { fail, run } from './process.mjs'
+import { fail, runQuietly } from './process.mjs'
+import { showStep } from './progress.mjs'
 
 /** What is built: from which files and folders, into which folder, and by which settings of vite. */
 const builds = {
@@ -12,7 +13,7 @@ const made = new Set(['web/dist', 'web/generated', 'server/dist'])
 /** Builds the console when its sources differ from those of the last build. */
 export const ensureConsole = () => ensure('console')
 
-/** The same for the server, as one file without what it never runs: it starts sooner than from its sources, and holds a tenth less memory. */
+/** The same for the server, without what it never runs: it starts sooner than from its sources, and holds a tenth less memory. */
 export const ensureServer = () => ensure('server')
 
 /** Builds console and server whatever their state; gives vite's exit code. */
@@ -20,24 +21,31 @@ export async function build() {
   return (await buildOne('console')) || buildOne('server')
 }
 
-async function ensure(name) {
+/** Whether the last build is of the sources that are there now. */
+export function isBuilt(name) {
   const stamp = stampOf(name)
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(name)) return
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(name)
+}
+
+async function ensure(name) {
+  if (isBuilt(name)) return
   const code = await buildOne(name)
   if (code !== 0) fail(`The ${name} could not be built: see the messages above.`, code)
 }
 
 async function buildOne(name) {
-  const started = Date.now()
   const sources = fingerprint(name) // taken first: an edit during the build must lead to another one
-  console.log(`Building the ${name}…`)
   rmSync(stampOf(name), { force: true })
-  const code = await run('vite', ['build', ...builds[name].options, '--logLevel', 'warn'])
-  if (code !== 0) return code
-  writeFileSync(stampOf(name), sources)
-  console.log(`Built the ${name} in ${((Date.now() - started) / 1000).toFixed(1)} s.`)
-  return 0
+  const { code, output } = await showStep(`Building the ${name}`, (tell) =>
+    runQuietly('vite', ['build', ...builds[name].options, '--logLevel', 'info'], { hear: (text) => tell(phaseIn(text)) }),
+  )
+  if (code === 0) writeFileSync(stampOf(name), sources)
+  else console.error(output)
+  return code
 }
+
+/** What vite says that it does: `transforming...`, `1389 modules transformed`, `rendering chunks...` */
+const phaseIn = (text) => /(\d+ modules transformed|rendering chunks|transforming)(?!.*(transformed|rendering))/s.exec(text)?.[1]
 
 const stampOf = (name) => `${builds[name].into}/.built-from`
 

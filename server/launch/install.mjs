@@ -1,6 +1,7 @@
-import { readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
-import { fail, run } from './process.mjs'
+import { fail, runQuietly } from './process.mjs'
+import { showStep } from './progress.mjs'
 
 const lockFile = 'package-lock.json'
 // npm writes this one last, so an interrupted installation has none.
@@ -9,20 +10,40 @@ const installedFile = 'node_modules/.package-lock.json'
 /** Installs what the lock file names unless it is all there. */
 export async function ensureInstalled() {
   if (isInstalled()) return
-  console.log('Installing dependencies…')
   // The installation replaces the Node that ./node_modules/.bin may have put on the path, so npm must not run on it.
   const bin = resolve('node_modules/.bin')
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => resolve(entry) !== bin)
-  const code = await run('npm', ['ci', '--include=dev', '--loglevel=error'], { PATH: path.join(delimiter) })
-  if (code !== 0) fail('The dependencies could not be installed: see the messages of npm above.', code)
+  const { code, output } = await showStep('Installing dependencies', async (tell) => {
+    const places = placesForThisSystem()
+    const counter = setInterval(
+      () => tell(`${places.filter((place) => existsSync(`${place}/package.json`)).length} of ${places.length}`),
+      1000,
+    )
+    try {
+      return await runQuietly('npm', ['ci', '--include=dev', '--loglevel=error'], { env: { PATH: path.join(delimiter) } })
+    } finally {
+      clearInterval(counter)
+    }
+  })
+  if (code !== 0) fail(`${output}\nThe dependencies could not be installed: see the messages of npm above.`, code)
 }
 
+/** The folders that npm is to fill: not those of packages for other systems. */
+function placesForThisSystem() {
+  const isFor = (list, here) => !list || list.includes(here)
+  return Object.entries(packagesIn(lockFile))
+    .filter(([place, { os, cpu }]) => place && isFor(os, process.platform) && isFor(cpu, process.arch))
+    .map(([place]) => place)
+}
+
+const packagesIn = (file) => JSON.parse(readFileSync(file, 'utf8')).packages
+
 /** Compares times first, for speed, then contents: a checkout may touch the lock file without changing it. */
-function isInstalled() {
+export function isInstalled() {
   const installed = statSync(installedFile, { throwIfNoEntry: false })
   if (!installed) return false
   if (installed.mtimeMs >= statSync(lockFile).mtimeMs) return true
-  const [wanted, present] = [lockFile, installedFile].map((file) => JSON.parse(readFileSync(file, 'utf8')).packages)
+  const [wanted, present] = [packagesIn(lockFile), packagesIn(installedFile)]
   return Object.entries(wanted).every(
     ([path, { version, optional }]) => !path || (optional && !present[path]) || present[path]?.version === version,
   )

@@ -27,14 +27,34 @@ export function nodePath() {
  * Gives its exit code; 128 + n when signal n ended it, as shells do.
  */
 export function run(program, args = [], env = {}) {
+  return ended(program, startProgram(program, args, env, 'inherit'))
+}
+
+/** The same without its output, of which `hear` gets each piece. Gives its exit code, and the output for the case that it fails. */
+export async function runQuietly(program, args, { env = {}, hear = () => {} } = {}) {
+  const child = startProgram(program, args, env, ['ignore', 'pipe', 'pipe'])
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text
+      hear(text)
+    })
+  }
+  return { code: await ended(program, child), output }
+}
+
+function startProgram(program, args, env, stdio) {
   const path = [resolve('node_modules/.bin'), process.env.PATH].join(delimiter)
-  const child = spawn(program, args, { stdio: 'inherit', env: { ...process.env, PATH: path, ...env } })
+  return spawn(program, args, { stdio, env: { ...process.env, PATH: path, ...env } })
+}
+
+function ended(program, child) {
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
   const pass = (signal) => child.kill(signal)
   for (const signal of signals) process.on(signal, pass)
   return new Promise((done) => {
     child.on('error', (error) => fail(`${program} could not be started: ${error.message}`))
-    child.on('exit', (code, signal) => {
+    child.on('close', (code, signal) => {
       for (const name of signals) process.off(name, pass)
       done(code ?? 128 + constants.signals[signal])
     })

@@ -1,7 +1,19 @@
 import module from 'node:module'
-import { ensureConsole, ensureServer } from './build.mjs'
+import { ensureConsole, ensureServer, isBuilt } from './build.mjs'
 import { loadEnvironmentFile, makeEnvironmentFile } from './environment.mjs'
+import { isInstalled } from './install.mjs'
 import { compileCache, isCapable, nodePath, run } from './process.mjs'
+import { announceSteps } from './progress.mjs'
+
+/** Says what has to be done before the server can start, if anything. */
+export function announceStart() {
+  const steps = {
+    'installing dependencies': isInstalled,
+    'building the console': () => isBuilt('console'),
+    'building the server': () => isBuilt('server'),
+  }
+  announceSteps(Object.keys(steps).filter((name) => !steps[name]()))
+}
 
 /** Serves in the foreground: quick-start settings, a built console, then the built server/main.ts. */
 export async function start() {
