@@ -1,7 +1,7 @@
 import { clearLine, cursorTo } from 'node:readline'
 
 // Progress goes to stderr: what programs read of a command goes to stdout.
-const isTerminal = Boolean(process.stderr.isTTY)
+const { isTTY: isTerminal } = process.stderr
 /** Where no line can be rewritten, another one is written now and then. */
 const everyMs = isTerminal ? 250 : 10_000
 const plan = { total: 0, begun: 0 }
