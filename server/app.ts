@@ -14,7 +14,9 @@ import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/pace.ts'
 import { boundPipelining } from './http/pipelining.ts'
 import { basePath } from './http/public-url.ts'
+import { describeInFields, requestIdsFrom } from './http/request-fields.ts'
 import { logRequests, requestIds } from './http/request-log.ts'
+import { scopeRequests } from './http/request-scope.ts'
 import { type Sockets, watchSockets } from './http/sockets.ts'
 import { type Timings, timingsFor } from './http/timings.ts'
 import { mountMetrics } from './metrics/page.ts'
@@ -48,13 +50,13 @@ export async function createApp(
     frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
     clientErrorHandler: answerMalformed,
     return503OnClosing: false,
-    genReqId: requestIds(),
+    genReqId: config.LOG_FORMAT === 'json' ? requestIdsFrom(requestIds()) : requestIds(),
     schemaController: { compilersFactory: noCompilers },
   })
   acceptJson(app)
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
-  logRequests(app, log, services.metrics?.countRequest)
+  observeRequests(app, services)
   secureHeaders(app, config.SERVER_URL, log)
   answerOtherMethods(app, routerOptions)
   const release = guardConnections(app, services, timings)
@@ -73,6 +75,13 @@ export async function createApp(
   )
   refuseUnknownPaths(app)
   return app
+}
+
+/** Logs requests and counts them, as far as settings ask for it. */
+function observeRequests(app: FastifyInstance, { config, log, metrics }: Services): void {
+  const isJson = config.LOG_FORMAT === 'json'
+  if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
+  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell: metrics?.countRequest })
 }
 
 function refuseUnknownPaths(app: FastifyInstance): void {

@@ -34,7 +34,7 @@ const countEveryMs = 5000
 const badConfiguration = 78
 
 const config = configOrExit()
-const log = openLog(config.LOG_LEVEL)
+const log = openLog(config.LOG_LEVEL, undefined, config.LOG_FORMAT)
 try {
   await serve(config)
 } catch (error) {

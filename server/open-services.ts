@@ -9,6 +9,7 @@ import { openLimits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
 import { openMetrics } from './metrics/metrics.ts'
 import { watchParts } from './metrics/sources.ts'
+import { watchStatements } from './metrics/statements.ts'
 import { sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
@@ -28,7 +29,11 @@ export async function openServices(
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
   const blobs = await openBlobs(config)
   await refuseNewFileBesideArchives(config, blobs)
-  const database = await openDatabase(config, options.onQuery, (orm) => refuseForeignStore(orm, blobs, config))
+  const database = await openDatabase(config, {
+    onQuery: options.onQuery,
+    watch: watchStatements(config, log),
+    beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
+  })
   const now = options.now ?? database.now
   try {
     await joinStore(database.fork(), blobs, config)

@@ -155,7 +155,7 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const queries: string[] = []
   const clock = options.beside?.clock ?? { now: options.now ?? null }
   const secrets = options.beside?.secrets ?? new Secrets()
-  const log = openLog('debug', (line) => lines.push(line))
+  const log = openLog('debug', (line) => lines.push(line), config.LOG_FORMAT)
   const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
   const http = await createApp(services, options.timings)
   const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, async () => {

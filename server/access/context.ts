@@ -2,9 +2,11 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Budget } from './budget.ts'
 import { requireCsrf } from '../http/csrf.ts'
+import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
 import { keepLastUse } from './last-use.ts'
+import { secretIn, shownOf } from './token-secret.ts'
 import { usersById, type UsersById } from '../users/loader.ts'
 import { effectiveScopes, type Scope } from '../roles/roles.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
@@ -39,7 +41,14 @@ export async function createContext(services: Services, request: FastifyRequest,
   const now = services.now()
   const identity = await identify(services, request, now)
   if (identity) keepLastUse(services, identity, now)
+  if (identity && request.scope) nameCaller(request.scope, request, identity)
   return contextOf(services, request, reply, identity)
+}
+
+/** Says in the log who is asking: of a token no more than its first characters, which lists show, too. */
+function nameCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
+  scope.userId = viewer.id
+  if (credential.kind === 'token') scope.tokenPrefix = shownOf(secretIn(headers.authorization ?? ''))
 }
 
 /** Finds out anew who sent a request that goes on, with what is known by now. That is no further use of the credential. */

@@ -26,6 +26,9 @@ export const secretIn = (authorization: string): string => /^Bearer +(\S+) *$/i.
 /** Whether an Authorization header is of a job: an analysis that fetches what a package depends on. */
 export const isOfJob = (authorization: string | undefined): boolean => authorization !== undefined && isJobSecret(secretIn(authorization))
 
+/** What is shown of a secret: its first characters. */
+export const shownOf = (secret: string): string => secret.slice(0, 12)
+
 const hasChecksum = (text: string) => text.slice(40) === checksum(text.slice(8, 40))
 
 function checksum(body: string): string {

@@ -13,6 +13,7 @@ type Optional =
   | 'S3_ACCESS_KEY_ID'
   | 'S3_SECRET_ACCESS_KEY'
   | 'TOKEN_MAX_DAYS'
+  | 'SLOW_QUERY_MS'
   | 'METRICS_PORT'
   | 'METRICS_HOST'
   | 'METRICS_TOKEN'

@@ -98,6 +98,15 @@ export const variables = {
     secret: true,
     about: 'Bearer token that `/metrics` asks for; without METRICS_PORT it is at LISTEN_PORT.',
   },
+  LOG_FORMAT: {
+    schema: oneOf('text', 'json'),
+    default: 'text',
+    about: 'Lines of the log: `text`, or `json` with more about each request.',
+  },
+  SLOW_QUERY_MS: {
+    schema: integer(0, 600_000),
+    about: 'Log statements of the database that take so long or longer, in milliseconds: their text without values.',
+  },
   LOG_LEVEL: { schema: oneOf('error', 'warning', 'info', 'debug'), default: 'info', about: 'Least severe level that is logged.' },
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },

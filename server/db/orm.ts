@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setClock } from './clock.ts'
 import { lockSqlite } from './lock.ts'
-import { meterStatements } from './meter.ts'
+import { meterStatements, type StatementWatch } from './meter.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { explainMissing } from './missing.ts'
 import type { Opened } from './opened.ts'
@@ -30,16 +30,20 @@ export type Database = {
   close(): Promise<void>
 }
 
+type Options = {
+  /** Hears of every statement. */
+  onQuery?: ((sql: string) => void) | undefined
+  /** Runs every statement. */
+  watch?: StatementWatch | undefined
+  /** May refuse the database before anything is changed in it. */
+  beforeMigrating?: (orm: MikroORM) => Promise<void>
+}
+
 /**
  * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
- * `onQuery` hears of every statement; `beforeMigrating` may refuse the database before anything is changed in it.
  * @throws Error when the file is in use or its schema is newer than this program; ConfigError when PostgreSQL does not have the database.
  */
-export async function openDatabase(
-  config: DatabaseConfig,
-  onQuery?: (sql: string) => void,
-  beforeMigrating?: (orm: MikroORM) => Promise<void>,
-): Promise<Database> {
+export async function openDatabase(config: DatabaseConfig, { onQuery, watch, beforeMigrating }: Options = {}): Promise<Database> {
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
   const opened = await open(config, onQuery).catch((error: unknown) => {
     unlock()
@@ -49,15 +53,15 @@ export async function openDatabase(
   try {
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config)
-    meterStatements(orm)
-    const reads = openReads(await opened.source(), onQuery)
+    meterStatements(orm, watch)
+    const reads = openReads(await opened.source(), onQuery, watch)
     const close = async () => {
       await reads.close()
       await opened.close()
       unlock()
     }
     setClock(orm.em, opened.now)
-    if (onQuery) reportStatements(orm.em, onQuery)
+    reportStatements(orm.em, { onQuery, watch })
     const { now } = opened
     const pools = () => [opened.pool(), ...(reads.pool ? [reads.pool.state('reads')] : [])]
     return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, pools, probeWrite: writeProbe(orm), close }

@@ -1,5 +1,5 @@
 import type { QueryResultRow } from 'pg'
-import { metered } from './meter.ts'
+import { metered, type StatementWatch } from './meter.ts'
 import type { PostgresConnections } from './postgres-connections.ts'
 
 export type Parameter = string | number | null
@@ -22,13 +22,14 @@ export type Reads = {
 
 type Recalled = { hits: number; misses: number }
 
-/** The reads of a source. `onQuery` hears of every statement. */
-export function openReads(source: Source, onQuery?: (sql: string) => void): Reads {
+/** The reads of a source. `onQuery` hears of every statement, `watch` runs it. */
+export function openReads(source: Source, onQuery?: (sql: string) => void, watch?: StatementWatch): Reads {
   const using =
     <Answer>(read: (sql: string, parameters: Parameter[]) => Promise<unknown>) =>
     (sql: string, ...parameters: Parameter[]): Promise<Answer> => {
       onQuery?.(sql)
-      return metered(() => read(sql, parameters)) as Promise<Answer>
+      const run = () => read(sql, parameters)
+      return metered(watch ? () => watch(sql, run) : run) as Promise<Answer>
     }
   return {
     get: using(source.row),

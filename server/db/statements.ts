@@ -1,6 +1,6 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { CompiledQuery, type ControlledTransaction, type QueryResult } from 'kysely'
-import { metered } from './meter.ts'
+import { metered, type StatementWatch } from './meter.ts'
 
 /** What a `?` may stand for. Each database keeps moments and truth values in its own way. */
 export type Value = string | number | boolean | Date | Uint8Array | null
@@ -40,21 +40,25 @@ export async function insertRows(em: EntityManager, table: string, rows: readonl
 
 const rowsAtOnce = 50
 
-/** Tells `onQuery` of every statement that runs here, as the ORM does of its own. */
-export function reportStatements(em: EntityManager, onQuery: (sql: string) => void): void {
-  listeners.set(em.getDriver(), onQuery)
+/** Tells `onQuery` of every statement that runs here, as the ORM does of its own, and has `watch` run it. */
+export function reportStatements(em: EntityManager, listeners: Listeners): void {
+  if (listeners.onQuery || listeners.watch) listening.set(em.getDriver(), listeners)
 }
 
-const listeners = new WeakMap<object, (sql: string) => void>()
+type Listeners = { onQuery?: ((sql: string) => void) | undefined; watch?: StatementWatch | undefined }
+
+const listening = new WeakMap<object, Listeners>()
 
 async function run<Row>(em: EntityManager, sql: string, values: readonly Value[]): Promise<QueryResult<Row>> {
   const transaction = em.getTransactionContext<ControlledTransaction<never>>()
   const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
   const query = isPostgres ? CompiledQuery.raw(numbered(sql), [...values]) : CompiledQuery.raw(sql, values.map(plain))
-  listeners.get(em.getDriver())?.(sql)
+  const listeners = listening.get(em.getDriver())
+  listeners?.onQuery?.(sql)
   try {
     const execute = () => (transaction ?? em.getConnection().getClient()).executeQuery<Row>(query)
-    return await metered(execute, transaction !== undefined)
+    const { watch } = listeners ?? {}
+    return await metered(watch ? () => watch(sql, execute) : execute, transaction !== undefined)
   } catch (error) {
     throw em.getDriver().convertException(error as Error)
   }

@@ -1,11 +1,15 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import sonicBoom from 'sonic-boom'
+import { currentScope } from './request-scope.ts'
 
 const levels = ['error', 'warning', 'info', 'debug'] as const
 export type LogLevel = (typeof levels)[number]
 
-/** Writes plain-text lines to stdout: `<ISO time> <LEVEL> <text>`. */
-export type Log = Record<LogLevel, (text: string) => void> & {
+/** What a line says beside its text, where lines are JSON. */
+type Fields = Readonly<Record<string, string | number | null>>
+
+/** Writes lines to stdout: `<ISO time> <LEVEL> <text>`, or objects as JSON. */
+export type Log = Record<LogLevel, (text: string, fields?: Fields) => void> & {
   /** Writes a line as it is, at any level: for what the operator must see. */
   announce(text: string): void
   /** Resolves when all lines are written, or after a second if nobody takes them. */
@@ -13,16 +17,22 @@ export type Log = Record<LogLevel, (text: string) => void> & {
 }
 
 /** Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. */
-export function openLog(level: LogLevel, write?: (line: string) => void): Log {
+export function openLog(level: LogLevel, write?: (line: string) => void, format: 'text' | 'json' = 'text'): Log {
   const { emit, flush } = write ? { emit: write, flush: async () => {} } : openStdout()
   const least = levels.indexOf(level)
+  const line = format === 'json' ? jsonLine : textLine
   const log = Object.fromEntries(
-    levels.map((name, rank) => [
-      name,
-      rank > least ? () => {} : (text: string) => emit(`${moment()} ${name.toUpperCase()} ${printable(text)}\n`),
-    ]),
-  ) as Record<LogLevel, (text: string) => void>
-  return { ...log, announce: (text) => emit(`${printable(text)}\n`), flush }
+    levels.map((name, rank) => [name, rank > least ? () => {} : (text: string, fields?: Fields) => emit(line(name, text, fields))]),
+  ) as Record<LogLevel, (text: string, fields?: Fields) => void>
+  return { ...log, announce: (text) => emit(format === 'json' ? jsonLine('info', text) : `${printable(text)}\n`), flush }
+}
+
+const textLine = (level: LogLevel, text: string): string => `${moment()} ${level.toUpperCase()} ${printable(text)}\n`
+
+/** The request that a line is about is named in each. */
+function jsonLine(level: LogLevel, message: string, fields?: Fields): string {
+  const requestId = currentScope()?.id
+  return `${printable(JSON.stringify({ time: moment(), level, message, ...(requestId !== undefined && { requestId }), ...fields }))}\n`
 }
 
 /** The time as ISO 8601 has it. Writing it out is most of a line's cost, and many lines share a millisecond. */

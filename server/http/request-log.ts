@@ -8,12 +8,16 @@ import { wasTooSlow } from './pace.ts'
 /** A request that has ended: with an answer that went out whole, or because its client went away. */
 export type RequestEnd = { request: FastifyRequest; response: ServerResponse; status: number; ms: number }
 
-/** Logs a line per request: method, path without query, status, duration, the client's address, request id. `alsoTell` hears of it, too. */
-export function logRequests(app: FastifyInstance, log: Log, alsoTell?: (end: RequestEnd) => void): void {
-  const write = ({ request, status, ms }: RequestEnd) =>
-    log.info(
-      `${request.method} ${pathOf(request.raw.url ?? '')} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}`,
-    )
+type Options = {
+  /** A plain line, or what a line of JSON takes (`describeInFields`). */
+  write?: ((log: Log, end: RequestEnd) => void) | undefined
+  /** Hears of it, too. */
+  alsoTell?: ((end: RequestEnd) => void) | undefined
+}
+
+/** Logs a line per request: method, path without query, status, duration, the client's address, request id. */
+export function logRequests(app: FastifyInstance, log: Log, { write: writeEnd = writePlainly, alsoTell }: Options = {}): void {
+  const write = (end: RequestEnd) => writeEnd(log, end)
   const tell = alsoTell ? (end: RequestEnd) => (write(end), alsoTell(end)) : write
   // Listeners of its own instead of Fastify's hooks for the end of a request, which take a twentieth of a short request's time.
   app.addHook('onRequest', (request, { raw: response }, done) => {
@@ -33,6 +37,9 @@ export function logRequests(app: FastifyInstance, log: Log, alsoTell?: (end: Req
   })
 }
 
+const writePlainly = (log: Log, { request, status, ms }: RequestEnd): void =>
+  log.info(`${request.method} ${shownPath(request)} ${status} ${Math.round(ms)}ms ${request.ip || unknownAddress} ${request.id}`)
+
 /** What nginx answers in the log where nobody was there any more to take the answer. */
 const clientWentAway = 499
 
@@ -46,7 +53,8 @@ export function requestIds(): () => string {
 /** What the log shows where there is no address, as when the client was gone before anybody asked for it. */
 const unknownAddress = '-'
 
-function pathOf(url: string): string {
+/** The path of a request as the log may show it. */
+export function shownPath({ raw: { url = '' } }: FastifyRequest): string {
   const end = url.indexOf('?')
   return maskPath(end < 0 ? url : url.slice(0, end))
 }

@@ -10,7 +10,7 @@ import { User } from '../users/entity.ts'
 import { allowedScopes, type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
 import { endOfToken, grantableScopes, needsProof } from './policy.ts'
-import { newSecret } from '../access/token-secret.ts'
+import { newSecret, shownOf } from '../access/token-secret.ts'
 
 export type TokenInput = { name: string; scopes?: readonly Scope[] | null | undefined; expiresInDays?: number | null | undefined }
 export type IssuedToken = { token: AccessToken; secret: string }
@@ -70,7 +70,7 @@ export function issueToken(
     user: em.getReference(User, owner.id),
     name,
     hash: sha256(secret),
-    prefix: secret.slice(0, 12),
+    prefix: shownOf(secret),
     scopes: granted.join(','),
     createdAt,
     expiresAt,
