@@ -1,6 +1,6 @@
 import { it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const wide = '| a | b | c | d | e | f |\n| - | - | - | - | - | - |\n| 1 | 2 | 3 | 4 | 5 | 6 |\n'
@@ -30,7 +30,7 @@ it('has no serious fault, and nothing too wide, on any page: light and dark, des
   await publishTo(app.url, secret, { name: 'acme', version: '1.0.0', files }, { name: 'acme', version: '1.1.0', files })
   // The browser notes that a page which is not there is answered with 404.
   const page = await openPage(app.url, { tolerate: [/status of 404 .*\/no\/such\/page/] })
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   for (const [name, address] of Object.entries(addresses)) {
     await page.goto(address)
     await page

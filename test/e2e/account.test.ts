@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const password = (page: Page, name = 'Password') => page.getByRole('textbox', { name })
@@ -159,7 +159,7 @@ describe('settings', () => {
     await using app = await consoleApp()
     const { email } = await app.member()
     const page = await openPage(app.url)
-    await signIn(page, app.url, email)
+    await startSession(page, app.url, email)
     await page.goto('/settings')
     await page.getByRole('navigation', { name: 'Settings' }).getByRole('link', { name: 'Security' }).click()
     await page.getByText('This ends all your sessions').waitFor()
@@ -179,7 +179,7 @@ describe('settings', () => {
     const member = await app.member()
     const others = await Promise.all([1, 2, 3].map(() => member.session()))
     const page = await openPage(app.url, { tolerate: [/status of 401/] })
-    await signIn(page, app.url, member.email)
+    await startSession(page, app.url, member.email)
     await page.goto('/settings/sessions')
     const rows = page.getByRole('row').filter({ has: page.getByRole('button') })
     await expect.poll(() => rows.count()).toBe(4)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 it("shows an administrator somebody's sessions and tokens, and ends them", async () => {
@@ -9,7 +9,7 @@ it("shows an administrator somebody's sessions and tokens, and ends them", async
   const alice = await app.member({ displayName: 'Alice Author' })
   const browsers = [await alice.session(), await alice.session(), await alice.session()]
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto(`/admin/users/${alice.id}`)
   const sessions = page.getByRole('table', { name: 'Sessions of Alice Author' })
   await sessions.waitFor()
@@ -38,7 +38,7 @@ it("shows the owner's without a way to end them", async () => {
   const [admin, owner] = [await app.admin(), await app.owner()]
   await owner.session()
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto(`/admin/users/${owner.id}`)
   await page.getByRole('table', { name: 'Sessions of Olive Owner' }).waitFor()
   expect(await page.getByRole('button', { name: /^(Revoke|End all)/ }).count()).toBe(0)
@@ -53,7 +53,7 @@ it('shows people their security history, page by page', async () => {
     await alice.delete(`/api/auth/keys/${body.id}`)
   }
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/settings/security')
   await page.getByText('At least 12 characters').waitFor()
   const history = page.getByRole('table', { name: 'Security history' })

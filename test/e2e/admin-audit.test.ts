@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 
 it('filters the audit log, shows an entry, and saves what is shown as CSV', async () => {
   await using app = await consoleApp()
@@ -11,7 +11,7 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV', asyn
   for (let change = 0; change < 51; change++)
     await admin.put(`/api/admin/users/${member.id}`, { displayName: `Mona ${change % 2 ? 'Member' : 'Other'}` })
   const page = await openPage(app.url, { acceptDownloads: true, tolerate: [/status of 400/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/audit')
   const rows = page.getByRole('table', { name: 'Audit log' }).getByRole('row')
   await expect.poll(() => rows.count()).toBe(51)

@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 /** Reads the secret from its dialog, and closes the dialog. */
@@ -53,7 +53,7 @@ describe('people', () => {
     for (let made = 0; made < 51; made++) await app.member({ email: `member-no-${made}@example.com` })
     await app.viewer({ email: 'gone@example.com', isActive: false })
     const page = await openPage(app.url)
-    await signIn(page, app.url, email)
+    await startSession(page, app.url, email)
     await page.goto('/admin/users')
     await page.getByText('54 people').waitFor()
 
@@ -82,7 +82,7 @@ describe('one account', () => {
     const admin = await app.admin()
     const member = await app.member({ displayName: 'Mona Member' })
     const page = await openPage(app.url)
-    await signIn(page, app.url, admin.email)
+    await startSession(page, app.url, admin.email)
     await page.goto(`/admin/users/${member.id}`)
     await page.getByRole('heading', { name: 'Mona Member' }).waitFor()
     await page.getByRole('table', { name: 'Access tokens of Mona Member' }).getByText('test').waitFor()
@@ -126,7 +126,7 @@ describe('one account', () => {
     const member = await app.member()
     await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
     const page = await openPage(app.url, { tolerate: [/status of 409/] })
-    await signIn(page, app.url, admin.email)
+    await startSession(page, app.url, admin.email)
     await page.goto(`/admin/users/${member.id}`)
     await page.getByRole('button', { name: 'Delete account' }).click()
     await page.getByLabel('E-mail address of the account').fill(member.email)
@@ -142,7 +142,7 @@ describe('one account', () => {
     const admin = await app.admin()
     const made = await admin.post('/api/admin/users', { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite' })
     const page = await openPage(app.url)
-    await signIn(page, app.url, admin.email)
+    await startSession(page, app.url, admin.email)
     await page.goto('/admin/users?state=INVITED')
     await page.getByRole('link', { name: 'Ivy' }).click()
     await page.getByRole('button', { name: 'New invitation' }).click()
@@ -156,7 +156,7 @@ describe('one account', () => {
     await using app = await consoleApp()
     const [owner, admin] = [await app.owner(), await app.admin()]
     const page = await openPage(app.url)
-    await signIn(page, app.url, admin.email)
+    await startSession(page, app.url, admin.email)
     await page.goto(`/admin/users/${who === 'owner' ? owner.id : admin.id}`)
     await page.getByText(who === 'owner' ? /The account of the owner cannot be changed/ : /This is your own account/).waitFor()
     for (const name of ['Reset password', 'Disable account', 'Delete account']) {
@@ -175,7 +175,7 @@ it('hands the server to another administrator', async () => {
   const heir = await app.admin({ displayName: 'Hedy Heir' })
   await app.admin({ displayName: 'Gone', isActive: false })
   const page = await openPage(app.url)
-  await signIn(page, app.url, owner.email)
+  await startSession(page, app.url, owner.email)
   await page.goto('/admin/ownership')
   await page.getByRole('combobox', { name: 'New owner' }).click()
   expect(await page.getByRole('option').count()).toBe(1)
@@ -219,7 +219,7 @@ it('has no serious fault, and nothing too wide, on any page: light and dark, des
   await owner.put(`/api/admin/users/${member.id}`, { role: 'admin' })
   await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, owner.email)
+  await startSession(page, app.url, owner.email)
   const addresses = {
     overview: '/admin',
     people: '/admin/users',

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { advisory, importMutation } from '../support/advisories.ts'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const untilFixed = { events: [{ introduced: '0' }, { fixed: '1.2.0' }], database_specific: { severity: 'HIGH' } }
@@ -11,7 +11,7 @@ it('imports, withdraws and removes advisories', async () => {
   const [admin, member] = [await app.admin(), await app.member()]
   await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' })
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/advisories')
   await page.getByText('No advisories').waitFor()
   await page.getByRole('button', { name: 'Import' }).first().click()
@@ -47,7 +47,7 @@ it('warns on the pages of a package', async () => {
   await admin.graphql(importMutation, { osv })
   for (const version of ['1.0.0', '1.1.0', '1.2.0']) await publishTo(app.url, member.secret ?? '', { name: 'acme', version })
   const page = await openPage(app.url)
-  await signIn(page, app.url, member.email)
+  await startSession(page, app.url, member.email)
   await page.goto('/packages/acme')
   await page.getByRole('heading', { name: /acme/ }).first().waitFor()
   expect(await page.getByText('This version has a known security problem').count()).toBe(0)

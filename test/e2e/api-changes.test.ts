@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage, screenshot } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { surfaced, surfaceOf } from '../support/surfaces.ts'
 
@@ -15,7 +15,7 @@ it('compares the APIs of two versions, which the reader picks', async () => {
   await surfaced(app, '1.1.0', surfaceOf({ one: 'void one(int times)', three: long('Other'), four: 'void four()' }))
   await surfaced(app, '1.2.0', surfaceOf({ one: 'void one(int times)', three: long('Other'), four: 'void four()' }))
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages/acme/versions')
   await page.getByRole('link', { name: 'Changes in 1.1.0' }).click()
   await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()

@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, it, onTestFinished } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 /** A command-line program that waits for the browser's answer. */
@@ -68,7 +68,7 @@ it('denies', async () => {
   const { email } = await app.viewer()
   const program = await commandLine()
   const page = await openPage(app.url, { tolerate: [RegExp(`another origin: http://${program.host}/`)] })
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto(program.path)
   await page.getByText('Browse, search and download packages.').waitFor()
   expect(await page.getByText('Also publish').count()).toBe(0) // a viewer cannot give what they may not do
@@ -81,7 +81,7 @@ it('says so when there is no such request', async () => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   for (const query of ['?request_id=01234567-89ab-7def-8123-456789abcdef', '']) {
     await page.goto(`/oauth/consent${query}`)
     await page.getByRole('heading', { name: 'This request is no longer valid' }).waitFor()

@@ -3,7 +3,7 @@ import { keepDownloads } from '../../server/downloads/tally.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -32,7 +32,7 @@ it('shows what a version needs, from where, and who needs a package', async () =
   const alice = await app.member()
   await publishWorld(app, alice.secret)
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/packages/ui')
   await page.getByRole('link', { name: 'Dependencies', exact: true }).click()
   await page.getByRole('row', { name: /icons \^1\.0\.0 This server 1\.1\.0/ }).waitFor()
@@ -60,7 +60,7 @@ it('deletes a package after showing what breaks, with the name typed and the bre
   await keepDownloads(app.services)
   await publishTo(app.url, alice.secret ?? '', { name: 'tool', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0\n' })
   const page = await openPage(app.url, { tolerate: [/status of 409/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/packages')
   await page.getByText('4 packages').waitFor()
   const shop = page.getByRole('row', { name: /shop/ })
@@ -125,7 +125,7 @@ it('deletes one version in the danger zone, which only administrators see', asyn
   expect((await alice.get('/api/packages/icons')).body.versions).toMatchObject([{ version: '1.1.0' }])
 
   const other = await openPage(app.url)
-  await signIn(other, app.url, alice.email)
+  await startSession(other, app.url, alice.email)
   await other.goto('/packages/icons/admin')
   await other.getByRole('heading', { name: 'Options' }).waitFor()
   expect(await other.getByRole('heading', { name: 'Danger zone' }).count()).toBe(0)
@@ -135,7 +135,7 @@ it('shows jobs with their progress and errors, and tries failed ones again', asy
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/jobs')
   await page.getByText('No jobs', { exact: true }).waitFor()
   const { database, now } = app.services
@@ -165,7 +165,7 @@ it('checks the archives and the surroundings of the server', async () => {
   const { body } = await alice.get('/api/packages/acme')
   await app.services.blobs.remove(body.versions[0].archive_sha256, { at: new Date() })
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/self-check')
   await page.getByText('The archives have not been checked yet.').waitFor()
   await page.getByRole('button', { name: 'Check all archives' }).click()

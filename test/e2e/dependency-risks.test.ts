@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 it('marks dependencies that name no registry, and copies the dependency with the address of this server', async () => {
@@ -9,7 +9,7 @@ it('marks dependencies that name no registry, and copies the dependency with the
   const tool = { name: 'tool', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0\n' }
   await publishTo(app.url, alice.secret ?? '', { name: 'icons', version: '1.0.0' }, tool)
   const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/packages/icons/dependents')
   await page.getByRole('row', { name: /tool .*\^1\.0\.0 No registry named/ }).waitFor()
   await page.getByText(/Some of them depend on icons without naming this server/).waitFor()

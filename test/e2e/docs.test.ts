@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { consoleApp, overflow, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { dartdocFolder } from '../support/dartdoc.ts'
 import { documentVersion, importDocs } from '../support/docs.ts'
 
@@ -18,7 +18,7 @@ it.each(['', '/registry'])('reads documentation that reaches neither storage nor
   await page.goto(`${app.url}/documentation/shapes/latest/`)
   await page.getByRole('link', { name: 'Sign in' }).click()
   await page.waitForURL(`${app.url}/login?redirect=*`)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto(`${app.url}/documentation/shapes/latest/`)
 
   expect(await tried(page, 'document.cookie')).toBe('SecurityError')
@@ -78,7 +78,7 @@ it('does nothing that a hostile package has dartdoc write', async () => {
   await importDocs(app, 'shapes', '1.2.0', folder.path)
   // Whatever it asks another server for, throws or logs fails the test. Only axe asks for the style again.
   const page = await openPage(app.url, { tolerate: [/Connecting to '[^']*docs\.css' violates/] })
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/documentation/shapes/latest/')
   await page.getByRole('link', { name: 'shapes.dart' }).click()
   await page.getByRole('link', { name: 'Circle' }).click()

@@ -1,6 +1,6 @@
 import { it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { startDns } from '../support/dns-server.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -12,7 +12,7 @@ it('tells the admins of a publisher why it is no longer verified, and looks agai
   dns.zone[host] = [[value]]
   await alice.post('/api/publishers/verify/complete', { domain: 'acme.dev' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/publishers/acme.dev/settings')
   await page.getByText('The record is checked every week').waitFor()
   dns.zone[host] = []

@@ -1,12 +1,12 @@
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 
 it('runs queries and changes with the session, or with a token', async () => {
   await using app = await consoleApp({ path: '/registry' })
   const [alice, bob] = [await app.member({ displayName: 'Alice' }), await app.member({ displayName: 'Bob' })]
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   const response = await page.goto(`${app.url}/graphql`)
   expect(response?.headers()['content-security-policy']).not.toMatch(/unsafe-eval|script-src[^;]*unsafe-inline/)
   const answer = page.getByRole('region', { name: 'Response as JSON' })

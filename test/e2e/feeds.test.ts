@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
 it("links to a package's feed, which is well-formed XML", async () => {
   await using app = await consoleApp()
   const alice = await app.member()
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/packages/acme')
   const link = page.getByRole('link', { name: 'Feed: Versions of acme' })
   expect(await link.getAttribute('href')).toBe(`${app.url}/packages/acme/feed.atom`)

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 
 /** What has the focus, by its accessible name as far as tests need it. */
 const focused = (page: Page) =>
@@ -93,7 +93,7 @@ it('has a way past the header, and keys that can be switched off', async () => {
 it('reaches every page of the administration without scrolling sideways, on a telephone behind a button', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url)
-  await signIn(page, app.url, (await app.owner()).email)
+  await startSession(page, app.url, (await app.owner()).email)
   await page.goto('/admin/jobs')
   const pages = page.getByRole('navigation', { name: 'Administration' })
   const current = () => pages.locator('[aria-current]').allTextContents()

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { announceSetupCode } from '../../server/setup/service.ts'
 import { openPage, screenshot } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const editor = (page: Page) => page.getByRole('textbox', { name: /in Markdown/ })
@@ -46,7 +46,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
-  await signIn(page, app.url, owner.email)
+  await startSession(page, app.url, owner.email)
   await page.goto('/admin/settings/legal')
   await editor(page).waitFor()
   await page.getByText('The built-in text', { exact: true }).waitFor()
@@ -90,7 +90,7 @@ it('lets the owner discard unsaved changes, and shows other administrators the t
   await using app = await consoleApp()
   const [owner, admin] = [await app.owner(), await app.admin()]
   const page = await openPage(app.url)
-  await signIn(page, app.url, owner.email)
+  await startSession(page, app.url, owner.email)
   await page.goto('/admin/settings/legal')
   await editor(page).fill('Half a sentence')
   await page.getByRole('link', { name: 'People' }).click()
@@ -98,7 +98,7 @@ it('lets the owner discard unsaved changes, and shows other administrators the t
   await page.getByRole('heading', { name: 'People' }).waitFor()
 
   const other = await openPage(app.url)
-  await signIn(other, app.url, admin.email)
+  await startSession(other, app.url, admin.email)
   await other.goto('/admin/settings/legal/terms')
   await other.getByText('Only the owner of this server can change the legal pages').waitFor()
   expect(await editor(other).getAttribute('readonly')).not.toBeNull()

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { makeOwned } from '../support/ownership.ts'
 
@@ -26,7 +26,7 @@ it('shows people their packages, publishers and activity', async () => {
 
   const admin = await app.admin()
   const other = await openPage(app.url)
-  await signIn(other, app.url, admin.email)
+  await startSession(other, app.url, admin.email)
   await other.goto(`/admin/users/${member.id}`)
   await other.getByRole('heading', { name: 'Publishers' }).waitFor()
   await other.getByRole('link', { name: 'acme-corp' }).waitFor()
@@ -38,7 +38,7 @@ it('guides whoever has published nothing yet', async () => {
   await using app = await consoleApp()
   const { email } = await app.member()
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/me')
   await page.getByRole('heading', { name: 'My packages' }).waitFor()
   await page

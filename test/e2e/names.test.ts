@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 it('shows administrators reserved and confusable names, and lets them decide', async () => {
@@ -10,7 +10,7 @@ it('shows administrators reserved and confusable names, and lets them decide', a
   await publishTo(app.url, alice.secret ?? '', ...archives)
   await admin.delete('/api/admin/packages/legacy_tools')
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/packages/http_kits')
   await page.getByText(/name of this package could be confused with http_kit\b/).waitFor()
   await page.getByText('Readers see this warning until an administrator of the server approves the name.').waitFor()
@@ -43,7 +43,7 @@ it('warns readers of a package whose name could be confused, without what is for
   await admin.delete('/api/admin/packages/http_kit2')
   await publishTo(app.url, alice.secret ?? '', { name: 'httpkit', version: '1.0.0' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, bob.email)
+  await startSession(page, app.url, bob.email)
   await page.goto('/packages/httpkit')
   await page.getByText(/could be confused with http_kit, http_kit2 \(deleted\)\. Make sure that it is the package you want\./).waitFor()
   expect(await page.getByText('approves the name').count()).toBe(0)
@@ -58,7 +58,7 @@ it('lists requests for confusable names under review, which administrators rejec
   await publishTo(app.url, alice.secret ?? '', { name: 'http_kit', version: '1.0.0' })
   await expect(publishTo(app.url, alice.secret ?? '', { name: 'http_kits', version: '1.0.0' })).rejects.toThrow(/http_kits/)
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/names')
   await page.getByRole('row', { name: /http_kits Awaiting approval http_kit/ }).waitFor()
   await page.getByRole('button', { name: 'Reject http_kits' }).click()

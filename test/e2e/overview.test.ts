@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { AccessToken } from '../../server/tokens/entity.ts'
 import { collectGarbage } from '../../server/uploads/collect.ts'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { pathOf, plantOrphans } from '../support/stored.ts'
 
@@ -72,7 +72,7 @@ it('lists archives that cannot be downloaded, and a collection that waits for co
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
   const { body } = await alice.get('/api/packages/acme')
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin')
   await page.getByText('Everything works').waitFor()
   expect(await page.getByText('cannot be downloaded').count()).toBe(0)

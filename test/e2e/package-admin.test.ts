@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const hour = 3600 * 1000
@@ -15,7 +15,7 @@ it('retracts a version and restores it, within the window and for those who may'
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.1.0' })
   app.clock.now = null
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/packages/acme/versions')
   const old = page.getByRole('row', { name: /^1\.0\.0/ })
   await old.getByText(/^Over since /).waitFor()
@@ -62,7 +62,7 @@ it('says what the server says when a version cannot be retracted any more', asyn
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
   app.clock.now = null
   const page = await openPage(app.url, { tolerate: [/status of 409/] })
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/packages/acme/versions')
   await page.getByRole('button', { name: 'Retract 1.0.0' }).click()
   app.clock.now = new Date(Date.now() + hour)
@@ -81,7 +81,7 @@ it('changes options and uploaders, and shows what happened', async () => {
   const [alice, bob] = [await app.member({ displayName: 'Alice Archer' }), await app.member({ displayName: 'Bob Baker' })]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'better', version: '1.0.0' })
   const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
   await page.goto('/packages/acme')
   await page.getByRole('navigation', { name: 'acme: sections' }).getByRole('link', { name: 'Admin' }).click()
   expect(await page.getByRole('button', { name: 'Leave acme' }).isDisabled()).toBe(true)
@@ -127,7 +127,7 @@ it('hides administration from those without permission', async () => {
   const [alice, bob] = [await app.member(), await app.member()]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
-  await signIn(page, app.url, bob.email)
+  await startSession(page, app.url, bob.email)
   await page.goto('/packages/acme/versions')
   await page.getByRole('row', { name: /^1\.0\.0/ }).waitFor()
   expect(await page.getByRole('button', { name: /^Retract/ }).count()).toBe(0)

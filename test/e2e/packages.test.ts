@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 
 const readme =
   '# acme_http\n\nTalks **HTTP**. See [usage](#usage).\n\n' +
@@ -43,7 +43,7 @@ it('shows every side of a package, each at an address of its own', async () => {
   const { email, secret = '' } = await app.member()
   await publishTo(app.url, secret, ...versions)
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages/acme_http')
   await page.getByRole('link', { name: 'usage', exact: true }).click()
   await expect.poll(() => page.evaluate('scrollY')).toBeGreaterThan(0)
@@ -106,7 +106,7 @@ it('finds packages; sort and page are in the URL', async () => {
 it('leads from any page to the packages and publishers, also on a telephone', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { viewport: { width: 360, height: 740 } })
-  await signIn(page, app.url, (await app.member()).email)
+  await startSession(page, app.url, (await app.member()).email)
   await page.goto('/settings/profile')
   for (const name of ['Publishers', 'Packages']) {
     await page.getByRole('button', { name: /^Account/ }).click()

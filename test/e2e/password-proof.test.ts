@@ -1,14 +1,14 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 it('asks for the password when it was last entered too long ago, then goes on with the change', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 40[03]/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   app.clock.now = new Date(Date.now() + 11 * 60_000)
   const dialog = await askForToken(page)
   await dialog.waitFor()
@@ -27,7 +27,7 @@ it('changes nothing when the password is not entered', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   app.clock.now = new Date(Date.now() + 11 * 60_000)
   const dialog = await askForToken(page)
   await dialog.getByRole('button', { name: 'Cancel' }).click()
@@ -39,7 +39,7 @@ it('returns the focus to the button that needed the password, also in a dialog',
   await using app = await consoleApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   app.clock.now = new Date(Date.now() + 11 * 60_000)
   await page.goto('/admin/public-packages')
   await page.getByRole('button', { name: 'Switch on…' }).click()

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const permitted = { env: { PUBLIC_PACKAGES_ENABLED: 'true' } }
@@ -18,7 +18,7 @@ describe('public packages', () => {
     for (const name of ['acme', 'hushed']) await admin.put(`/api/packages/${name}/visibility`, { visibility: 'public', confirm: name })
     await admin.put('/api/packages/hushed/options', { isUnlisted: true })
     const page = await openPage(app.url)
-    await signIn(page, app.url, admin.email)
+    await startSession(page, app.url, admin.email)
     await page.goto('/admin/public-packages')
     await page.getByText('2 of 2 packages are public').waitFor()
     await page.getByRole('link', { name: 'acme' }).waitFor()
@@ -40,7 +40,7 @@ describe('public packages', () => {
   it('say which variable is missing where the environment does not permit them', async () => {
     await using app = await consoleApp()
     const page = await openPage(app.url)
-    await signIn(page, app.url, (await app.admin()).email)
+    await startSession(page, app.url, (await app.admin()).email)
     await page.goto('/admin/public-packages')
     await page.getByText('Set PUBLIC_PACKAGES_ENABLED=true').waitFor()
     expect(await page.getByRole('button', { name: 'Switch on…' }).isDisabled()).toBe(true)
@@ -56,7 +56,7 @@ describe('a package', () => {
     await publishTo(app.url, alice.secret ?? '', { name: 'icons', version: '1.0.0' }, needing(app.url, 'ui_kit', 'icons'))
     await (await app.admin()).put('/api/admin/public-packages', { enabled: true })
     const page = await openPage(app.url)
-    await signIn(page, app.url, alice.email)
+    await startSession(page, app.url, alice.email)
     await page.goto('/packages/ui_kit/admin')
     await page.getByRole('button', { name: 'Make public…' }).click()
     const dialog = page.getByRole('alertdialog', { name: 'Make ui_kit public?' })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { startDns } from '../support/dns-server.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -10,7 +10,7 @@ describe('publishers', () => {
     const admin = await app.admin({ displayName: 'Adam Admin' })
     const mona = await app.member({ displayName: 'Mona Member', email: 'mona@example.com' })
     const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
-    await signIn(page, app.url, admin.email)
+    await startSession(page, app.url, admin.email)
     await page.goto('/admin/publishers')
     await page.getByText('No publishers yet').waitFor()
     await page.getByRole('button', { name: 'New publisher' }).first().click()
@@ -62,7 +62,7 @@ describe('publishers', () => {
     await admin.put(`/api/publishers/acme/members/${mona.id}`, { role: 'admin' })
     await publishTo(app.url, mona.secret ?? '', { name: 'rocket', version: '1.0.0' })
     const page = await openPage(app.url, { tolerate: [/status of 400/] })
-    await signIn(page, app.url, mona.email)
+    await startSession(page, app.url, mona.email)
     await page.goto('/publishers')
     await page.getByText('3 publishers').waitFor()
     await expectSound(page, 'publishers')
@@ -100,7 +100,7 @@ describe('publishers', () => {
     await screenshot(page, 'package-of-publisher')
 
     const other = await openPage(app.url)
-    await signIn(other, app.url, vera.email)
+    await startSession(other, app.url, vera.email)
     await other.goto('/publishers/acme')
     await other.getByRole('link', { name: 'rocket' }).waitFor()
     expect(await other.getByRole('link', { name: /^(Members|Settings|Activity)/ }).count()).toBe(0)
@@ -116,7 +116,7 @@ it('claims a domain by a record in the DNS, and continues after a reload', async
   await using app = await consoleApp({ env: { DNS_SERVERS: dns.address } })
   const mona = await app.member()
   const page = await openPage(app.url, { tolerate: [/status of 400/] })
-  await signIn(page, app.url, mona.email)
+  await startSession(page, app.url, mona.email)
   await page.goto('/publishers')
   await page.getByRole('link', { name: 'Claim a domain' }).first().click()
   await page.getByLabel('Domain').fill('https://acme.dev')

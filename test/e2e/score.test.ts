@@ -1,7 +1,7 @@
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 import { emptyQueue, failed, reportOf, scored } from '../support/reports.ts'
@@ -16,7 +16,7 @@ it('follows the analysis of a version to its report, without being loaded again'
   const [begun, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
   app.services.analyzer = { ...analyzer, analyze: async (task) => (begun.resolve(), await gate.promise, analyzer.analyze(task)) }
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/packages/acme')
   await page.getByRole('link', { name: 'Score: Waiting' }).click()
   await page.getByText('This version waits to be analyzed.').waitFor()
@@ -51,7 +51,7 @@ it('tells the states of a score apart, and a report that could not be fetched', 
   await failed(app, 'broken', 'There is no `pubspec.yaml`.')
   await emptyQueue(app)
   const page = await openPage(app.url, { tolerate: [/status of 503/] })
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages/broken/score')
   await page.getByText('The last analysis failed: There is no `pubspec.yaml`.').waitFor()
   await page.getByText('Log of the analysis').click()
@@ -86,7 +86,7 @@ it('gives the report as Markdown, and finds packages by their score', async () =
   await scored(app, 'acme', reportOf(6, 10, { engine: { name: 'pana', version: '0.23.18' }, notes: [note] }))
   await scored(app, 'better', reportOf(9, 10))
   const page = await openPage(app.url, { permissions: ['clipboard-read', 'clipboard-write'] })
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages/acme/score')
   await page.getByText('By pana 0.23.18').waitFor()
   const notes = page.getByRole('region', { name: 'Notes' })
@@ -123,7 +123,7 @@ it('shows the score over the newest versions, as bars in a table and as CSV', as
   await scored(app, 'acme', reportOf(100, 160), '2.1.0')
   await scored(app, 'fresh', reportOf(1, 2))
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages/acme/score')
   const history = page.getByRole('region', { name: 'Score over versions' }).first()
   await history.getByText('From 50% (1.0.0) to 62% (2.1.0); the highest is 90% (1.2.0).').waitFor()

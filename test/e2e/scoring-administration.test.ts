@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -9,7 +9,7 @@ it('scores the remaining versions, with coverage, queue, log and tray', async ()
   const [alice, admin] = [await app.member(), await app.admin({ displayName: 'Adam Admin' })]
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/jobs?kind=analysis')
   for (let left = 2; left > 0; left--) {
     await page.getByText(left === 1 ? '1 job' : `${left} jobs`, { exact: true }).waitFor()
@@ -48,7 +48,7 @@ it('changes the settings, and says where the environment does not permit scoring
   await using app = await consoleApp()
   const admin = await app.admin()
   const page = await openPage(app.url, { tolerate: [/status of 503/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/scoring')
   const save = page.getByRole('button', { name: 'Save' })
   await page.getByLabel('Time limit in seconds').fill('120')
@@ -77,7 +77,7 @@ it('changes the settings, and says where the environment does not permit scoring
 
   await using other = await consoleApp({ env: { SCORING_ENABLED: 'false' } })
   const second = await openPage(other.url)
-  await signIn(second, other.url, (await other.admin()).email)
+  await startSession(second, other.url, (await other.admin()).email)
   await second.goto('/admin/scoring')
   await second.getByText(/Set SCORING_ENABLED=true/).waitFor()
   expect(await second.getByRole('switch', { name: 'Analyze versions' }).isDisabled()).toBe(true)

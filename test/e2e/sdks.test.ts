@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
-import { choose, consoleApp, signIn } from '../support/console.ts'
+import { choose, consoleApp, startSession } from '../support/console.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 import { SdkSite } from '../support/sdk-site.ts'
@@ -30,7 +30,7 @@ it('installs an SDK, shown through its steps on its page and in the tray of ever
   await using app = await consoleApp({ env: site.env })
   const admin = await app.admin()
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/sdks')
   await page.getByText('No SDKs').waitFor()
 
@@ -80,7 +80,7 @@ it('makes another SDK the default, rebuilds and removes, and says why an install
   for (const version of ['3.11.0', '3.10.4']) await admin.post('/api/admin/sdk/installs', { version, channel: 'stable' })
   await runJobs(app)
   const page = await openPage(app.url, listing)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   await page.goto('/admin/sdks?new=1')
   const dialog = page.getByRole('dialog', { name: 'Install SDK' })
   await dialog.getByRole('radio', { name: /Flutter/ }).click()

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { keepDownloads } from '../../server/downloads/tally.ts'
 import type { TestApp } from '../app.ts'
 import { openPage } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn } from '../support/console.ts'
+import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const mit =
@@ -25,7 +25,7 @@ it('narrows a search by filters, each at an address of its own', async () => {
   await using app = await consoleApp()
   const { email } = await stocked(app)
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages')
   const results = page
     .getByRole('main')
@@ -53,7 +53,7 @@ it('completes what is typed, and says what may have been meant', async () => {
   await using app = await consoleApp()
   const { email } = await stocked(app)
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.goto('/packages')
   const box = page.getByRole('main').getByRole('combobox', { name: 'Search packages' })
   await box.click()
