@@ -39,4 +39,4 @@ it('has no serious fault, and nothing too wide, on any page: light and dark, des
       .waitFor()
     await expectSound(page, name.replaceAll(' ', '-'))
   }
-})
+}, 180_000)

@@ -144,7 +144,7 @@ describe('settings', () => {
       .jpeg()
       .toBuffer()
     await picture.setInputFiles({ name: 'a.jpg', mimeType: 'image/jpeg', buffer })
-    await page.getByText('Not uploaded yet.').waitFor()
+    await page.getByText('It is cropped to a square. Not uploaded yet.').waitFor()
     await expectSound(page, 'profile-preview')
     await page.getByRole('button', { name: 'Upload' }).click()
     await page.getByRole('button', { name: 'Remove' }).waitFor()
