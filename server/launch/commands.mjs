@@ -45,12 +45,17 @@ export async function faults(args) {
 export async function lint() {
   await ensureConsole() // makes the types of the console's operations
   const failed = []
-  for (const [name, [program, ...args]] of Object.entries(checks)) {
-    const started = Date.now()
-    const code = await run(program, args)
-    console.log(`${code === 0 ? 'ok    ' : 'failed'} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
-    if (code !== 0) failed.push(name)
+  const waiting = Object.entries(checks)
+  const work = async () => {
+    for (let next = waiting.shift(); next; next = waiting.shift()) {
+      const [name, [program, ...args]] = next
+      const started = Date.now()
+      const code = await run(program, args)
+      console.log(`${code === 0 ? 'ok    ' : 'failed'} ${name} (${((Date.now() - started) / 1000).toFixed(1)} s)`)
+      if (code !== 0) failed.push(name)
+    }
   }
+  await Promise.all([work(), work()]) // most of them use one core
   if (failed.length > 0) console.error(`Failed: ${failed.join(', ')}.`)
   return failed.length > 0 ? 1 : 0
 }
