@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
+import { adopt } from '../server/admin/store-commands.ts'
 import { keepDownloads } from '../server/downloads/tally.ts'
+import { collectArchives } from '../server/store/collect.ts'
 import { collectGarbage } from '../server/uploads/collect.ts'
+import { testApp } from './app.ts'
+import { documentVersion } from './support/docs.ts'
 import { runJobs } from './support/jobs.ts'
 import { makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
@@ -56,6 +60,48 @@ it('keeps archives in a bucket, from publishing to deleting', async () => {
   app.clock.now = new Date(Date.now() + 8 * day)
   await collectGarbage(app.services)
   expect(await stored(bucket)).toEqual([])
+})
+
+it('keeps documentation in the bucket, too, which goes with its version', async () => {
+  await using server = await s3App({ SCORING_ENABLED: 'false' })
+  const { app, bucket } = server
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await documentVersion(app, 'acme', '1.0.0')
+  expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  expect((await stored(bucket)).length).toBe(2)
+  await admin.delete('/api/admin/packages/acme')
+  await runJobs(app)
+  expect((await stored(bucket)).map((key) => key.split('/')[0])).toEqual(['removed', 'removed'])
+})
+
+it('brings archives back that were removed although a version names them, before they go for good', async () => {
+  await using server = await s3App()
+  const { app } = server
+  const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  await app.services.blobs.remove(shaOf(archive), { at: new Date() })
+  app.clock.now = new Date(Date.now() + 8 * day)
+  await collectGarbage(app.services)
+  expect((await app.services.blobs.read(shaOf(archive))).equals(archive)).toBe(true)
+  expect(app.lines.join('')).toContain(`brought archive ${shaOf(archive)} back: a version names it.`)
+})
+
+it('ties a bucket to one database, until it is adopted', async () => {
+  await using server = await s3App()
+  const { app, bucket } = server
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const another = () => testApp({ env: bucket.env })
+  await expect(another()).rejects.toThrow(/^The archive store s3:\/\/bucket-.*adopt-store/s)
+  await app.services.blobs.identify('of another database', { replace: true })
+  await expect(
+    collectArchives({ em: app.services.database.fork(), blobs: app.services.blobs, now: () => new Date(), say: () => {} }),
+  ).rejects.toThrow('does not belong to this database')
+  expect(await adopt({ em: app.services.database.fork(), config: app.config })).toMatch(
+    /^The archive store s3:\/\/bucket-.* belongs to this database now/,
+  )
+  await app.stop()
+  await using again = await testApp({ beside: app })
+  expect(await (await again.member()).get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 200 })
 })
 
 describe('downloads', () => {

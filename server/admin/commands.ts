@@ -17,7 +17,7 @@ import { adminCommand } from '../version.ts'
 /** What the operator's commands need of the server. */
 export type Operation = {
   em: EntityManager
-  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES'> & StoreConfig
+  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'DOCS_BACKEND' | 'MIN_FREE_BYTES'> & StoreConfig
 }
 
 /**

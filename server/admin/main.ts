@@ -4,6 +4,7 @@ import { forgetServerAddress, listServerAddresses, rememberServerAddress } from 
 import { checkArchives } from './check-archives.ts'
 import { importSdkFile } from './import-sdk.ts'
 import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
+import { move } from './move-blobs.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
 import { adminCommand } from '../version.ts'
 
@@ -19,6 +20,7 @@ const usage = `Usage: ${adminCommand} <command>
   forget-address <URL>             Removes one: what names it is on another server from then on.
   collect [--dry-run|--confirm]    Removes archives that no version names: lists them only, or removes them however many they are.
   restore-archive <archive>        Puts a removed archive back: its SHA-256, or package and version. Possible for 7 days.
+  move-blobs <s3|filesystem>       Copies all archives to the bucket, or the folder, of the settings. May be ended and begun again.
   adopt-store                      Ties the archive store to the database, when the server says that they do not belong together.
 
 Run it where the server runs, with the same settings. The server may keep running, except for adopt-store.`
@@ -42,6 +44,7 @@ const commands: Record<string, Command> = {
   'forget-address': { takes: [1, 1], run: forgetServerAddress },
   collect: { takes: [0, 1], run: collect },
   'restore-archive': { takes: [1, 2], run: restoreArchive },
+  'move-blobs': { takes: [1, 1], run: (operation, kind) => move(operation, kind) },
   'adopt-store': { takes: [0, 0], run: adopt, migrates: true },
 }
 

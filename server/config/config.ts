@@ -80,6 +80,9 @@ function fileValue(name: string, file: string, problems: string[]): string | und
   }
 }
 
+/** So many bytes a service copies at once, and an archive is copied when it is published. */
+const largestCopy = 5 * 1024 ** 3
+
 function contradictions(values: Record<string, unknown>, environment: Environment): string[] {
   const problems: string[] = []
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
@@ -88,6 +91,8 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
   if (values.BLOB_BACKEND === 's3' && !values.S3_BUCKET) problems.push('S3_BUCKET: is required with BLOB_BACKEND=s3')
   if (values.BLOB_BACKEND === 's3' && Boolean(values.S3_ACCESS_KEY_ID) !== Boolean(values.S3_SECRET_ACCESS_KEY))
     problems.push('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither')
+  if (values.BLOB_BACKEND === 's3' && typeof values.MAX_UPLOAD_BYTES === 'number' && values.MAX_UPLOAD_BYTES > largestCopy)
+    problems.push(`MAX_UPLOAD_BYTES: at most ${largestCopy} with BLOB_BACKEND=s3`)
   if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
     problems.push('BCRYPT_COST: at least 10')
   return problems

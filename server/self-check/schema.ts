@@ -13,7 +13,7 @@ const StorageRef = builder.objectRef<StorageFacts>('StorageFacts').implement({
   description: 'Where the archives are.',
   fields: (t) => ({
     backend: t.exposeString('backend', { description: '`filesystem` or `s3`.' }),
-    path: t.exposeString('path', { nullable: true, description: 'The folder, on a file system.' }),
+    path: t.exposeString('path', { nullable: true, description: 'The folder, or the bucket.' }),
     problem: t.exposeString('problem', { nullable: true, description: 'What is wrong with it, if anything.' }),
     freeBytes: t.expose('freeBytes', { type: 'BigInt', nullable: true, description: 'Room that is left, where that is known.' }),
   }),

@@ -4,6 +4,7 @@ import type { Context } from '../access/context.ts'
 import { toDate } from '../db/reads.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
+import { nameOfStore } from '../store/open.ts'
 
 /** The effective configuration, secrets masked. */
 export const settingsOf = ({ config }: Pick<Services, 'config'>): { name: string; value: string }[] =>
@@ -12,12 +13,11 @@ export const settingsOf = ({ config }: Pick<Services, 'config'>): { name: string
     return { name: line.slice(0, end), value: line.slice(end + 1) }
   })
 
-export type StorageFacts = { backend: string; path: string | null; problem: string | null; freeBytes: number | null }
+export type StorageFacts = { backend: string; path: string; problem: string | null; freeBytes: number | null }
 
 /** Whether the store of the archives answers, and how much room is left. */
 export async function storageOf({ config, blobs, log }: Pick<Services, 'config' | 'blobs' | 'log'>): Promise<StorageFacts> {
-  const path = config.BLOB_BACKEND === 'filesystem' ? config.BLOB_PATH : null
-  const room = path === null ? null : await statfs(path).catch(() => null)
+  const room = config.BLOB_BACKEND === 'filesystem' ? await statfs(config.BLOB_PATH).catch(() => null) : null
   const problem = await blobs.check().then(
     () => null,
     (error: unknown) => {
@@ -25,7 +25,7 @@ export async function storageOf({ config, blobs, log }: Pick<Services, 'config' 
       return error instanceof ApiError ? error.message : "The storage does not answer; the server's log says why."
     },
   )
-  return { backend: config.BLOB_BACKEND, path, problem, freeBytes: room && room.bavail * room.bsize }
+  return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem, freeBytes: room && room.bavail * room.bsize }
 }
 
 export type ClockFacts = { server: Date; database: Date }

@@ -54,6 +54,7 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
     removed.push({ sha256, bytes })
     say(`removed archive ${sha256} (${bytes} bytes): no version names it. It is kept aside for ${graceDays} days.`)
   }
+  await keepNamed(circumstances, daysBefore(at, graceDays))
   const purged = await blobs.purge(daysBefore(at, graceDays))
   for (const { sha256, bytes, removedAt } of purged)
     say(`deleted archive ${sha256} (${bytes} bytes) for good: it was removed on ${removedAt.toISOString()}.`)
@@ -107,6 +108,18 @@ async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ ca
   const candidates: Candidate[] = []
   for await (const one of unnamedArchives({ em, blobs }, daysBefore(at, 1), () => stored++)) candidates.push(one)
   return { candidates, stored }
+}
+
+/** Brings archives back that are about to be deleted for good, although a version names them and they are nowhere else. */
+async function keepNamed({ em, blobs, say }: Circumstances, before: Date): Promise<void> {
+  const leaving: Candidate[] = []
+  for await (const one of blobs.listRemoved()) if (one.removedAt < before) leaving.push(one)
+  for (let start = 0; start < leaving.length; start += batchSize) {
+    const batch = leaving.slice(start, start + batchSize)
+    const mayGo = new Set(await unnamed(em, batch))
+    for (const { sha256 } of batch.filter((one) => !mayGo.has(one)))
+      if (!(await blobs.has(sha256)) && (await blobs.restore(sha256))) say(`brought archive ${sha256} back: a version names it.`)
+  }
 }
 
 /** Those that no version names, as its archive or its documentation. */

@@ -50,9 +50,12 @@ export async function adoptStore(em: EntityManager, blobs: BlobStore): Promise<v
   await blobs.identify(id, { replace: true })
 }
 
+/** The id of a database, which its store has, too; null before it has one. */
+export const idOfDatabase = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
+
 /** Whether the store is still the one that belongs to this database. */
 export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
-  const id = await readSettingIn(em, storeId)
+  const id = await idOfDatabase(em)
   return id !== null && (await blobs.identity()) === id
 }
 

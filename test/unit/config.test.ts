@@ -47,10 +47,13 @@ it('names every problem at once', () => {
   }
   expect(problemsOf({})).toHaveLength(2)
   expect(problemsOf({ ...needed, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
-  expect(problemsOf({ ...needed, BLOB_BACKEND: 's3', S3_ACCESS_KEY_ID: 'half', S3_PREFIX: 'a/../b' })).toEqual([
+  expect(
+    problemsOf({ ...needed, BLOB_BACKEND: 's3', S3_ACCESS_KEY_ID: 'half', S3_PREFIX: 'a/../b', MAX_UPLOAD_BYTES: '6000000000' }),
+  ).toEqual([
     'S3_PREFIX: write names between single slashes',
     'S3_BUCKET: is required with BLOB_BACKEND=s3',
     'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither',
+    'MAX_UPLOAD_BYTES: at most 5368709120 with BLOB_BACKEND=s3',
   ])
 })
 

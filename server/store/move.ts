@@ -1,0 +1,109 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import pLimit from 'p-limit'
+import { randomUUID } from 'node:crypto'
+import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
+import { conflict } from '../errors.ts'
+import { idOfDatabase } from './identity.ts'
+
+/** Two stores, and whether documentation is among what they keep. */
+type Circumstances = { em: EntityManager; from: BlobStore; to: BlobStore; withDocs: boolean }
+/** How far a move is; `bytes` were copied. */
+export type MoveProgress = { done: number; total: number; copied: number; bytes: number }
+/** How a move ended; `faults` are archives that the source does not have as they were published. */
+export type Move = MoveProgress & { faults: { sha256: string; kind: 'missing' | 'damaged' }[] }
+
+const atOnce = 4
+const batchSize = 200
+
+/**
+ * Copies what versions name from one store to another, and compares the hash of everything at its destination. What is there already and whole
+ * is passed over, so it may be ended and begun again at any time, beside running servers. In the end, the destination gets the id of the database,
+ * and a server may use it. Nothing is removed from the source. `report` hears of the progress.
+ * @throws ApiError Conflict when one of the stores belongs to another database.
+ */
+export async function moveBlobs(circumstances: Circumstances, report: (progress: MoveProgress) => void = () => {}): Promise<Move> {
+  const { from, to } = circumstances
+  const id = await requireOwn(circumstances)
+  const move: Move = { done: 0, total: await countNamed(circumstances), copied: 0, bytes: 0, faults: [] }
+  const limit = pLimit(atOnce)
+  for await (const batch of named(circumstances)) {
+    // All have ended before an error ends the move.
+    const ended = await Promise.allSettled(batch.map((sha256) => limit(() => moveOne(from, to, sha256, move).then(() => report(move)))))
+    for (const one of ended) if (one.status === 'rejected') throw one.reason
+  }
+  if ((await to.identify(id)) !== id) throw conflict('The destination was given to another database meanwhile.')
+  return move
+}
+
+/** Gives the id of the database. */
+async function requireOwn({ em, from, to }: Circumstances): Promise<string> {
+  const [id, source, destination] = [await idOfDatabase(em), await from.identity(), await to.identity()]
+  if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')
+  if (destination !== null && destination !== id) throw conflict('The store to copy to belongs to another database. Nothing was copied.')
+  return id
+}
+
+async function moveOne(from: BlobStore, to: BlobStore, sha256: string, move: Move): Promise<void> {
+  if (!(await isWhole(to, sha256))) {
+    const bytes = await copyOne(from, to, sha256)
+    if (typeof bytes === 'string') move.faults.push({ sha256, kind: bytes })
+    else [move.copied, move.bytes] = [move.copied + 1, move.bytes + bytes]
+  }
+  move.done += 1
+  move.total = Math.max(move.total, move.done)
+}
+
+/** Whether a store has these bytes, as they were published. */
+async function isWhole(store: BlobStore, sha256: string): Promise<boolean> {
+  try {
+    const bytes = await store.open(sha256, { start: 0, end: 0 })
+    bytes.destroy()
+    return true
+  } catch (error) {
+    return faultOf(error) === null
+  }
+}
+
+/** Gives how many bytes were copied; or what is wrong with them at the source. */
+async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<number | 'missing' | 'damaged'> {
+  const name = `move-${randomUUID()}`
+  try {
+    const source = await from.open(sha256).catch((error: unknown) => faultOf(error))
+    if (typeof source === 'string') return source
+    const staged = await to.stage(name, source, Number.POSITIVE_INFINITY)
+    if (staged.sha256 !== sha256) throw new Error(`Other bytes than ${sha256} came from the source`)
+    await to.promote(name, sha256)
+    if (!(await isWhole(to, sha256))) throw new Error(`The destination did not keep the bytes with the SHA-256 ${sha256}`)
+    return staged.bytes
+  } finally {
+    await to.discard(name).catch(() => {})
+  }
+}
+
+/** @throws what is no fault of the archive: the storage may be away. */
+function faultOf(error: unknown): 'missing' | 'damaged' {
+  if (error instanceof DamagedBytes) return 'damaged'
+  if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'missing'
+  throw error
+}
+
+async function countNamed({ em, withDocs }: Circumstances): Promise<number> {
+  const docs = withDocs ? ' + (select count(*) from version_docs where sha256 is not null)' : ''
+  const [row] = await em.execute<{ total: number | string }[]>(`select (select count(*) from package_versions)${docs} as total`)
+  return Number(row?.total)
+}
+
+/** The hashes that versions name, the oldest versions first: what is published meanwhile comes in the end. */
+async function* named({ em, withDocs }: Circumstances): AsyncGenerator<string[]> {
+  yield* hashesIn(em, 'select id, archive_sha256 as sha256 from package_versions where id > ?')
+  if (withDocs) yield* hashesIn(em, 'select version_id as id, sha256 from version_docs where sha256 is not null and version_id > ?')
+}
+
+async function* hashesIn(em: EntityManager, select: string): AsyncGenerator<string[]> {
+  for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
+    const rows: { id: string; sha256: string }[] = await em.execute(`${select} order by 1 limit ${batchSize}`, [after])
+    yield rows.map(({ sha256 }) => sha256)
+    if (rows.length < batchSize) return
+    after = rows.at(-1)?.id ?? after
+  }
+}
