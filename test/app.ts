@@ -13,8 +13,11 @@ import type { Scope } from '../server/roles/roles.ts'
 import type { Role } from '../server/roles/roles.ts'
 import { Actor } from './actor.ts'
 import { makeToken, makeUser, type UserOptions } from './factories.ts'
+import { discoverOnce } from './support/discover-once.ts'
 import { listenIn, refuseLeaks, Secrets } from './support/leaks.ts'
 import { createDatabase } from './support/postgres.ts'
+
+discoverOnce()
 
 export type TestOptions = {
   /** Variables beside the defaults. */
