@@ -3,6 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { readFile } from 'node:fs/promises'
 import { importAdvisories } from '../advisories/import.ts'
 import { audit } from '../audit/service.ts'
+import type { SnapshotConfig } from '../backup/snapshot.ts'
 import type { Config } from '../config/config.ts'
 import { conflict, notFound } from '../errors.ts'
 import { Invite } from '../invites/entity.ts'
@@ -17,7 +18,9 @@ import { adminCommand } from '../version.ts'
 /** What the operator's commands need of the server. */
 export type Operation = {
   em: EntityManager
-  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'DOCS_BACKEND' | 'MIN_FREE_BYTES'> & StoreConfig
+  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH'> &
+    SnapshotConfig &
+    StoreConfig
 }
 
 /**

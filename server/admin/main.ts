@@ -1,6 +1,7 @@
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { openBeside, openDatabase } from '../db/orm.ts'
 import { forgetServerAddress, listServerAddresses, rememberServerAddress } from './addresses.ts'
+import { backup, restore } from './backup.ts'
 import { checkArchives } from './check-archives.ts'
 import { importSdkFile } from './import-sdk.ts'
 import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
@@ -21,9 +22,11 @@ const usage = `Usage: ${adminCommand} <command>
   collect [--dry-run|--confirm]    Removes archives that no version names: lists them only, or removes them however many they are.
   restore-archive <archive>        Puts a removed archive back: its SHA-256, or package and version. Possible for 7 days.
   move-blobs <s3|filesystem>       Copies all archives to the bucket, or the folder, of the settings. May be ended and begun again.
+  backup <folder>                  Backs everything up into a folder; what an earlier backup in it has is not copied again.
+  restore <folder> [<backup>]      Restores the newest backup of a folder, or another one, into an empty database and an empty store.
   adopt-store                      Ties the archive store to the database, when the server says that they do not belong together.
 
-Run it where the server runs, with the same settings. The server may keep running, except for adopt-store.`
+Run it where the server runs, with the same settings. The server may keep running, except for adopt-store; restore needs an empty place.`
 
 type Command = {
   /** The fewest and the greatest number of arguments. */
@@ -32,8 +35,10 @@ type Command = {
   /** Whether it brings the schema up to date, which needs the server to be stopped. */
   migrates?: boolean
 }
+/** A command for a place that may have no database yet. */
+type CommandAlone = Pick<Command, 'takes'> & { runAlone: (config: Config, ...values: string[]) => Promise<string> }
 
-const commands: Record<string, Command> = {
+const commands: Record<string, Command | CommandAlone> = {
   'reset-password': { takes: [1, 1], run: resetPassword },
   'make-owner': { takes: [1, 1], run: makeOwner },
   'import-advisories': { takes: [1, 1], run: importAdvisoryFile },
@@ -45,6 +50,8 @@ const commands: Record<string, Command> = {
   collect: { takes: [0, 1], run: collect },
   'restore-archive': { takes: [1, 2], run: restoreArchive },
   'move-blobs': { takes: [1, 1], run: (operation, kind) => move(operation, kind) },
+  backup: { takes: [1, 1], run: backup },
+  restore: { takes: [1, 2], runAlone: restore },
   'adopt-store': { takes: [0, 0], run: adopt, migrates: true },
 }
 
@@ -63,12 +70,13 @@ async function main([name = '', ...values]: string[]): Promise<number> {
   }
 }
 
-function hasEnough({ takes: [fewest, greatest] }: Command, values: string[]): boolean {
+function hasEnough({ takes: [fewest, greatest] }: Pick<Command, 'takes'>, values: string[]): boolean {
   return values.length >= fewest && values.length <= greatest
 }
 
-async function run(command: Command, values: string[]): Promise<string> {
+async function run(command: Command | CommandAlone, values: string[]): Promise<string> {
   const config = readConfig()
+  if ('runAlone' in command) return command.runAlone(config, ...values)
   const { em, close } = command.migrates ? await openAlone(config) : await openWithServer(config)
   try {
     return await command.run({ em, config }, ...values)

@@ -36,12 +36,15 @@ export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise
   return known.length === done.length
 }
 
-async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig): Promise<void> {
+/** Runs just these migrations, on a database that is to be filled by what had them. */
+export const migrateTo = (orm: MikroORM, config: DatabaseConfig, names: string[]): Promise<void> => run(orm, config, names)
+
+async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, names?: string[]): Promise<void> {
   // Only needed when there is something to do: the migrator takes a while to load.
   const { Migrator } = await import('@mikro-orm/migrations')
   const migrationsList = await Promise.all(migrationNames(DB_BACKEND).map((name) => load(DB_BACKEND, name)))
   orm.config.set('migrations', { ...orm.config.get('migrations'), migrationsList })
-  await new Migrator(orm.em).up()
+  await new Migrator(orm.em).up(names && { migrations: names })
   const note = 'insert into server_settings (key, value) values (?, ?) on conflict (key) do update set value = excluded.value'
   await orm.em.getConnection().execute(note, [writerKey, JSON.stringify(version)])
 }

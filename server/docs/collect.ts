@@ -1,5 +1,6 @@
 import { isSetUp } from '../access/setup-gate.ts'
 import type { Services } from '../services.ts'
+import { areRemovalsHeld } from '../store/hold.ts'
 
 const dayMs = 86_400_000
 const batchSize = 500
@@ -23,7 +24,8 @@ export async function collectDocs(services: Pick<Services, 'database' | 'docs' |
     for (const sha256 of hashes) if (!named.has(sha256) && (await docs.remove(sha256, { at, before: dayAgo })) !== null) removed += 1
   }
   await docs.collectStaged(dayAgo)
-  await docs.purge(new Date(at.getTime() + 1))
+  // A backup may still need what was removed.
+  if (!(await areRemovalsHeld(database.fork(), at))) await docs.purge(new Date(at.getTime() + 1))
   if (removed > 0) log.info(`collecting: removed the documentation of ${removed} versions that are gone or have newer pages`)
   return removed
 }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { BlobStore, RemovedBytes } from '../blobs/store.ts'
 import type { Reads } from '../db/reads.ts'
 import { type Setting, readSetting, readSettingIn, writeSetting } from '../settings/service.ts'
+import { areRemovalsHeld } from './hold.ts'
 import { isOwnStore } from './identity.ts'
 import { adminCommand } from '../version.ts'
 
@@ -55,7 +56,8 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
     say(`removed archive ${sha256} (${bytes} bytes): no version names it. It is kept aside for ${graceDays} days.`)
   }
   await keepNamed(circumstances, daysBefore(at, graceDays))
-  const purged = await blobs.purge(daysBefore(at, graceDays))
+  // A backup may still need what was removed.
+  const purged = (await areRemovalsHeld(em, at)) ? [] : await blobs.purge(daysBefore(at, graceDays))
   for (const { sha256, bytes, removedAt } of purged)
     say(`deleted archive ${sha256} (${bytes} bytes) for good: it was removed on ${removedAt.toISOString()}.`)
   return { removed, purged, heldBack: null }

@@ -59,6 +59,9 @@ export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<b
   return id !== null && (await blobs.identity()) === id
 }
 
+/** Begins what a store bears in place of an id until a backup is restored into it, whole. */
+export const restoringMark = 'restoring '
+
 const storeId: Setting<string | null> = { key: 'store.id', schema: z.string().nullable(), initial: null }
 const sampleSize = 20
 
@@ -70,6 +73,7 @@ async function requireFit(database: DatabaseSide, blobs: BlobStore, place: Place
 
 /** What keeps a database and a store from working together; null when nothing does. */
 async function misfit(database: DatabaseSide, store: StoreSide, blobs: BlobStore): Promise<Problem | null> {
+  if (store.id?.startsWith(restoringMark)) return 'unfinished'
   const hasVersions = database.archives.length > 0
   if (database.id !== null && store.id !== null) return database.id === store.id ? null : 'other'
   if (!hasVersions && !store.hasArchives) return null

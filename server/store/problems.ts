@@ -4,7 +4,7 @@ import { adminCommand } from '../version.ts'
 import { nameOfStore, type StoreConfig } from './open.ts'
 
 /** Why a database and a store do not belong together. */
-export type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange'
+export type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange' | 'unfinished'
 
 /** Which database and store are meant. */
 export type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'> & StoreConfig
@@ -12,6 +12,11 @@ export type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'> 
 /** The error for it, with what to do about it. */
 export function refusal(problem: Problem, place: Place): ConfigError {
   const [store, database] = [`the archive store ${nameOfStore(place)}`, nameOfDatabase(place)]
+  if (problem === 'unfinished')
+    return new ConfigError([
+      `A restore of a backup into ${store} was interrupted, so the server does not start.`,
+      `Run it again, from the beginning: ${adminCommand} restore <folder>. To begin without the backup, name an empty store and a new database.`,
+    ])
   const why = {
     other: `${store} belongs to another database than ${database}: their ids differ.`,
     emptyDatabase: `${store} has archives, but ${database} has no packages: it is new, or not the one that belongs to this store.`,

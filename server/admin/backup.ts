@@ -1,0 +1,47 @@
+import { openFilesystemBlobs } from '../blobs/filesystem.ts'
+import { createBackup } from '../backup/create.ts'
+import { restoreBackup } from '../backup/restore.ts'
+import type { Config } from '../config/config.ts'
+import { conflict } from '../errors.ts'
+import { openBlobs } from '../store/open.ts'
+import { adminCommand } from '../version.ts'
+import type { Operation } from './commands.ts'
+
+/**
+ * Backs the server up into a folder, while it is serving.
+ * @returns what to tell the operator.
+ * @throws ApiError Conflict when it cannot be done, or when the server itself lacks archives that versions name.
+ */
+export async function backup({ em, config }: Operation, folder = ''): Promise<string> {
+  const archives = await openBlobs(config)
+  const docs = config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives
+  const now = await clockOf({ em, config })
+  const { manifest, copied } = await createBackup({ em, config, stores: { archives, docs }, now }, folder)
+  const { id, tables, blobs } = manifest
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  const text = `Backup ${id} is complete: ${rows} rows in ${tables.length} tables, ${blobs.count} blobs (${blobs.bytes} bytes), of which ${copied} were copied now.`
+  if (blobs.lacking.length === 0) return text
+  const lines = blobs.lacking.map(({ sha256, problem }) => `${problem}: ${sha256}`)
+  throw conflict([text, 'The server itself does not have these whole, so the backup lacks them:', ...lines].join('\n'))
+}
+
+/**
+ * Restores a backup into an empty place: the newest in the folder, or the one with this id.
+ * @returns what to tell the operator.
+ * @throws ApiError Conflict when the place is not empty or the backup does not fit; Error when the backup is damaged.
+ */
+export async function restore(config: Config, folder = '', id?: string): Promise<string> {
+  const { manifest, blobs } = await restoreBackup(config, folder, id)
+  const text = `Restored backup ${manifest.id} of ${manifest.finishedAt}: ${manifest.tables.length} tables, ${blobs} blobs. Start the server.`
+  const { lacking } = manifest.blobs
+  if (lacking.length === 0) return text
+  return `${text}\n${lacking.length} blobs are not in the backup, since the server did not have them whole: ${adminCommand} check-integrity names their versions.`
+}
+
+/** The database's time, which all instances share; that of this machine with SQLite. */
+async function clockOf({ em, config }: Operation): Promise<() => Date> {
+  if (config.DB_BACKEND === 'sqlite') return () => new Date()
+  const [row] = await em.execute<{ ms: string }[]>('select extract(epoch from clock_timestamp()) * 1000 as ms')
+  const offset = Number(row?.ms ?? Date.now()) - Date.now()
+  return () => new Date(Date.now() + offset)
+}

@@ -1,0 +1,88 @@
+import { existsSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { syncDirectory } from '../blobs/directories.ts'
+import { makeFolder } from '../db/private-files.ts'
+import { conflict } from '../errors.ts'
+import { type HeldRemovals, holdRemovals } from '../store/hold.ts'
+import { version } from '../version.ts'
+import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
+import { blobList, listSnapshots, type Places, placesIn, snapshotId } from './layout.ts'
+import { type Manifest, readManifest, writeManifest } from './manifest.ts'
+import { readBlobList } from './named-blobs.ts'
+import { type Snapshot, type SnapshotConfig, takeSnapshot } from './snapshot.ts'
+
+/** What a backup is made of. */
+export type BackupSource = BlobSource & { config: SnapshotConfig }
+/** A backup that is whole, and how many blobs had to be copied for it. */
+export type Made = { manifest: Manifest; copied: number }
+
+const untilLost = new AbortController().signal
+
+/**
+ * Backs the server up into a folder while it is serving: the database as it is at one moment, then every blob that it names then, then the
+ * manifest, without which it does not count. Blobs that an earlier backup in the folder has are not copied again. Deleted bytes stay within
+ * reach meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
+ * @throws ApiError Conflict while another backup runs, or when the folder has other files or backups of another server.
+ */
+export async function createBackup(source: BackupSource, folder: string, signal = untilLost): Promise<Made> {
+  const places = placesIn(resolve(folder))
+  await requireBackups(places)
+  const hold = await holdRemovals(source.em, source.now)
+  try {
+    return await fill(source, places, hold, AbortSignal.any([signal, hold.signal]))
+  } finally {
+    await hold.release()
+  }
+}
+
+async function fill(source: BackupSource, places: Places, hold: HeldRemovals, signal: AbortSignal): Promise<Made> {
+  const [startedAt, id] = [source.now(), snapshotId(source.now())]
+  for (const folder of [places.root, places.snapshots, places.blobs, places.partial]) makeFolder(folder)
+  await clearPartial(places)
+  if (existsSync(places.snapshot(id))) throw conflict(`There is a backup ${id} in ${places.root} already.`)
+  makeFolder(places.snapshot(id))
+  try {
+    const snapshot = await takeSnapshot(source.config, places.snapshot(id), signal)
+    await requireOwn(places, snapshot.storeId)
+    const blobs = await copyBlobs(source, places, readBlobList(join(places.snapshot(id), blobList)), signal)
+    for (const folder of [places.snapshot(id), places.snapshots, places.root]) await syncDirectory(folder)
+    await hold.confirm()
+    const times = { startedAt: startedAt.toISOString(), finishedAt: source.now().toISOString() }
+    const manifest = describe(source, id, snapshot, blobs, times)
+    await writeManifest(places, manifest)
+    return { manifest, copied: blobs.copied }
+  } catch (error) {
+    await rm(places.snapshot(id), { recursive: true, force: true })
+    throw error
+  }
+}
+
+function describe(
+  { config }: BackupSource,
+  id: string,
+  snapshot: Snapshot,
+  { count, bytes, lacking }: CopiedBlobs,
+  times: Pick<Manifest, 'startedAt' | 'finishedAt'>,
+): Manifest {
+  return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
+}
+
+/** Only a new folder, or one of backups, is written to: what is half done in it is cleared away. */
+async function requireBackups(places: Places): Promise<void> {
+  if (!existsSync(places.root) || existsSync(places.snapshots)) return
+  if ((await readdir(places.root)).length > 0) throw conflict(`${places.root} has other files. Name an empty folder, or one with backups.`)
+}
+
+/** Backups of two servers in one folder would take each other's blobs away. */
+async function requireOwn(places: Places, storeId: string): Promise<void> {
+  const earlier = (await listSnapshots(places)).findLast(({ isWhole }) => isWhole)
+  if (earlier && (await readManifest(places, earlier.id)).storeId !== storeId)
+    throw conflict(`${places.root} has backups of another server. Give each server a folder of its own.`)
+}
+
+/** Clears away what killed backups left. */
+async function clearPartial(places: Places): Promise<void> {
+  for (const name of await readdir(places.partial)) await rm(join(places.partial, name), { force: true })
+  for (const { id, isWhole } of await listSnapshots(places)) if (!isWhole) await rm(places.snapshot(id), { recursive: true, force: true })
+}

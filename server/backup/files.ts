@@ -1,0 +1,38 @@
+import { createHash, type Hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { pipeline } from 'node:stream/promises'
+
+/** What was written or read: how much, and its SHA-256. */
+export type Measured = { bytes: number; sha256: string }
+
+/** Writes a new file that only this account may read, durably. */
+export async function writeHashed(path: string, source: AsyncIterable<Buffer | string> | Iterable<string>): Promise<Measured> {
+  const sum = createHash('sha256')
+  let bytes = 0
+  await using file = await open(path, 'wx', 0o600)
+  for await (const chunk of source) {
+    const data = typeof chunk === 'string' ? Buffer.from(chunk) : chunk
+    bytes += data.length
+    sum.update(data)
+    await file.appendFile(data)
+  }
+  await file.sync()
+  return { bytes, sha256: sum.digest('hex') }
+}
+
+/** The SHA-256 of a file. */
+export async function hashFile(path: string): Promise<Measured> {
+  const sum = createHash('sha256')
+  const stream = createReadStream(path, { highWaterMark: 1 << 20 })
+  await pipeline(stream, sum)
+  return { bytes: stream.bytesRead, sha256: sum.digest('hex') }
+}
+
+/** Reads a file, and adds what is read to a hash. */
+export async function* readInto(sum: Hash, path: string): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+    sum.update(chunk)
+    yield chunk
+  }
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from 'node:crypto'
+import { readFile, rename } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { z } from 'zod'
+import { syncDirectory } from '../blobs/directories.ts'
+import { conflict, notFound } from '../errors.ts'
+import { writeHashed } from './files.ts'
+import { listSnapshots, type Places } from './layout.ts'
+
+const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
+/** Names of files below the snapshot: nothing leads out of it. */
+const fileShape = z.object({ name: z.string().regex(/^[a-z0-9_]+\.[a-z]+$/), bytes: z.number(), sha256 })
+const tableShape = z.object({ name: z.string(), columns: z.array(z.string()), rows: z.number(), sha256 })
+const lackShape = z.object({ sha256, problem: z.enum(['missing', 'damaged']) })
+
+const manifestShape = z.object({
+  format: z.literal(1),
+  id: z.string(),
+  /** The version of the program that made it. */
+  version: z.string(),
+  database: z.enum(['sqlite', 'postgres']),
+  /** The id that ties the database to its store of archives. */
+  storeId: z.string(),
+  /** The migrations that the database had. */
+  migrations: z.array(z.string()),
+  startedAt: z.iso.datetime(),
+  finishedAt: z.iso.datetime(),
+  /** The files of the snapshot. */
+  files: z.array(fileShape),
+  tables: z.array(tableShape),
+  /** What is in the list of blobs, and which of them the server itself did not have whole. */
+  blobs: z.object({ count: z.number(), bytes: z.number(), lacking: z.array(lackShape) }),
+})
+/** What tells that a backup is whole, and what is in it. */
+export type Manifest = z.infer<typeof manifestShape>
+export type SnapshotFile = z.infer<typeof fileShape>
+export type SnapshotTable = z.infer<typeof tableShape>
+/** A blob that the server had no more, or only damaged, when it was backed up. */
+export type Lack = z.infer<typeof lackShape>
+
+/** Writes the manifest of a snapshot, which makes a backup of it: all at once, and durably. */
+export async function writeManifest(places: Places, manifest: Manifest): Promise<void> {
+  const path = places.manifest(manifest.id)
+  const partial = `${path}.${randomUUID()}`
+  await writeHashed(partial, [`${JSON.stringify(manifest, null, 2)}\n`])
+  await rename(partial, path)
+  await syncDirectory(dirname(path))
+}
+
+/** @throws ApiError Conflict when it is damaged, or of a format that this version does not know. */
+export async function readManifest(places: Places, id: string): Promise<Manifest> {
+  const path = places.manifest(id)
+  const text = await readFile(path, 'utf8')
+  try {
+    return manifestShape.parse(JSON.parse(text))
+  } catch (error) {
+    throw conflict(`${path} is damaged, or was made by a newer version: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}
+
+/**
+ * The manifest of the newest backup in a folder, or of the one with this id.
+ * @throws ApiError NotFound without one; Conflict when it cannot be read.
+ */
+export async function findManifest(places: Places, id?: string): Promise<Manifest> {
+  const ids = (await listSnapshots(places)).filter(({ isWhole }) => isWhole).map((one) => one.id)
+  const found = id === undefined ? ids.at(-1) : ids.find((one) => one === id)
+  if (found) return readManifest(places, found)
+  const known = ids.length > 0 ? ` It has these: ${ids.join(', ')}.` : ''
+  throw notFound(`There is no complete backup${id === undefined ? '' : ` ${id}`} in ${places.root}.${known}`)
+}

@@ -1,0 +1,23 @@
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+
+/** A blob that a version names: its archive, or its documentation. */
+export type NamedBlob = { sha256: string; bytes: number; store: 'archives' | 'docs' }
+
+/** Every blob that a database names, once for each store. Avatars and rendered pages are in rows. */
+export const namedBlobs = `select sha256, max(bytes) as bytes, store from (
+    select archive_sha256 as sha256, archive_bytes as bytes, 'archives' as store from package_versions
+    union all select sha256, bytes, 'docs' as store from version_docs where sha256 is not null
+  ) named group by sha256, store order by sha256, store`
+
+/** A line of a list of blobs, in the form of PostgreSQL's COPY. */
+export const lineOf = ({ sha256, bytes, store }: NamedBlob): string => `${sha256}\t${bytes}\t${store}\n`
+
+/** Reads a list of blobs. @throws Error on a line that is none. */
+export async function* readBlobList(path: string): AsyncGenerator<NamedBlob> {
+  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+    const [, sha256, bytes, store] = /^([0-9a-f]{64})\t(\d{1,15})\t(archives|docs)$/.exec(line) ?? []
+    if (!sha256) throw new Error(`${path} has a line that names no blob.`)
+    yield { sha256, bytes: Number(bytes), store: store === 'docs' ? 'docs' : 'archives' }
+  }
+}

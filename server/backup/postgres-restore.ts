@@ -1,0 +1,124 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { Readable } from 'node:stream'
+import type { Client } from 'pg'
+import { from as copyFrom } from 'pg-copy-streams'
+import { z } from 'zod'
+import type { Config } from '../config/config.ts'
+import { migrateTo } from '../db/migrate.ts'
+import { openPatiently } from '../db/open-postgres.ts'
+import { openDatabase } from '../db/orm.ts'
+import { conflict } from '../errors.ts'
+import { holdSetting } from '../store/hold.ts'
+import { hashFile, readInto } from './files.ts'
+import { tableFile } from './layout.ts'
+import type { Manifest, SnapshotTable } from './manifest.ts'
+import { withClient } from './postgres-client.ts'
+import { byReference } from './postgres-order.ts'
+import type { Target } from './restore.ts'
+
+/** A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction. */
+export async function openPostgresTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
+  const url = config.POSTGRES_URL ?? ''
+  return {
+    occupiedBy: () => withClient(url, occupantOf),
+    async fill(prepared) {
+      await withClient(url, (client) => requireSchema(client, manifest))
+      await prepared()
+      await makeSchema(config, manifest)
+      await withClient(url, (client) => fill(client, manifest, folder))
+    },
+    upgrade: async () => (await openDatabase(config)).close(),
+    close: async () => {},
+  }
+}
+
+/** The id of the store that a database with accounts or packages belongs to. */
+async function occupantOf(client: Client): Promise<string | null> {
+  const has = async (table: string) => (await client.query('select to_regclass($1) as found', [table])).rows[0]?.found !== null
+  const isUsed = async (table: string) => (await has(table)) && (await client.query(`select from ${table} limit 1`)).rowCount === 1
+  if (!(await isUsed('users')) && !(await isUsed('packages'))) return null
+  const { rows } = await client.query("select value from server_settings where key = 'store.id'")
+  const [row] = z.array(z.object({ value: z.string() })).parse(rows)
+  return row ? z.string().parse(JSON.parse(row.value)) : 'unknown'
+}
+
+/** @throws ApiError Conflict when there are tables, and they are not those of the backup. */
+async function requireSchema(client: Client, { migrations }: Manifest): Promise<void> {
+  const tables = await client.query('select from pg_tables where schemaname = current_schema() limit 1')
+  if (tables.rowCount === 0) return
+  const known = await client.query("select to_regclass('schema_migrations') as found")
+  const { rows } = known.rows[0]?.found === null ? { rows: [] } : await client.query('select name from schema_migrations')
+  const names = new Set(
+    z
+      .array(z.object({ name: z.string() }))
+      .parse(rows)
+      .map(({ name }) => name),
+  )
+  if (names.size !== migrations.length || migrations.some((name) => !names.has(name)))
+    throw conflict(
+      'The database has tables, and they are not those of the backup. Create a new, empty database and name it in POSTGRES_URL.',
+    )
+}
+
+async function makeSchema(config: Config, { migrations }: Manifest): Promise<void> {
+  const orm = openPatiently(config)
+  try {
+    await migrateTo(orm, config, migrations)
+  } finally {
+    await orm.close(true)
+  }
+}
+
+/** Replaces what the migrations put into the tables by what the backup has. */
+async function fill(client: Client, { tables }: Manifest, folder: string): Promise<void> {
+  await client.query('begin')
+  const names = await byReference(client)
+  const quoted = (name: string) => client.escapeIdentifier(name)
+  for (const name of names.toReversed()) {
+    await client.query(`alter table ${quoted(name)} disable trigger user`)
+    await client.query(`delete from ${quoted(name)}`)
+  }
+  const ordered = tables.toSorted((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
+  for (const table of ordered) await copyIn(client, table, join(folder, tableFile(table.name)))
+  await continueSequences(client)
+  for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`)
+  // A hold of the backup that was being made is nobody's here.
+  await client.query('delete from server_settings where key = $1', [holdSetting.key])
+  await client.query('commit')
+}
+
+async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotTable, path: string): Promise<void> {
+  const list = columns.map((column) => client.escapeIdentifier(column)).join(', ')
+  const sum = createHash('sha256')
+  const stream = client.query(copyFrom(`copy ${client.escapeIdentifier(name)} (${list}) from stdin`))
+  try {
+    await pipeline(Readable.from(readInto(sum, path)), stream)
+  } catch (error) {
+    // What was damaged may look like rows, or not.
+    if (existsSync(path) && (await hashFile(path)).sha256 !== sha256) throw damaged(path)
+    throw error
+  }
+  if (sum.digest('hex') !== sha256 || stream.rowCount !== rows) throw damaged(path)
+}
+
+const damaged = (path: string) =>
+  conflict(`The backup is damaged: ${path} has other bytes. Nothing can be used yet; restore another backup.`)
+
+const numbered = z.array(z.object({ table: z.string(), column: z.string(), sequence: z.string() }))
+
+/** The numbers that PostgreSQL gives to new rows go on after those that there are. */
+async function continueSequences(client: Client): Promise<void> {
+  const { rows } = await client.query(
+    `select * from (
+       select table_name as "table", column_name as "column", pg_get_serial_sequence(quote_ident(table_name), column_name) as sequence
+       from information_schema.columns where table_schema = current_schema()
+     ) numbered where sequence is not null`,
+  )
+  for (const { table, column, sequence } of numbered.parse(rows)) {
+    const highest = `(select max(${client.escapeIdentifier(column)}) from ${client.escapeIdentifier(table)})`
+    await client.query(`select setval($1::regclass, coalesce(${highest}, 1), ${highest} is not null)`, [sequence])
+  }
+}

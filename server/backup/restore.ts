@@ -1,0 +1,91 @@
+import { join, resolve } from 'node:path'
+import { openFilesystemBlobs } from '../blobs/filesystem.ts'
+import type { BlobStore } from '../blobs/store.ts'
+import type { Config } from '../config/config.ts'
+import { migrationNames } from '../db/migration-files.ts'
+import { conflict } from '../errors.ts'
+import { restoringMark } from '../store/identity.ts'
+import { nameOfStore, openBlobs } from '../store/open.ts'
+import { blobList, type Places, placesIn } from './layout.ts'
+import { findManifest, type Manifest } from './manifest.ts'
+import { type NamedBlob, readBlobList } from './named-blobs.ts'
+import { restoreBlobs } from './restore-blobs.ts'
+
+/** A database that a backup is restored into. */
+export type Target = {
+  /** The id of the store that it belongs to when it has accounts or packages; null when it is empty. */
+  occupiedBy: () => Promise<string | null>
+  /** Brings the rows in, verified, all at once: until then nothing of them is there. `prepared` runs right before. */
+  fill: (prepared: () => Promise<void>) => Promise<void>
+  /** Brings the schema from the backup's to this version's. */
+  upgrade: () => Promise<void>
+  close: () => Promise<void>
+}
+
+type Stores = Record<NamedBlob['store'], BlobStore>
+
+/**
+ * Restores a backup into an empty database and an empty store: the blobs first, then the database at once, then the two are tied together.
+ * Until the end the store bears a mark, and no server starts with it. What is killed is run again, from the beginning.
+ * @throws ApiError NotFound without a backup; Conflict when the place is not empty, the backup is of another kind of database or of a newer
+ * version, or something in it is damaged.
+ */
+export async function restoreBackup(config: Config, folder: string, id?: string): Promise<{ manifest: Manifest; blobs: number }> {
+  const places = placesIn(resolve(folder))
+  const manifest = await findManifest(places, id)
+  requireFit(config, manifest)
+  const target = await openTarget(config, manifest, places.snapshot(manifest.id))
+  try {
+    const stores = await openStores(config)
+    const mark = `${restoringMark}${manifest.id}`
+    const isBegun = (await stores.archives.identity()) === mark
+    const occupant = await target.occupiedBy()
+    // The database came last, so everything else is there.
+    if (!(isBegun && occupant === manifest.storeId)) {
+      if (occupant !== null)
+        throw conflict('The database has accounts or packages. A backup is restored into an empty database only: name another one.')
+      if (!isBegun) await requireEmpty(config, stores)
+      await stores.archives.identify(mark, { replace: true })
+      await target.fill(() => fillStores(places, manifest, stores))
+    }
+    await target.upgrade()
+    await stores.archives.identify(manifest.storeId, { replace: true })
+    return { manifest, blobs: manifest.blobs.count - manifest.blobs.lacking.length }
+  } finally {
+    await target.close()
+  }
+}
+
+async function fillStores(places: Places, manifest: Manifest, stores: Stores): Promise<void> {
+  const lacking = new Set(manifest.blobs.lacking.map(({ sha256 }) => sha256))
+  await restoreBlobs(places, readBlobList(join(places.snapshot(manifest.id), blobList)), { stores, lacking })
+}
+
+function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: Manifest): void {
+  if (database !== DB_BACKEND)
+    throw conflict(
+      `The backup is of a server on ${database}; DB_BACKEND is ${DB_BACKEND}. Restore it on ${database}, and move the database from there.`,
+    )
+  const known = new Set(migrationNames(DB_BACKEND))
+  if (migrations.some((name) => !known.has(name)))
+    throw conflict(`The backup was made by Snug ${version}, which is newer than this version. Restore it with that version or a later one.`)
+}
+
+async function openTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
+  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite-restore.ts')).openSqliteTarget(config, manifest, folder)
+  return (await import('./postgres-restore.ts')).openPostgresTarget(config, manifest, folder)
+}
+
+async function openStores(config: Config): Promise<Stores> {
+  const archives = await openBlobs(config)
+  return { archives, docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives }
+}
+
+async function requireEmpty(config: Config, { archives, docs }: Stores): Promise<void> {
+  for (const [store, name] of [
+    [archives, nameOfStore(config)],
+    [docs, config.DOCS_PATH],
+  ] as const)
+    for await (const _ of store.list())
+      throw conflict(`The store ${name} has archives or documentation. A backup is restored into an empty store only: name another one.`)
+}

@@ -1,0 +1,84 @@
+import SqliteDatabase from 'better-sqlite3'
+import { createHash } from 'node:crypto'
+import { existsSync, rmSync } from 'node:fs'
+import { rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { z } from 'zod'
+import { syncDirectory } from '../blobs/directories.ts'
+import type { Config } from '../config/config.ts'
+import { lockSqlite } from '../db/lock.ts'
+import { openDatabase } from '../db/orm.ts'
+import { makeFolder } from '../db/private-files.ts'
+import { conflict } from '../errors.ts'
+import { holdSetting } from '../store/hold.ts'
+import { readInto, writeHashed } from './files.ts'
+import { sqliteFile } from './layout.ts'
+import type { Manifest } from './manifest.ts'
+import type { Target } from './restore.ts'
+
+/**
+ * An SQLite file to restore into. Everything happens in a file beside it, which takes its name at the end.
+ * @throws Error while a server has the file.
+ */
+export async function openSqliteTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
+  const path = config.SQLITE_PATH
+  const partial = `${path}.restoring`
+  makeFolder(dirname(path))
+  const unlock = lockSqlite(`${path}.lock`)
+  return {
+    occupiedBy: async () => occupantOf(path),
+    async fill(prepared) {
+      removeAll(partial)
+      await copyVerified(join(folder, sqliteFile), partial, manifest)
+      tidy(partial)
+      await upgradeFile({ ...config, SQLITE_PATH: partial })
+      await prepared()
+      removeAll(path)
+      await rename(partial, path)
+      await syncDirectory(dirname(path))
+    },
+    // It was brought up to date before it got its name.
+    upgrade: async () => {},
+    close: async () => unlock(),
+  }
+}
+
+/** The id of the store that a file with accounts or packages belongs to. */
+function occupantOf(path: string): string | null {
+  if (!existsSync(path)) return null
+  const db = new SqliteDatabase(path, { fileMustExist: true })
+  try {
+    const has = (table: string) => db.prepare("select 1 from sqlite_master where type = 'table' and name = ?").get(table) !== undefined
+    const isUsed = ['users', 'packages'].some((table) => has(table) && db.prepare(`select 1 from ${table} limit 1`).get() !== undefined)
+    if (!isUsed) return null
+    const value = db.prepare("select value from server_settings where key = 'store.id'").pluck().get()
+    return typeof value === 'string' ? z.string().parse(JSON.parse(value)) : 'unknown'
+  } finally {
+    db.close()
+  }
+}
+
+async function copyVerified(from: string, to: string, { files }: Manifest): Promise<void> {
+  const expected = files.find(({ name }) => name === sqliteFile)
+  const sum = createHash('sha256')
+  await writeHashed(to, readInto(sum, from))
+  if (sum.digest('hex') !== expected?.sha256)
+    throw conflict(`The backup is damaged: ${from} has other bytes. Nothing was changed; restore another backup.`)
+}
+
+/** A hold of the backup that was being made is nobody's here. */
+function tidy(path: string): void {
+  const db = new SqliteDatabase(path)
+  db.prepare('delete from server_settings where key = ?').run(holdSetting.key)
+  db.close()
+}
+
+async function upgradeFile(config: Config): Promise<void> {
+  const database = await openDatabase(config)
+  await database.close()
+  removeAll(`${config.SQLITE_PATH}.lock`)
+}
+
+function removeAll(path: string): void {
+  for (const end of ['', '-wal', '-shm', '-journal']) rmSync(`${path}${end}`, { force: true })
+}

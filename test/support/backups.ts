@@ -1,0 +1,43 @@
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type BackupSource, createBackup } from '../../server/backup/create.ts'
+import type { Config } from '../../server/config/config.ts'
+import type { TestApp } from '../app.ts'
+import { createDatabase } from './postgres.ts'
+
+/** A folder that is gone after the test. */
+export function folderOfTest(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-backup-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** What a backup of this server is made of. */
+export const sourceOf = ({ config, services }: TestApp): BackupSource => ({
+  em: services.database.fork(),
+  config,
+  stores: { archives: services.blobs, docs: services.docs },
+  now: services.now,
+})
+
+/** Backs a server up; gives what was made. */
+export const backUp = (app: TestApp, folder: string) => createBackup(sourceOf(app), folder)
+
+/** The settings of a server with nothing in it: another database of the same kind, and an empty store. */
+export async function emptyPlace({ config }: TestApp): Promise<Config> {
+  const folder = folderOfTest()
+  const place = {
+    ...config,
+    DATA_DIR: folder,
+    SQLITE_PATH: join(folder, 'restored.sqlite'),
+    BLOB_PATH: join(folder, 'blobs'),
+    DOCS_PATH: join(folder, `docs-${randomUUID()}`),
+  }
+  if (config.DB_BACKEND === 'sqlite') return place
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { ...place, POSTGRES_URL: url }
+}
