@@ -35,10 +35,13 @@ export async function openPostgresTarget(config: Config, manifest: Manifest, fol
   }
 }
 
+const hasTable = async (client: Client, name: string) =>
+  (await client.query('select where to_regclass($1) is not null', [name])).rowCount === 1
+
 /** The id of the store that a database with accounts or packages belongs to. */
 async function occupantOf(client: Client): Promise<string | null> {
-  const has = async (table: string) => (await client.query('select to_regclass($1) as found', [table])).rows[0]?.found !== null
-  const isUsed = async (table: string) => (await has(table)) && (await client.query(`select from ${table} limit 1`)).rowCount === 1
+  const isUsed = async (table: string) =>
+    (await hasTable(client, table)) && (await client.query(`select from ${table} limit 1`)).rowCount === 1
   if (!(await isUsed('users')) && !(await isUsed('packages'))) return null
   const { rows } = await client.query("select value from server_settings where key = 'store.id'")
   const [row] = z.array(z.object({ value: z.string() })).parse(rows)
@@ -49,8 +52,7 @@ async function occupantOf(client: Client): Promise<string | null> {
 async function requireSchema(client: Client, { migrations }: Manifest): Promise<void> {
   const tables = await client.query('select from pg_tables where schemaname = current_schema() limit 1')
   if (tables.rowCount === 0) return
-  const known = await client.query("select to_regclass('schema_migrations') as found")
-  const { rows } = known.rows[0]?.found === null ? { rows: [] } : await client.query('select name from schema_migrations')
+  const { rows } = (await hasTable(client, 'schema_migrations')) ? await client.query('select name from schema_migrations') : { rows: [] }
   const names = new Set(
     z
       .array(z.object({ name: z.string() }))
