@@ -8,9 +8,9 @@ import { type HeldRemovals, holdRemovals } from '../store/hold.ts'
 import { version } from '../version.ts'
 import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
 import { blobList, listSnapshots, type Places, placesIn, snapshotId } from './layout.ts'
-import { type Manifest, readManifest, writeManifest } from './manifest.ts'
+import { type Manifest, readManifest, type Snapshot, writeManifest } from './manifest.ts'
 import { readBlobList } from './named-blobs.ts'
-import { type Snapshot, type SnapshotConfig, takeSnapshot } from './snapshot.ts'
+import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
 
 /** What a backup is made of. */
 export type BackupSource = BlobSource & { config: SnapshotConfig }

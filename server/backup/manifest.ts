@@ -33,8 +33,9 @@ const manifestShape = z.object({
 })
 /** What tells that a backup is whole, and what is in it. */
 export type Manifest = z.infer<typeof manifestShape>
-export type SnapshotFile = z.infer<typeof fileShape>
 export type SnapshotTable = z.infer<typeof tableShape>
+/** What was copied of a database, all of one moment. */
+export type Snapshot = Pick<Manifest, 'storeId' | 'migrations' | 'files' | 'tables'>
 /** A blob that the server had no more, or only damaged, when it was backed up. */
 export type Lack = z.infer<typeof lackShape>
 

@@ -17,7 +17,7 @@ import { tableFile } from './layout.ts'
 import type { Manifest, SnapshotTable } from './manifest.ts'
 import { withClient } from './postgres-client.ts'
 import { byReference } from './postgres-order.ts'
-import type { Target } from './restore.ts'
+import type { Target } from './target.ts'
 
 /** A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction. */
 export async function openPostgresTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {

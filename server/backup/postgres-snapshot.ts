@@ -4,10 +4,9 @@ import { to as copyTo } from 'pg-copy-streams'
 import { z } from 'zod'
 import { type Measured, writeHashed } from './files.ts'
 import { blobList, tableFile } from './layout.ts'
-import type { SnapshotTable } from './manifest.ts'
+import type { Snapshot, SnapshotTable } from './manifest.ts'
 import { namedBlobs } from './named-blobs.ts'
 import { withClient } from './postgres-client.ts'
-import type { Snapshot } from './snapshot.ts'
 
 /** Copies every table in one transaction, which sees the database as it is at its begin. */
 export async function snapshotPostgres(url: string, folder: string, signal: AbortSignal): Promise<Snapshot> {

@@ -1,8 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { SnapshotFile, SnapshotTable } from './manifest.ts'
-
-/** What was copied of a database, all of one moment. */
-export type Snapshot = { storeId: string; migrations: string[]; files: SnapshotFile[]; tables: SnapshotTable[] }
+import type { Snapshot } from './manifest.ts'
 
 /** The parts of the configuration that a snapshot needs. */
 export type SnapshotConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>

@@ -14,7 +14,7 @@ import { holdSetting } from '../store/hold.ts'
 import { readInto, writeHashed } from './files.ts'
 import { sqliteFile } from './layout.ts'
 import type { Manifest } from './manifest.ts'
-import type { Target } from './restore.ts'
+import type { Target } from './target.ts'
 
 /**
  * An SQLite file to restore into. Everything happens in a file beside it, which takes its name at the end.

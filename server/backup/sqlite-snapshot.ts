@@ -6,7 +6,7 @@ import { isSliceOver, nextSlice } from '../threads/slices.ts'
 import { hashFile, writeHashed } from './files.ts'
 import { blobList, sqliteFile } from './layout.ts'
 import { lineOf, namedBlobs } from './named-blobs.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { Snapshot } from './manifest.ts'
 import { summarizeTables } from './sqlite-tables.ts'
 
 /** So much is copied between two turns of others: 1 MiB. */

@@ -1,0 +1,10 @@
+/** A database that a backup is restored into. */
+export type Target = {
+  /** The id of the store that it belongs to when it has accounts or packages; null when it is empty. */
+  occupiedBy: () => Promise<string | null>
+  /** Brings the rows in, verified, all at once: until then nothing of them is there. `prepared` runs right before. */
+  fill: (prepared: () => Promise<void>) => Promise<void>
+  /** Brings the schema from the backup's to this version's. */
+  upgrade: () => Promise<void>
+  close: () => Promise<void>
+}
