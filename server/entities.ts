@@ -1,5 +1,6 @@
 import { ServerAddress } from './addresses/entity.ts'
 import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
+import { AuditLink } from './audit/chain-entity.ts'
 import { AuditEntry } from './audit/entity.ts'
 import { ArchiveFault } from './integrity/fault-entity.ts'
 import { IntegrityReport } from './integrity/entity.ts'
@@ -38,6 +39,7 @@ export const entities = [
   JobToken,
   SetupCode,
   AuditEntry,
+  AuditLink,
   Package,
   PackageVersion,
   VersionDocument,

@@ -1,4 +1,5 @@
 import { createApp } from './app.ts'
+import { sealEntries } from './audit/chain.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
@@ -27,6 +28,7 @@ import { endProcess, stopServer } from './stop.ts'
 import { version } from './version.ts'
 
 const collectEveryMs = 10 * 60_000
+const sealEveryMs = 60_000
 /** So much of the downloads' count is lost when the process is killed. */
 const countEveryMs = 5000
 
@@ -64,6 +66,7 @@ async function serve(config: Config): Promise<void> {
     regularly('reading damaged archives again', collectEveryMs, log, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
+    regularly('sealing the audit log', sealEveryMs, log, () => sealEntries(services)),
     regularly('collecting sessions', collectEveryMs, log, () => collectSessions(services)),
     regularly('collecting authorizations', collectEveryMs, log, () => collectAuthorizations(services)),
     regularly('collecting rate limits', collectEveryMs, log, () => services.limits.collect()),

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { cell } from '../server/audit/csv.ts'
+import { cell } from '../server/audit/formats.ts'
 import { testApp } from './app.ts'
 import { fill } from './support/audit.ts'
 
@@ -72,4 +72,42 @@ it('gives JSON unless CSV is wanted more, and the whole log when it is', async (
   ).toEqual(Array.from({ length: 1234 }, (_, n) => String(1233 - n)))
   const head = await admin.head(path, { headers: { accept: 'text/csv' } })
   expect([head.status, head.headers['content-type'], head.raw.length]).toEqual([200, 'text/csv; charset=utf-8; header=present', 0])
+})
+
+it('gives an object a line to programs, with the same filters', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const member = await app.member()
+  await fill(app, 600, (n) => ({ kind: n % 2 ? 'user.login' : 'user.updated', summary: `${n}\n"quoted" =1+1`, actorId: member.id }))
+  const accept = { headers: { accept: 'application/x-ndjson' } }
+  const { status, headers, body } = await admin.get(`${path}?kind=user.login`, accept)
+  expect(status).toBe(200)
+  expect(headers).toMatchObject({ 'content-type': 'application/x-ndjson; charset=utf-8', vary: 'accept' })
+  expect(headers['content-disposition']).toMatch(/^attachment; filename="audit-log-\d{4}-\d\d-\d\d\.ndjson"$/)
+  const rows = String(body)
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line))
+  expect(rows).toHaveLength(300)
+  expect(rows[0]).toEqual({
+    id: expect.any(String),
+    createdAt: expect.stringMatching(/Z$/),
+    kind: 'user.login',
+    summary: '599\n"quoted" =1+1',
+    actorId: member.id,
+    actorName: member.user.displayName,
+    actorEmail: member.email,
+    userId: null,
+    userName: null,
+    userEmail: null,
+    package: null,
+    version: null,
+    clientIp: null,
+    publisher: null,
+  })
+  expect((await admin.get(`${path}?package=nothing`, accept)).raw.length).toBe(0)
+  expect((await admin.get(`${path}?kind=no kind`, accept)).status).toBe(400)
+  expect((await member.get(path, accept)).status).toBe(403)
+  expect((await app.anonymous.get(path, accept)).status).toBe(401)
+  expect((await admin.get(path, { headers: { accept: 'application/x-ndjson;q=0.5, application/json' } })).body).toHaveProperty('entries')
 })

@@ -8,6 +8,7 @@ import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './
 import { move } from './move-blobs.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
 import { adminCommand } from '../version.ts'
+import { verifyAudit } from './verify-audit.ts'
 
 const usage = `Usage: ${adminCommand} <command>
 
@@ -16,6 +17,7 @@ const usage = `Usage: ${adminCommand} <command>
   import-advisories <file>         Keeps the security advisories of a file: one in OSV form, or a list of them.
   import-sdk <file>                Installs an SDK from an archive on this machine: of Dart (.zip) or Flutter (.tar.xz, .zip).
   check-integrity                  Reads all stored archives and reports what is missing, damaged or nobody's.
+  verify-audit [hash]              Compares the audit log with its hash chain, in which a hash that the log told before has to be.
   list-addresses                   Prints the addresses that count as this server in dependencies and publish_to.
   remember-address <URL>           Adds an address that the server had before.
   forget-address <URL>             Removes one: what names it is on another server from then on.
@@ -44,6 +46,7 @@ const commands: Record<string, Command | CommandAlone> = {
   'import-advisories': { takes: [1, 1], run: importAdvisoryFile },
   'import-sdk': { takes: [1, 1], run: importSdkFile },
   'check-integrity': { takes: [0, 0], run: checkArchives },
+  'verify-audit': { takes: [0, 1], run: verifyAudit },
   'list-addresses': { takes: [0, 0], run: listServerAddresses },
   'remember-address': { takes: [1, 1], run: rememberServerAddress },
   'forget-address': { takes: [1, 1], run: forgetServerAddress },

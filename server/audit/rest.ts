@@ -1,5 +1,6 @@
 import { type Data, route } from '../rest/route.ts'
-import { sendCsv } from './csv.ts'
+import { exportedAs } from './export.ts'
+import { csv, ndjson } from './formats.ts'
 import { agent } from './people.ts'
 
 const person = '{ userId: uuid displayName email }'
@@ -21,9 +22,10 @@ export const auditRoutes = [
     'GET /api/admin/audit-log',
     `query (${variables}) { auditEntries(first: 50, ${filter}) { nodes { id: uuid createdAt kind summary version package publisher actorId actor ${person} userId user ${person} clientIp } pageInfo { hasNextPage } } }`,
     {
-      summary: 'Everything that happened, newest first, fifty an answer. `Accept: text/csv` gives all of it as a file.',
+      summary:
+        'Everything that happened, newest first, fifty an answer. `Accept: text/csv` or `application/x-ndjson` gives all of it as a file.',
       answer: { from: ({ auditEntries }) => answer(auditEntries as Connection) },
-      alternative: { type: 'text/csv', handler: (context, given) => sendCsv(context, () => ({ ...given(), olderThan: given().before })) },
+      alternatives: [exportedAs(csv), exportedAs(ndjson)],
     },
   ),
 ]

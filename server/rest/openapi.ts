@@ -87,7 +87,7 @@ function describeOperation(schema: GraphQLSchema, route: Route): Json {
         description: 'Done.',
         content: {
           [type]: { schema: answerSchema(schema, definition, route.answer, ok) },
-          ...(route.alternative && { [route.alternative.type]: {} }),
+          ...Object.fromEntries((route.alternatives ?? []).map((alternative) => [alternative.type, {}])),
         },
       },
       default: { $ref: '#/components/responses/Error' },

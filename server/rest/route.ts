@@ -41,8 +41,8 @@ export type RouteOptions = {
   changesWith?: Scope
   /** Answers whatever credential comes along: for probes, which must not fail for a token's sake. */
   anyCredential?: boolean
-  /** Another representation of the same, for whoever would rather have this media type. */
-  alternative?: Alternative
+  /** Other representations of the same, for whoever would rather have one of these media types. */
+  alternatives?: Alternative[]
 }
 
 /** It checks the caller itself, asks for the variables that the operation would run with, and answers through `context.reply`. */

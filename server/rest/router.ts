@@ -73,9 +73,10 @@ function operationHandler(services: Services, schema: GraphQLSchema, route: Rout
       requireScope(context, route.changesWith)
       return reply.type(type).send()
     }
-    if (route.alternative) {
+    if (route.alternatives) {
       reply.header('vary', 'accept')
-      if (prefers(request, route.alternative.type)) return route.alternative.handler(context, () => operation.variables(request))
+      const preferred = route.alternatives.find(({ type }) => prefers(request, type))
+      if (preferred) return preferred.handler(context, () => operation.variables(request))
     }
     return hidingMissing(route, context, async () => {
       const data = await operation.run(context)

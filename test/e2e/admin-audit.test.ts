@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 
-it('filters the audit log, shows an entry, and saves what is shown as CSV', async () => {
+it('filters the audit log, shows an entry, and saves what is shown as CSV and NDJSON', async () => {
   await using app = await consoleApp()
   const admin = await app.admin()
   const member = await app.member({ displayName: 'Mona Member' })
@@ -37,10 +37,18 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV', asyn
     })
   await expect.poll(() => rows.count()).toBe(3)
 
-  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download these as CSV' }).click()])
+  const download = async (kind: RegExp) => {
+    await page.getByRole('button', { name: 'Download these' }).click()
+    await screenshot(page, 'audit-download')
+    return Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name: kind }).click()]).then(([file]) => file)
+  }
+  const file = await download(/CSV/)
   expect(file.suggestedFilename()).toMatch(/^audit-log-.*\.csv$/)
   const lines = (await text(await file.createReadStream())).trim().split('\r\n')
   expect(lines).toHaveLength(3)
+  const objects = await download(/NDJSON/)
+  expect(objects.suggestedFilename()).toMatch(/^audit-log-.*\.ndjson$/)
+  expect((await text(await objects.createReadStream())).trim().split('\n')).toHaveLength(2)
   expect(lines[1]).toContain('package.')
 
   await page

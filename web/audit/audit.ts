@@ -83,18 +83,22 @@ export function useAuditEntry(id: string) {
 /** What an entry is about when that is a person. */
 export const personOf = ({ userId, user }: AuditRowFragment) => (userId == null ? undefined : (user?.displayName ?? 'deleted user'))
 
-/** Saves the filtered log as a CSV file. */
+/** What the log can be saved as. */
+const fileTypes = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
+export type FileKind = keyof typeof fileTypes
+
+/** Saves the filtered log as a file. */
 export function useAuditDownload() {
   const running = ref(false)
   const failure = shallowRef<Failure>()
-  async function run(filters: Record<string, string | null>): Promise<boolean> {
+  async function run(filters: Record<string, string | null>, kind: FileKind): Promise<boolean> {
     running.value = true
     failure.value = undefined
     const given = Object.entries(filters).filter((filter): filter is [string, string] => filter[1] !== null)
     try {
       const address = new URL(`api/admin/audit-log?${new URLSearchParams(given)}`, document.baseURI)
-      const response = await fetch(address, { headers: { accept: 'text/csv' }, credentials: 'same-origin' })
-      if (response.ok) saveFile(await response.blob(), nameIn(response))
+      const response = await fetch(address, { headers: { accept: fileTypes[kind] }, credentials: 'same-origin' })
+      if (response.ok) saveFile(await response.blob(), nameIn(response) ?? `audit-log.${kind}`)
       else failure.value = await refusal(response)
     } catch {
       failure.value = { code: 'Unreachable', message: 'The download was cut off. Check the connection, then try again.' }
@@ -110,4 +114,4 @@ async function refusal(response: Response): Promise<Failure> {
   return error ?? { code: 'InternalError', message: `The server answered with status ${response.status}.` }
 }
 
-const nameIn = ({ headers }: Response) => /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '')?.[1] ?? 'audit-log.csv'
+const nameIn = ({ headers }: Response) => /filename="([^"]+)"/.exec(headers.get('content-disposition') ?? '')?.[1]

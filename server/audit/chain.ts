@@ -1,0 +1,98 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { toDate } from '../db/reads.ts'
+import { insertRows, readRow, readRows } from '../db/statements.ts'
+import { sha256 } from '../http/keys.ts'
+import type { Services } from '../services.ts'
+
+/** An entry as plain SQL reads it. */
+export type EntryRow = {
+  id: string
+  created_at: number | string | Date
+  kind: string
+  summary: string
+  actor_id: string | null
+  user_id: string | null
+  package: string | null
+  publisher: string | null
+  version: string | null
+  client_ip: string | null
+}
+const contents = ['kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip'] as const
+
+/** What `hashOf` needs of the table `e`. */
+export const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
+
+/** The hash of an entry in the chain: whoever changes it, or one before it, would have to change every hash after it. */
+export const hashOf = (before: string, entry: EntryRow): string =>
+  sha256(`${before}\n${JSON.stringify([entry.id, toDate(entry.created_at).toISOString(), ...contents.map((name) => entry[name])])}`)
+
+/** What stands before the first entry. */
+export const start = '0'.repeat(64)
+
+/** So many entries are sealed by one transaction. */
+const atOnce = 500
+/** Entries that were committed so long after they got their id are still found, without looking at all of them. */
+const lookBackMs = 3_600_000
+
+/**
+ * Puts the entries that are not in the hash chain yet at its end. That happens beside the changes that make entries, so that none of them waits
+ * for another; the log says how far the chain goes, so that whoever keeps the log has a proof outside of the database. Of several that do this at
+ * the same time, one succeeds.
+ */
+export async function sealEntries({ database, log, now }: Pick<Services, 'database' | 'log' | 'now'>): Promise<void> {
+  let [sealed, head]: [number, Head | undefined] = [0, undefined]
+  for (;;) {
+    const added = await sealSome(database.fork(), now())
+    if (!added) break
+    ;[sealed, head] = [sealed + added.count, added.head]
+    if (added.count < atOnce) break
+  }
+  if (head) log.info(`audit log: sealed ${sealed} entries up to position ${head.position}, hash ${head.hash}`)
+}
+
+type Head = { position: number; hash: string }
+
+async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Head } | null> {
+  // Most often there is none, which needs no transaction to see.
+  if ((await readUnsealed(em, now, 1)).entries.length === 0) return null
+  try {
+    return await em.fork().transactional(async (inner) => {
+      const { last, entries } = await readUnsealed(inner, now, atOnce)
+      let head: Head = last
+      const links = entries.map((entry) => {
+        head = { position: head.position + 1, hash: hashOf(head.hash, entry) }
+        return { entry_id: entry.id, ...head }
+      })
+      await insertRows(inner, 'audit_chain', links)
+      return { count: links.length, head }
+    })
+  } catch (error) {
+    // Another instance was faster: no two links have the same position.
+    if (error instanceof UniqueConstraintViolationException) return null
+    throw error
+  }
+}
+
+async function readUnsealed(em: EntityManager, now: Date, limit: number): Promise<{ last: Head; entries: EntryRow[] }> {
+  const row = await readRow<{ position: number | string; hash: string; entry_id: string }>(
+    em,
+    'select position, hash, entry_id from audit_chain order by position desc limit 1',
+    [],
+  )
+  const recent = idAt(now.getTime() - lookBackMs)
+  const from = row === undefined ? idAt(0) : row.entry_id < recent ? row.entry_id : recent
+  const entries = await readRows<EntryRow>(
+    em,
+    `select ${entryColumns} from audit_entries e
+     where e.id > ? and not exists (select 1 from audit_chain c where c.entry_id = e.id) order by e.id limit ${limit}`,
+    [from],
+  )
+  return { last: { position: Number(row?.position ?? 0), hash: row?.hash ?? start }, entries }
+}
+
+/** What sorts before every id that was made at this moment or later: they begin with it (UUIDv7). */
+export function idAt(ms: number): string {
+  const digits = Math.max(ms, 0).toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
+}

@@ -1,0 +1,82 @@
+import { Readable } from 'node:stream'
+import type { Context } from '../access/context.ts'
+import { requireScope } from '../access/guards.ts'
+import { sendHeadersOnly } from '../http/conditional.ts'
+import type { Alternative, Data } from '../rest/route.ts'
+import type { User } from '../users/entity.ts'
+import { usersById } from '../users/loader.ts'
+import type { AuditEntry } from './entity.ts'
+import { batchAuditEntries } from './list.ts'
+import { deletedUser } from './people.ts'
+
+export const columns = [
+  'id',
+  'createdAt',
+  'kind',
+  'summary',
+  'actorId',
+  'actorName',
+  'actorEmail',
+  'userId',
+  'userName',
+  'userEmail',
+  'package',
+  'version',
+  'clientIp',
+  'publisher',
+] as const
+
+/** What a file says of an entry. */
+export type Row = Record<(typeof columns)[number], string | null>
+
+/** How a file is written. */
+export type Format = { type: string; parameters: string; extension: string; head: string; line: (row: Row) => string }
+
+/** The filtered audit log as a file of this format, batch by batch: memory does not grow with the log. */
+export const exportedAs = (format: Format): Alternative => ({
+  type: format.type,
+  handler: (context, given) => sendFile(context, format, () => ({ ...given(), olderThan: given().before })),
+})
+
+async function sendFile(context: Context, format: Format, variables: () => Data): Promise<unknown> {
+  requireScope(context, 'admin')
+  const { request, reply, database, now } = context
+  const batches = await batchAuditEntries(() => database.fork(), variables())
+  reply
+    .type(format.type + format.parameters)
+    .header('content-disposition', `attachment; filename="audit-log-${now().toISOString().slice(0, 10)}.${format.extension}"`)
+  return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(Readable.from(lines(context, format, batches)))
+}
+
+async function* lines({ database }: Context, { head, line }: Format, batches: AsyncIterable<AuditEntry[]>): AsyncGenerator<string> {
+  if (head) yield head
+  for await (const batch of batches) {
+    const people = usersById(database.fork())
+    const rows = await Promise.all(
+      batch.map(async (entry) => line(row(entry, await personOf(people, entry.actorId), await personOf(people, entry.userId)))),
+    )
+    // Nothing at all would end the stream.
+    if (rows.length > 0) yield rows.join('')
+  }
+}
+
+const personOf = (people: ReturnType<typeof usersById>, id: string | null | undefined) => (id ? people.load(id) : null)
+
+const nameOf = (id: string | null | undefined, person: User | null) => person?.displayName ?? (id ? deletedUser : null)
+
+const row = (entry: AuditEntry, actor: User | null, user: User | null): Row => ({
+  id: entry.id,
+  createdAt: entry.createdAt.toISOString(),
+  kind: entry.kind,
+  summary: entry.summary,
+  actorId: entry.actorId ?? null,
+  actorName: nameOf(entry.actorId, actor),
+  actorEmail: actor?.email ?? null,
+  userId: entry.userId ?? null,
+  userName: nameOf(entry.userId, user),
+  userEmail: user?.email ?? null,
+  package: entry.package ?? null,
+  version: entry.version ?? null,
+  clientIp: entry.clientIp ?? null,
+  publisher: entry.publisher ?? null,
+})
