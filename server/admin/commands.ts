@@ -15,6 +15,9 @@ import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { adminCommand } from '../version.ts'
 
+/** What a command tells, and its exit code. */
+export type Outcome = { text: string; code: number }
+
 /** What the operator's commands need of the server. */
 export type Operation = {
   em: EntityManager

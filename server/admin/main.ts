@@ -4,9 +4,10 @@ import { forgetServerAddress, listServerAddresses, rememberServerAddress } from 
 import { backup, restore } from './backup.ts'
 import { checkArchives } from './check-archives.ts'
 import { importSdkFile } from './import-sdk.ts'
-import { importAdvisoryFile, makeOwner, type Operation, resetPassword } from './commands.ts'
+import { importAdvisoryFile, makeOwner, type Operation, type Outcome, resetPassword } from './commands.ts'
 import { move } from './move-blobs.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
+import { verify } from './verify.ts'
 import { adminCommand } from '../version.ts'
 import { verifyAudit } from './verify-audit.ts'
 
@@ -26,6 +27,7 @@ const usage = `Usage: ${adminCommand} <command>
   move-blobs <s3|filesystem>       Copies all archives to the bucket, or the folder, of the settings. May be ended and begun again.
   backup <folder>                  Backs everything up into a folder; what an earlier backup in it has is not copied again.
   restore <folder> [<backup>]      Restores the newest backup of a folder, or another one, into an empty database and an empty store.
+  verify [<folder>] [--json]       Reads the backups of a folder, or all that the server keeps, and reports what is missing or damaged.
   adopt-store                      Ties the archive store to the database, when the server says that they do not belong together.
 
 Run it where the server runs, with the same settings. The server may keep running, except for adopt-store; restore needs an empty place.`
@@ -38,7 +40,7 @@ type Command = {
   migrates?: boolean
 }
 /** A command for a place that may have no database yet. */
-type CommandAlone = Pick<Command, 'takes'> & { runAlone: (config: Config, ...values: string[]) => Promise<string> }
+type CommandAlone = Pick<Command, 'takes'> & { runAlone: (config: Config, ...values: string[]) => Promise<string | Outcome> }
 
 const commands: Record<string, Command | CommandAlone> = {
   'reset-password': { takes: [1, 1], run: resetPassword },
@@ -55,6 +57,7 @@ const commands: Record<string, Command | CommandAlone> = {
   'move-blobs': { takes: [1, 1], run: (operation, kind) => move(operation, kind) },
   backup: { takes: [1, 1], run: backup },
   restore: { takes: [1, 2], runAlone: restore },
+  verify: { takes: [0, 2], runAlone: verify },
   'adopt-store': { takes: [0, 0], run: adopt, migrates: true },
 }
 
@@ -66,7 +69,10 @@ async function main([name = '', ...values]: string[]): Promise<number> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
   if (!command || !hasEnough(command, values) || values.includes('')) return complain(usage, 64)
   try {
-    return say(await run(command, values))
+    const told = await run(command, values)
+    if (typeof told === 'string') return say(told)
+    say(told.text)
+    return told.code
   } catch (error) {
     if (error instanceof ConfigError) return complain(error.problems.join('\n'), 78)
     return complain(error instanceof Error ? error.message || String(error) : String(error), 1)
@@ -77,7 +83,7 @@ function hasEnough({ takes: [fewest, greatest] }: Pick<Command, 'takes'>, values
   return values.length >= fewest && values.length <= greatest
 }
 
-async function run(command: Command | CommandAlone, values: string[]): Promise<string> {
+async function run(command: Command | CommandAlone, values: string[]): Promise<string | Outcome> {
   const config = readConfig()
   if ('runAlone' in command) return command.runAlone(config, ...values)
   const { em, close } = command.migrates ? await openAlone(config) : await openWithServer(config)

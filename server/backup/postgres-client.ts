@@ -7,7 +7,10 @@ export async function withClient<Result>(url: string, work: (client: Client) => 
   client.on('error', () => {})
   await client.connect()
   try {
-    await client.query('set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0')
+    await client.query(
+      'set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = 0' +
+        "; set timezone = 'UTC'; set datestyle = 'ISO'",
+    )
     return await work(client)
   } finally {
     await client.end()

@@ -1,0 +1,39 @@
+import SqliteDatabase from 'better-sqlite3'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { type Stamped, verifyAuditOrder } from './audit-order.ts'
+import { sqliteFile } from '../layout.ts'
+import type { Manifest } from '../manifest.ts'
+import { namedBlobs } from '../named-blobs.ts'
+import { verifySqliteFile } from './sqlite-checks.ts'
+import { summarizeTables } from '../sqlite-tables.ts'
+import type { Findings } from './findings.ts'
+
+/** Looks into the copy of an SQLite database: SQLite's own checks, every table's rows, the blobs that it names, the audit log. */
+export async function verifyCopy(folder: string, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
+  const path = join(folder, sqliteFile)
+  const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true })
+  try {
+    verifySqliteFile(db, path, findings)
+    const found = await summarizeTables(db, new AbortController().signal)
+    findings.count('tables', found.length)
+    for (const { name, rows, sha256 } of manifest.tables) {
+      const table = found.find((one) => one.name === name)
+      if (table?.sha256 !== sha256) findings.add(path, `The table ${name} has other rows than the ${rows} of the manifest`)
+    }
+    for (const row of db.prepare(namedBlobs).iterate()) {
+      const { sha256 } = named.parse(row)
+      if (!listed.has(sha256)) findings.add(path, `The blob ${sha256} is named, but not in the backup's list`)
+    }
+    await verifyAuditOrder(entriesOf(db), path, findings)
+  } finally {
+    db.close()
+  }
+}
+
+const named = z.object({ sha256: z.string() })
+const stamped = z.object({ id: z.string(), at: z.number() })
+
+function* entriesOf(db: SqliteDatabase.Database): Generator<Stamped> {
+  for (const row of db.prepare('select id, created_at as at from audit_entries order by id').iterate()) yield stamped.parse(row)
+}

@@ -1,0 +1,73 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
+import { isFullRun } from '../support/fault-table.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { folderForTest, secretForTests, start } from '../support/server-process.ts'
+
+const backends: Backend[] = ['sqlite', 'postgres']
+const publishes = isFullRun ? 200 : 12
+
+type Result = { code: number | null; out: string }
+
+/** Starts an operator's command, with the settings of a server. */
+function admin(folder: string, env: Record<string, string>, ...args: string[]): { process: ChildProcess; result: Promise<Result> } {
+  const settings = { PATH: process.env.PATH, SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: folder, ...env }
+  const child = spawn(process.execPath, ['server/launch.mjs', 'admin', ...args], { env: settings, stdio: 'pipe', detached: true })
+  let out = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => void (out += chunk.toString()))
+  return { process: child, result: new Promise((resolve) => child.once('close', (code) => resolve({ code, out }))) }
+}
+
+it.for(backends)(
+  'backs up under load what verifies clean elsewhere, and nothing of a backup that was killed counts, on %s',
+  async (backend) => {
+    const registry = await FaultRegistry.open(backend)
+    const ask = (...args: string[]) => admin(registry.folder, registry.env, ...args)
+    await registry.publishMany({ label: 'early', publishes, packages: 6 })
+    const backups = join(folderForTest(), 'backups')
+    const authorization = `Bearer ${registry.token}`
+    const deleteSome = async () => {
+      for (const index of [0, 1, 2, 3, 4]) {
+        const { status } = await fetch(`${registry.listensAt}/api/admin/packages/early_${index}/versions/1.0.0`, {
+          method: 'DELETE',
+          headers: { authorization },
+        })
+        expect(status).toBe(200)
+        registry.acknowledged.delete(`early_${index} 1.0.0`)
+      }
+    }
+    const kept = new Set([...registry.acknowledged.keys()].filter((key) => !/early_[0-4] 1\.0\.0/.test(key)))
+    const [made] = await Promise.all([ask('backup', backups).result, registry.publishMany({ label: 'during', publishes }), deleteSome()])
+    expect(made).toMatchObject({ code: 0 })
+
+    const second = ask('backup', backups)
+    await expect.poll(() => readdirSync(join(backups, 'snapshots')).length, { interval: 5 }).toBe(2)
+    // The command has a process of its own below the one that was started.
+    process.kill(-(second.process.pid ?? 0), 'SIGKILL')
+    await second.result
+    const snapshots = readdirSync(join(backups, 'snapshots')).filter((id) => existsSync(join(backups, 'snapshots', id, 'manifest.json')))
+    expect(snapshots).toHaveLength(1)
+    expect(await ask('backup', backups).result).toMatchObject({ code: 1, out: expect.stringContaining('a new one can begin at') })
+    expect(await ask('verify', backups).result).toMatchObject({ code: 0, out: expect.stringContaining('Verified 1 backups') })
+
+    const folder = folderForTest()
+    const env: Record<string, string> = {}
+    if (backend === 'postgres') {
+      const { url, drop } = await createDatabase()
+      onTestFinished(drop)
+      Object.assign(env, { DB_BACKEND: 'postgres', POSTGRES_URL: url })
+    }
+    expect(await admin(folder, env, 'restore', backups).result).toMatchObject({ code: 0 })
+    const { code, out } = await admin(folder, env, 'verify', '--json').result
+    expect([code, JSON.parse(out)]).toMatchObject([0, { ok: true, problems: [] }])
+    expect(JSON.parse(out).checked.archives).toBeGreaterThanOrEqual(kept.size)
+    const server = await start(folder, env)
+    for (const key of kept) {
+      const answer = await fetch(`${server.url}/api/archives/${key.replace(' ', '-')}.tar.gz`, { headers: { authorization } })
+      expect([key, answer.status]).toEqual([key, 200])
+    }
+  },
+)
