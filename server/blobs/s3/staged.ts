@@ -12,8 +12,8 @@ import { factsOf as objectFacts, findFacts, streamObject } from './objects.ts'
 const partBytes = 5 * 1024 ** 2
 /** So many bytes go before an upload needs one of the places below. */
 const smallBytes = 256 * 1024
-/** Uploads that may collect the bytes of a part at once: so much memory they take together, twice. */
-const places = pLimit(16)
+/** So many uploads may collect the bytes of a part at once; each takes the memory of about four parts. */
+const places = pLimit(8)
 
 /**
  * Sends what comes to the staging area, in parts that are sent again when one is lost; nothing of it is seen before all is there. What it leaves
