@@ -1,20 +1,11 @@
-import { readFile, writeFile } from 'node:fs/promises'
 import { gunzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import { markFailed } from '../server/docs/service.ts'
-import { collectDocs } from '../server/docs/collect.ts'
 import { Job } from '../server/jobs/entity.ts'
-import { collectGarbage } from '../server/uploads/collect.ts'
-import { type TestApp, testApp } from './app.ts'
-import { beginDocs, documentVersion, storeDocs, versionId } from './support/docs.ts'
-import { runJobs } from './support/jobs.ts'
+import { testApp } from './app.ts'
+import { beginDocs, docsPage, docsState, documentVersion, versionId } from './support/docs.ts'
 import { dependent, makePublic, publicApp } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
-import { pathOf } from './support/stored.ts'
-
-const page = { headers: { accept: 'text/html,*/*;q=0.8' } }
-const backends: Record<string, string>[] = [{}, { DOCS_BACKEND: 'filesystem' }]
-const state = '{ package(name: "acme") { latest { apiDocumentation { state url engine engineVersion generatedAt pages error } } } }'
 
 it('serves the pages of a version, and of the latest one, to whoever signed in', async () => {
   await using app = await testApp()
@@ -23,7 +14,7 @@ it('serves the pages of a version, and of the latest one, to whoever signed in',
   await publish(alice, { name: 'acme', version: '1.1.0+2' })
   await documentVersion(app, 'acme', '1.0.0')
   await documentVersion(app, 'acme', '1.1.0+2')
-  const first = await alice.get('/documentation/acme/1.0.0/shapes/Circle.html', page)
+  const first = await alice.get('/documentation/acme/1.0.0/shapes/Circle.html', docsPage)
   expect(first).toMatchObject({
     status: 200,
     headers: {
@@ -37,8 +28,8 @@ it('serves the pages of a version, and of the latest one, to whoever signed in',
     },
   })
   expect(first.body).toContain('<a href="../index.html">acme 1.0.0</a>')
-  expect((await alice.get('/documentation/acme/latest/', page)).body).toContain('<h1>acme 1.1.0+2 ')
-  expect((await alice.get('/documentation/acme/1.1.0%2B2/shapes/', page)).body).toContain('<h1>shapes ')
+  expect((await alice.get('/documentation/acme/latest/', docsPage)).body).toContain('<h1>acme 1.1.0+2 ')
+  expect((await alice.get('/documentation/acme/1.1.0%2B2/shapes/', docsPage)).body).toContain('<h1>shapes ')
   for (const path of ['/documentation/acme', '/documentation/acme/', '/documentation/acme/latest'])
     expect(await alice.get(path)).toMatchObject({ status: 303, headers: { location: 'http://localhost:8080/documentation/acme/latest/' } })
   expect(await alice.get('/documentation/acme/1.1.0%2B2')).toMatchObject({
@@ -87,17 +78,17 @@ it('says what is the matter where there is no page, in the words of whoever asks
     status: 404,
     body: { error: { code: 'NotFound', message: 'acme 1.0.0 has no documentation yet.' } },
   })
-  expect((await alice.get(index, page)).body).toContain('about to be generated')
+  expect((await alice.get(index, docsPage)).body).toContain('about to be generated')
   await app.services.database.fork().nativeDelete(Job, { kind: 'analysis' })
-  expect(await alice.get(index, page)).toMatchObject({ status: 404, body: expect.stringContaining('It was not asked for yet.') })
+  expect(await alice.get(index, docsPage)).toMatchObject({ status: 404, body: expect.stringContaining('It was not asked for yet.') })
   const id = await versionId(app, 'acme', '1.0.0')
   const attempt = await beginDocs(app, id)
   const em = app.services.database.fork()
-  expect((await alice.get(index, page)).body).toContain('being generated')
+  expect((await alice.get(index, docsPage)).body).toContain('being generated')
   await markFailed(em, id, attempt, '<b>Out of memory</b>')
-  expect((await alice.get(index, page)).body).toContain('It could not be generated: &lt;b&gt;Out of memory&lt;/b&gt;')
+  expect((await alice.get(index, docsPage)).body).toContain('It could not be generated: &lt;b&gt;Out of memory&lt;/b&gt;')
   await documentVersion(app, 'acme', '1.0.0')
-  const missing = await alice.get('/documentation/acme/latest/shapes/Square.html', page)
+  const missing = await alice.get('/documentation/acme/latest/shapes/Square.html', docsPage)
   expect(missing).toMatchObject({ status: 404, body: expect.stringContaining('href="/documentation/acme/latest/search.html"') })
   expect(missing.headers['content-security-policy']).toContain('sandbox')
   for (const path of [
@@ -106,7 +97,7 @@ it('says what is the matter where there is no page, in the words of whoever asks
     '/documentation/acme/next/',
     '/documentation/A-b/latest/',
   ])
-    expect(await alice.get(path, page)).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8' } })
+    expect(await alice.get(path, docsPage)).toMatchObject({ status: 404, headers: { 'content-type': 'text/html; charset=utf-8' } })
   for (const path of ['..%2f..%2findex.html', '%2e%2e/index.html', 'shapes%2findex.html%00'])
     expect([200, 404]).toContain((await alice.get(`/documentation/acme/latest/${path}`)).status)
 })
@@ -127,18 +118,18 @@ it('asks whoever did not sign in to do so, and shows them what is public, but no
   for (const path of ['acme/latest/', 'acme/1.0.0/shapes/', 'acme'])
     expect(await anonymous.get(`/documentation/${path}`)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
   await makePublic(app, 'acme')
-  expect(await anonymous.get('/documentation/acme/latest/', page)).toMatchObject({
+  expect(await anonymous.get('/documentation/acme/latest/', docsPage)).toMatchObject({
     status: 200,
     body: expect.stringContaining('acme 1.0.0'),
     headers: { 'cache-control': 'no-cache' },
   })
-  const refused = await anonymous.get('/documentation/secret/latest/index.html', page)
+  const refused = await anonymous.get('/documentation/secret/latest/index.html', docsPage)
   expect(refused).toMatchObject({
     status: 401,
     body: expect.stringContaining('/login?redirect=%2Fdocumentation%2Fsecret%2Flatest%2Findex.html'),
     headers: { 'www-authenticate': expect.stringContaining('Bearer realm="pub"') },
   })
-  const absent = await anonymous.get('/documentation/absent/latest/index.html', page)
+  const absent = await anonymous.get('/documentation/absent/latest/index.html', docsPage)
   expect(refused.body.replaceAll('secret', '')).toBe(absent.body.replaceAll('absent', ''))
   for (const path of ['acme/2.0.0/', 'acme/2.0.0/shapes/index.html', 'secret/1.0.0/'])
     expect(await anonymous.get(`/documentation/${path}`)).toMatchObject({ status: 401 })
@@ -149,7 +140,7 @@ it('tells the state on GraphQL', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
-  const read = async () => (await alice.graphql(state)).body.data.package.latest.apiDocumentation
+  const read = async () => (await alice.graphql(docsState)).body.data.package.latest.apiDocumentation
   const none = { url: null, engine: null, engineVersion: null, generatedAt: null, pages: 0, error: null }
   expect(await read()).toEqual({ ...none, state: 'PENDING' })
   await app.services.database.fork().nativeDelete(Job, { kind: 'analysis' })
@@ -175,89 +166,3 @@ it('tells the state on GraphQL', async () => {
     error: null,
   })
 })
-
-it('never lets a slower, older attempt overwrite newer pages, nor its state', async () => {
-  await using app = await testApp()
-  const alice = await app.member()
-  await publish(alice, { name: 'acme', version: '1.0.0' })
-  const id = await versionId(app, 'acme', '1.0.0')
-  const [older, newer] = [await beginDocs(app, id), await beginDocs(app, id)]
-  const em = app.services.database.fork()
-  expect(await storeDocs(app, id, newer, 'acme', '1.0.0')).toBe(true)
-  expect(await storeDocs(app, id, older, 'acme', 'old')).toBe(false)
-  expect(await markFailed(em, id, older, 'too late')).toBe(false)
-  expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme 1.0.0 ')
-  expect(await stored(app)).toBe(2)
-  // Pages stay while newer ones are made, and are there again at once when one asked for later comes first.
-  const third = await beginDocs(app, id)
-  expect(await storeDocs(app, id, newer, 'acme', 'newer')).toBe(true)
-  expect((await alice.graphql(state)).body.data.package.latest.apiDocumentation).toMatchObject({
-    state: 'RUNNING',
-    url: expect.stringContaining('/1.0.0/'),
-  })
-  expect(await storeDocs(app, id, third, 'acme', 'third')).toBe(true)
-  expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme third ')
-  expect(await stored(app)).toBe(2)
-})
-
-it.each(backends)('takes documentation out of the store with its version and its package (%o)', async (env) => {
-  await using app = await testApp({ env: { ...env, SCORING_ENABLED: 'false' } })
-  const [alice, admin] = [await app.member(), await app.admin()]
-  for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'acme', version })
-  const id = await documentVersion(app, 'acme', '1.0.0')
-  for (const version of ['1.1.0', '2.0.0']) await documentVersion(app, 'acme', version)
-  expect(await countOf(app.services.docs)).toBe(env.DOCS_BACKEND ? 3 : 6)
-  await admin.delete('/api/admin/packages/acme/versions/1.0.0')
-  await runJobs(app)
-  expect(await countOf(app.services.docs)).toBe(env.DOCS_BACKEND ? 2 : 4)
-  expect(await storeDocs(app, id, 1, 'acme', '1.0.0')).toBe(false)
-  expect(await alice.get('/documentation/acme/2.0.0/')).toMatchObject({ status: 200 })
-  await admin.delete('/api/admin/packages/acme')
-  await runJobs(app)
-  expect(await countOf(app.services.docs)).toBe(0)
-})
-
-it.each(backends)('collects what no version has, and nothing else (%o)', async (env) => {
-  const start = new Date()
-  await using app = await testApp({ env: { ...env, SCORING_ENABLED: 'false' }, now: start })
-  const [alice, admin] = [await app.member(), await app.admin()]
-  await publish(alice, { name: 'acme', version: '1.0.0' })
-  await documentVersion(app, 'acme', '1.0.0')
-  const { sha256 } = await app.services.docs.stageWhole('lost', Buffer.from('pages that nobody stored'))
-  await app.services.docs.promote('lost', sha256)
-  app.clock.now = new Date(start.getTime() + 2 * 86_400_000)
-  await admin.graphql('mutation { checkIntegrity }')
-  await runJobs(app)
-  const { integrityReport } = (await admin.graphql('{ integrityReport { orphans damaged } }')).body.data
-  expect(integrityReport).toEqual({ orphans: env.DOCS_BACKEND ? 0 : 1, damaged: 0 })
-  expect(await collectDocs(app.services)).toBe(env.DOCS_BACKEND ? 1 : 0)
-  expect(await collectGarbage(app.services)).toMatchObject({ blobs: env.DOCS_BACKEND ? 0 : 1 })
-  expect(await app.services.docs.has(sha256)).toBe(false)
-  expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
-  const { disk } = (await admin.graphql('{ serverStatistics { disk { docs { bytes } } } }')).body.data.serverStatistics
-  expect(disk.docs.bytes).toBeGreaterThan(1000)
-})
-
-it('says that pages are damaged instead of serving them, and brings back what was removed by mistake', async () => {
-  await using app = await testApp()
-  const alice = await app.member()
-  for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
-  const [first, second] = [await documentVersion(app, 'acme', '1.0.0'), await documentVersion(app, 'acme', '1.1.0')]
-  await app.services.docs.remove(await shaOfDocs(app, first), { at: new Date() })
-  expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
-  const path = pathOf(app, await shaOfDocs(app, second))
-  await writeFile(path, (await readFile(path)).fill(7, 100, 200))
-  const answer = await alice.get('/documentation/acme/1.1.0/', page)
-  expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '300' }, body: expect.stringContaining('missing or damaged') })
-})
-
-const stored = ({ services }: TestApp) => countOf(services.blobs)
-async function countOf(store: TestApp['services']['docs']): Promise<number> {
-  let count = 0
-  for await (const _ of store.list()) count += 1
-  return count
-}
-async function shaOfDocs(app: TestApp, id: string): Promise<string> {
-  const row = await app.services.database.reads.get<{ sha256: string }>('select sha256 from version_docs where version_id = ?', id)
-  return row?.sha256 ?? ''
-}

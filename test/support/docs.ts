@@ -10,6 +10,13 @@ import { storePages } from '../../server/docs/store.ts'
 import type { TestApp } from '../app.ts'
 import { about, shapes } from './api.ts'
 
+/** What a browser sends along when it wants a page. */
+export const docsPage = { headers: { accept: 'text/html,*/*;q=0.8' } }
+
+/** Asks GraphQL how far the documentation of acme's latest version is. */
+export const docsState =
+  '{ package(name: "acme") { latest { apiDocumentation { state url engine engineVersion generatedAt pages error } } } }'
+
 const engine = { name: 'built-in', version: '1' } as const
 
 /** The id of a published version. */
