@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { isUnforced, unforced } from '../server/db/unforced.ts'
 import { claim } from '../server/jobs/lease.ts'
 import { handler, PermanentFailure } from '../server/jobs/handler.ts'
 import { countJobs, enqueue, type NewJob } from '../server/jobs/queue.ts'
@@ -110,4 +111,19 @@ it('tries no further where that would fail the same way, and tells the handler',
   await worker.stop()
   expect(told).toEqual(['a', 'It is too large.'])
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 0, running: 0, failed: 1 })
+})
+
+it('works off what an unforced transaction asked for as ever: what comes of it waits for the disk', async () => {
+  await using app = await testApp()
+  const seen: boolean[] = []
+  const note = handler(anything, async () => void seen.push(isUnforced()))
+  const start = async () => startWorker(app.services, { note }, { pollMs: 3_600_000, concurrency: 1 })
+  for (const begin of [start, () => unforced(start)]) {
+    const worker = await begin()
+    await worker.settled()
+    await unforced(() => Promise.all(['a', 'b'].map((subject) => ask(app, { kind: 'note', subject }))))
+    await worker.settled()
+    await worker.stop()
+  }
+  expect(seen).toEqual([false, false, false, false])
 })

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTurns } from '../../server/db/turns.ts'
 import { Turn } from '../../server/db/sqlite-turn.ts'
-import { unforced } from '../../server/db/unforced.ts'
+import { isUnforced, unforced } from '../../server/db/unforced.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
 let native: SqliteDatabase.Database
@@ -58,3 +58,18 @@ it('lets statements outside of a transaction go unforced, and none that follow',
   expect(native.prepare('select text from notes order by rowid desc limit 2').pluck().all()).toEqual(['2', '1'])
   expect(forcing()).toBe(2)
 })
+
+it.each([async () => {}, () => Promise.reject(new Error('It failed.'))])(
+  'ends with the work, whatever that began and left (%#)',
+  async (work) => {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    let [during, later]: [boolean, Promise<boolean>] = [false, Promise.resolve(true)]
+    await unforced(() => {
+      during = isUnforced()
+      later = ended.then(isUnforced)
+      return work()
+    }).catch(() => {})
+    end()
+    expect([during, await later, isUnforced()]).toEqual([true, false, false])
+  },
+)
