@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { importSdk } from '../server/sdks/installing/import.ts'
@@ -18,7 +18,7 @@ async function open() {
     writeFileSync(path, bytes)
     return importSdk({ em: app.services.database.fork(), config: app.config }, path, app.services.now())
   }
-  return { site, app, admin: await app.admin(), bring }
+  return { site, app, admin: await app.admin(), bring, config: app.config }
 }
 
 const json = {
@@ -76,6 +76,29 @@ describe('an archive on the disk of the server', () => {
     await runJobs(app)
     expect((await admin.get(installs)).body.installs).toMatchObject([{ id, status: 'ready', isDefault: true }])
   })
+
+  it.each(['for the first time', 'again'])(
+    'is refused, and touches nothing, when another import %s wins at the last moment',
+    async (when) => {
+      const { app, admin, bring, config } = await open()
+      await using _ = app
+      const archive = await zipOf(dartFiles('3.11.0'))
+      writeFileSync(join(config.DATA_DIR, 'brought'), archive)
+      if (when === 'again') await bring(archive)
+      await runJobs(app)
+      const em = app.services.database.fork()
+      const last = em.fork()
+      const begin = last.transactional.bind(last)
+      last.transactional = async (work) => bring(archive).then(() => begin(work))
+      em.fork = () => last
+      await expect(importSdk({ em, config }, join(config.DATA_DIR, 'brought'), app.services.now())).rejects.toMatchObject({
+        code: 'Conflict',
+      })
+      await runJobs(app)
+      expect((await admin.get(installs)).body.installs).toMatchObject([{ status: 'ready', errorMessage: null }])
+      expect(readdirSync(join(config.DATA_DIR, 'sdks'))).toHaveLength(1)
+    },
+  )
 
   it.each([
     ['another archive', () => zipOf([{ path: 'readme.txt', content: 'hello' }]), /is no archive of a Dart or Flutter SDK/],

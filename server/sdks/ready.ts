@@ -28,16 +28,18 @@ export type ReadySdk = {
 /** The name of the file that says that an SDK is whole. */
 export const markName = 'ready'
 
+type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
+
 /** Where an install has what; all of it is gone or there as a whole, by this folder. */
-export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind }: Pick<SdkInstall, 'id' | 'generation' | 'kind'>) {
+export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
   const folder = join(sdkRoot(config), `${id}.${generation}`)
   const path = join(folder, 'sdk')
   const binaries = kind === 'dart' ? join(path, 'bin') : join(path, 'bin', 'cache', 'dart-sdk', 'bin')
   const pubCache = join(folder, 'pub-cache')
   return {
     folder,
-    /** The download, and how far it is. */
-    archive: join(folder, 'archive'),
+    /** What was downloaded and verified; what was imported is never taken for it. */
+    archive: join(folder, importedSha256 ? 'imported' : 'archive'),
     unpacking: join(folder, 'unpacking'),
     path,
     dart: join(binaries, 'dart'),

@@ -132,22 +132,24 @@ export async function cancelInstall(em: EntityManager, { subject, payload }: Pic
   await enqueue(em, { kind: removalKind, subject }, now)
 }
 
-/** Begins an install anew, when its status is one of these, in the transaction of `em` or one of its own. Null when it is another. */
-export function beginAgain(
+/** Begins an install anew, when its status is one of these; null when it is another. */
+const beginAgain = (em: EntityManager, id: string, statuses: SdkInstall['status'][], now: Date): Promise<SdkInstall | null> =>
+  em.fork().transactional((inner) => beginAgainIn(inner, id, statuses, now))
+
+/** The same in the transaction of `em`. */
+export async function beginAgainIn(
   em: EntityManager,
   id: string,
   statuses: SdkInstall['status'][],
   now: Date,
   changes: Partial<Pick<SdkInstall, 'importedSha256' | 'status'>> = {},
 ): Promise<SdkInstall | null> {
-  return em.fork().transactional(async (inner) => {
-    const install = await lockExisting(inner, id)
-    if (!statuses.includes(install.status)) return null
-    inner.assign(install, { ...freshStart, ...changes, generation: install.generation + 1 })
-    await inner.flush()
-    await enqueueInstall(inner, install, now)
-    return install
-  })
+  const install = await lockExisting(em, id)
+  if (!statuses.includes(install.status)) return null
+  em.assign(install, { ...freshStart, ...changes, generation: install.generation + 1 })
+  await em.flush()
+  await enqueueInstall(em, install, now)
+  return install
 }
 
 /** Has whoever else makes an SDK of a kind the default wait for the transaction of `em`. */

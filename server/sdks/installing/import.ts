@@ -1,6 +1,7 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { constants } from 'node:fs'
-import { copyFile, mkdir, stat } from 'node:fs/promises'
+import { copyFile, mkdir, rename, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
@@ -12,7 +13,7 @@ import { removeFolder } from './folders.ts'
 import { thisPlatform } from '../platform.ts'
 import { placesOf } from '../ready.ts'
 import { requireRoom, unpackedFactor } from './room.ts'
-import { beginAgain, enqueueInstall, titleOf } from '../service.ts'
+import { beginAgainIn, enqueueInstall, titleOf } from '../service.ts'
 import { ask } from '../unpack/ask.ts'
 
 type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'> }
@@ -29,36 +30,36 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
   const { size } = await stat(path)
   await requireRoom(config, (1 + unpackedFactor) * size)
   const known = await em.findOne(SdkInstall, found)
-  if (known && known.status !== 'ready' && known.status !== 'failed')
-    throw conflict(`${titleOf(found)} is being installed. Wait for that, or remove it first.`)
-  const place = { ...found, id: known?.id ?? newId(), generation: (known?.generation ?? 0) + 1 }
-  const { folder, archive } = placesOf(config, place)
-  await mkdir(folder, { recursive: true, mode: 0o755 })
+  if (known && known.status !== 'ready' && known.status !== 'failed') throw beingInstalled(found)
+  // Not yet the folder of the install: whoever installs the same at this moment may be the one to get it.
+  const copy = placesOf(config, { ...found, id: newId(), generation: 0, importedSha256 })
+  await mkdir(copy.folder, { recursive: true, mode: 0o755 })
   try {
-    await copyFile(path, archive, constants.COPYFILE_FICLONE)
-    const install = known
-      ? await beginAgain(em, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
-      : await create(em, { ...place, importedSha256 }, now)
-    if (!install) throw conflict(`${titleOf(found)} is being installed. Wait for that, or remove it first.`)
-    return install
+    await copyFile(path, copy.archive, constants.COPYFILE_FICLONE)
+    return await em.fork().transactional(async (inner) => {
+      const install = known
+        ? await beginAgainIn(inner, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
+        : await create(inner, { ...found, importedSha256 }, now)
+      if (!install) throw beingInstalled(found)
+      const { folder } = placesOf(config, install)
+      await removeFolder(config, basename(folder)) // left by an import whose transaction was cut off
+      await rename(copy.folder, folder)
+      return install
+    })
   } catch (error) {
-    await removeFolder(config, basename(folder))
-    throw error
+    await removeFolder(config, basename(copy.folder))
+    throw error instanceof UniqueConstraintViolationException ? beingInstalled(found) : error
   }
 }
 
-function create(
-  em: EntityManager,
-  { id, kind, version, channel, importedSha256 }: Found & { id: string; importedSha256: string },
-  now: Date,
-) {
-  return em.fork().transactional(async (inner) => {
-    const { sdkPlatform: platform } = thisPlatform()
-    const install = inner.create(SdkInstall, { id, kind, version, channel, platform, importedSha256, status: 'extracting' })
-    await inner.flush()
-    await enqueueInstall(inner, install, now)
-    return install
-  })
+const beingInstalled = (found: Found) => conflict(`${titleOf(found)} is being installed. Wait for that, or remove it first.`)
+
+async function create(em: EntityManager, found: Found & { importedSha256: string }, now: Date): Promise<SdkInstall> {
+  const { sdkPlatform: platform } = thisPlatform()
+  const install = em.create(SdkInstall, { ...found, platform, status: 'extracting' })
+  await em.flush()
+  await enqueueInstall(em, install, now)
+  return install
 }
 
 const places = { dart: 'dart-sdk/version', flutter: 'flutter/version', flutterJson: 'flutter/bin/cache/flutter.version.json' }
