@@ -47,13 +47,14 @@ it('is not forked by instances that write and seal at the same time', async () =
   expect(await verify(app)).toMatchObject({ entries: 780, unsealed: 0, problems: [] })
 })
 
-it('takes in an entry that is committed after younger ones', async () => {
+it.each([0, 25])('takes in an entry that was committed after younger ones, %i hours before', async (hours) => {
   await using app = await testApp()
   const late = app.services.database.fork()
   late.create(AuditEntry, { kind: 'user.login', summary: 'late', clientIp: null })
   await entriesOf(app, 2)
   await seal(app)
   await late.flush()
+  app.clock.now = new Date(Date.now() + hours * 3_600_000)
   await seal(app)
   expect(await verify(app)).toMatchObject({ entries: 3, unsealed: 0, problems: [] })
 })
@@ -90,5 +91,21 @@ it('shows what was changed, removed, added or made anew', async () => {
   app.clock.now = null
   await seal(app)
   expect((await verify(app)).problems).toEqual([])
-  expect((await verify(app, head ?? '')).problems).toEqual([`The hash ${head} is not in the chain: it was made anew.`])
+  expect((await verify(app, head ?? '')).problems).toEqual([
+    `The hash ${head} is not in the chain. The chain was made anew, its end was removed, or an older backup was restored.`,
+  ])
+})
+
+it('misses entries that were removed from the end, or that a backup lacks, where a hash of before is known', async () => {
+  await using app = await testApp()
+  await entriesOf(app, 4)
+  await seal(app)
+  const { head } = await verify(app)
+  await unlock(app)
+  await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position > 2)')
+  await execute(app, 'delete from audit_chain where position > 2')
+  expect(await verify(app)).toMatchObject({ entries: 2, problems: [] })
+  await entriesOf(app, 2)
+  await seal(app)
+  await expect(command(app, head ?? '')).rejects.toThrow(`The hash ${head} is not in the chain.`)
 })

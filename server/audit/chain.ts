@@ -32,7 +32,7 @@ export const start = '0'.repeat(64)
 
 /** So many entries are sealed by one transaction. */
 const atOnce = 500
-/** Entries that were committed so long after they got their id are still found, without looking at all of them. */
+/** Entries that were committed so long after they got their id are still found, also after a pause, without looking at all of them. */
 const lookBackMs = 3_600_000
 
 /**
@@ -80,13 +80,12 @@ async function readUnsealed(em: EntityManager, now: Date, limit: number): Promis
     'select position, hash, entry_id from audit_chain order by position desc limit 1',
     [],
   )
-  const recent = idAt(now.getTime() - lookBackMs)
-  const from = row === undefined ? idAt(0) : row.entry_id < recent ? row.entry_id : recent
+  const latest = row === undefined ? 0 : Math.min(momentOfId(row.entry_id), now.getTime())
   const entries = await readRows<EntryRow>(
     em,
     `select ${entryColumns} from audit_entries e
      where e.id > ? and not exists (select 1 from audit_chain c where c.entry_id = e.id) order by e.id limit ${limit}`,
-    [from],
+    [idAt(latest - lookBackMs)],
   )
   return { last: { position: Number(row?.position ?? 0), hash: row?.hash ?? start }, entries }
 }
@@ -96,3 +95,6 @@ export function idAt(ms: number): string {
   const digits = Math.max(ms, 0).toString(16).padStart(12, '0')
   return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
 }
+
+/** When an id was made. */
+const momentOfId = (id: string): number => Number.parseInt(id.slice(0, 13).replace('-', ''), 16)

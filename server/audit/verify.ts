@@ -45,7 +45,8 @@ export async function verifyChain(em: EntityManager, now: Date, known?: string):
   }
   const { old, unsealed } = await countUnsealed(em, now)
   if (old > 0) problems.push(`Entries older than an hour that are not in the chain: ${old}. They were added, or the server did not run.`)
-  if (!hasKnown) problems.push(`The hash ${known} is not in the chain: it was made anew.`)
+  if (!hasKnown)
+    problems.push(`The hash ${known} is not in the chain. The chain was made anew, its end was removed, or an older backup was restored.`)
   return { entries: position, head: position === 0 ? null : before, unsealed, problems }
 }
 
