@@ -167,7 +167,12 @@ it('serves them on a port of their own', async () => {
   const answer = await fetch(`${url}/metrics`)
   expect(sample(await answer.text(), 'snug_build_info')).toBe(1)
   expect(await (await fetch(`${url}/metrics`, { method: 'HEAD' })).text()).toBe('')
-  expect((await fetch(`${url}/metrics`, { method: 'POST' })).status).toBe(405)
+  const refused = await fetch(`${url}/metrics`, { method: 'POST' })
+  expect([refused.status, refused.headers.get('allow'), refused.headers.get('cache-control')]).toEqual([
+    405,
+    'GET, HEAD',
+    'private, no-store',
+  ])
   const missing = await fetch(`${url}/api/packages/x`)
   expect([missing.status, await missing.json()]).toEqual([
     404,

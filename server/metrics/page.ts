@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { ApiError, methodNotAllowed, missingAuthentication, notFound } from '../errors.ts'
+import { notStored } from '../http/conditional.ts'
 import { equalSecrets } from '../http/keys.ts'
 import type { Log } from '../http/log.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
@@ -50,15 +51,22 @@ export async function listenForMetrics({ config, log, metrics }: Shown): Promise
 
 async function answer(config: Config, metrics: Gauges, { url = '', method, headers }: IncomingMessage, response: ServerResponse) {
   if (url.split('?', 1)[0] !== '/metrics') throw notFound('There is nothing at this address.')
-  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed('GET, HEAD')
+  if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(allowed)
   requireToken(config, headers.authorization)
   const text = await metrics.text()
-  response.writeHead(200, { 'content-type': metrics.contentType, 'cache-control': 'no-store' }).end(text)
+  response.writeHead(200, { 'content-type': metrics.contentType, 'cache-control': notStored }).end(text)
 }
+
+const allowed = 'GET, HEAD'
 
 function refuse(response: ServerResponse, error: unknown): void {
   const { status, code, message } = error instanceof ApiError ? error : { status: 500, code: 'InternalError', message: 'The log says why.' }
-  const headers = { 'content-type': 'application/json; charset=utf-8', ...(status === 401 && { 'www-authenticate': 'Bearer' }) }
+  const headers = {
+    'content-type': 'application/json; charset=utf-8',
+    'cache-control': notStored,
+    ...(status === 401 && { 'www-authenticate': 'Bearer' }),
+    ...(status === 405 && { allow: allowed }),
+  }
   response.writeHead(status, headers).end(JSON.stringify({ error: { code, message } }))
 }
 
