@@ -1,6 +1,7 @@
 import { expect, it, vi } from 'vitest'
 import { move } from '../server/admin/move-blobs.ts'
 import type { Config } from '../server/config/config.ts'
+import { holdRemovals } from '../server/store/hold.ts'
 import { openBlobs } from '../server/store/open.ts'
 import { writeFile } from 'node:fs/promises'
 import { type TestApp, testApp } from './app.ts'
@@ -63,6 +64,15 @@ it('replaces what is damaged at the destination, and names what is damaged at th
     new RegExp(`^damaged in .*: ${shaOf(second)}\ns3://.* has 1 of 2 archives, verified: 1 were copied now`),
   )
   expect((await bucket.read(key)).equals(first)).toBe(true)
+})
+
+it('refuses while a backup runs', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const hold = await holdRemovals(app.services.database.fork(), () => new Date())
+  await expect(move(operation(app, {}), 's3')).rejects.toThrow('A backup of this server is running.')
+  await hold.release()
+  expect(await move(operation(app, {}), 's3')).toContain(' has 0 of 0 archives')
 })
 
 it('refuses a store of another database, and what is no store', async () => {

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts'
 import { conflict } from '../errors.ts'
 import { openBlobs } from '../store/open.ts'
 import { adminCommand } from '../version.ts'
-import type { Operation } from './commands.ts'
+import { type Operation, sharedClock } from './commands.ts'
 
 /**
  * Backs the server up into a folder, while it is serving.
@@ -15,7 +15,7 @@ import type { Operation } from './commands.ts'
 export async function backup({ em, config }: Operation, folder = ''): Promise<string> {
   const archives = await openBlobs(config)
   const docs = config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives
-  const now = await clockOf({ em, config })
+  const now = await sharedClock({ em, config })
   const { manifest, copied } = await createBackup({ em, config, stores: { archives, docs }, now }, folder)
   const { id, tables, blobs } = manifest
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
@@ -36,12 +36,4 @@ export async function restore(config: Config, folder = '', id?: string): Promise
   const { lacking } = manifest.blobs
   if (lacking.length === 0) return text
   return `${text}\n${lacking.length} blobs are not in the backup, since the server did not have them whole: ${adminCommand} check-integrity names their versions.`
-}
-
-/** The database's time, which all instances share; that of this machine with SQLite. */
-async function clockOf({ em, config }: Operation): Promise<() => Date> {
-  if (config.DB_BACKEND === 'sqlite') return () => new Date()
-  const [row] = await em.execute<{ ms: string }[]>('select extract(epoch from clock_timestamp()) * 1000 as ms')
-  const offset = Number(row?.ms ?? Date.now()) - Date.now()
-  return () => new Date(Date.now() + offset)
 }
