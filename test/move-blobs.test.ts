@@ -6,6 +6,7 @@ import { openBlobs } from '../server/store/open.ts'
 import { writeFile } from 'node:fs/promises'
 import { type TestApp, testApp } from './app.ts'
 import { documentVersion } from './support/docs.ts'
+import { runJobs } from './support/jobs.ts'
 import { publish } from './support/publish.ts'
 import { s3Bucket } from './support/s3-service.ts'
 import { pathOf, shaOf } from './support/stored.ts'
@@ -64,6 +65,20 @@ it('replaces what is damaged at the destination, and names what is damaged at th
     new RegExp(`^damaged in .*: ${shaOf(second)}\ns3://.* has 1 of 2 archives, verified: 1 were copied now`),
   )
   expect((await bucket.read(key)).equals(first)).toBe(true)
+})
+
+it('takes no archive for missing whose version is deleted meanwhile', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const [alice, admin] = [await app.member(), await app.admin()]
+  const gone = await publish(alice, { name: 'gone', version: '1.0.0' })
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  let deleting: Promise<unknown> | undefined
+  bucket.fault = async ({ key }) => {
+    if (key.endsWith(shaOf(gone))) await (deleting ??= admin.delete('/api/admin/packages/gone').then(() => runJobs(app)))
+    return null
+  }
+  expect(await move(operation(app, {}), 's3')).toContain(' has 1 of 1 archives, verified: 1 were copied now')
 })
 
 it('refuses while a backup runs', async () => {

@@ -90,6 +90,19 @@ export async function* unnamedArchives(
   yield* await unnamed(em, batch)
 }
 
+/** Those that no version names, as its archive or its documentation. */
+export async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
+  if (blobs.length === 0) return []
+  const marks = blobs.map(() => '?').join(', ')
+  const rows: { sha256: string }[] = await em.execute(
+    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})
+     union all select sha256 from version_docs where sha256 in (${marks})`,
+    [...blobs, ...blobs].map(({ sha256 }) => sha256),
+  )
+  const named = new Set(rows.map(({ sha256 }) => sha256))
+  return blobs.filter(({ sha256 }) => !named.has(sha256))
+}
+
 /** What keeps a collection waiting, and how it goes on. */
 export const describeHeldBack = ({ archives, bytes, stored }: HeldBack): string =>
   `Nothing was removed: no version names ${archives} of ${stored} stored archives (${bytes} bytes), which is more than a hundredth. ` +
@@ -122,19 +135,6 @@ async function keepNamed({ em, blobs, say }: Circumstances, before: Date): Promi
     for (const { sha256 } of batch.filter((one) => !mayGo.has(one)))
       if (!(await blobs.has(sha256)) && (await blobs.restore(sha256))) say(`brought archive ${sha256} back: a version names it.`)
   }
-}
-
-/** Those that no version names, as its archive or its documentation. */
-async function unnamed(em: EntityManager, blobs: Candidate[]): Promise<Candidate[]> {
-  if (blobs.length === 0) return []
-  const marks = blobs.map(() => '?').join(', ')
-  const rows: { sha256: string }[] = await em.execute(
-    `select archive_sha256 as sha256 from package_versions where archive_sha256 in (${marks})
-     union all select sha256 from version_docs where sha256 in (${marks})`,
-    [...blobs, ...blobs].map(({ sha256 }) => sha256),
-  )
-  const named = new Set(rows.map(({ sha256 }) => sha256))
-  return blobs.filter(({ sha256 }) => !named.has(sha256))
 }
 
 /** Written only when it changes: this runs every few minutes. */

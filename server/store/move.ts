@@ -3,6 +3,7 @@ import pLimit from 'p-limit'
 import { randomUUID } from 'node:crypto'
 import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
 import { conflict } from '../errors.ts'
+import { unnamed } from './collect.ts'
 import { idOfDatabase } from './identity.ts'
 
 /** Two stores, and whether documentation is among what they keep. */
@@ -22,16 +23,17 @@ const batchSize = 200
  * @throws ApiError Conflict when one of the stores belongs to another database.
  */
 export async function moveBlobs(circumstances: Circumstances, report: (progress: MoveProgress) => void = () => {}): Promise<Move> {
-  const { from, to } = circumstances
   const id = await requireOwn(circumstances)
   const move: Move = { done: 0, total: await countNamed(circumstances), copied: 0, bytes: 0, faults: [] }
   const limit = pLimit(atOnce)
   for await (const batch of named(circumstances)) {
     // All have ended before an error ends the move.
-    const ended = await Promise.allSettled(batch.map((sha256) => limit(() => moveOne(from, to, sha256, move).then(() => report(move)))))
+    const ended = await Promise.allSettled(
+      batch.map((sha256) => limit(() => moveOne(circumstances, sha256, move).then(() => report(move)))),
+    )
     for (const one of ended) if (one.status === 'rejected') throw one.reason
   }
-  if ((await to.identify(id)) !== id) throw conflict('The destination was given to another database meanwhile.')
+  if ((await circumstances.to.identify(id)) !== id) throw conflict('The destination was given to another database meanwhile.')
   return move
 }
 
@@ -43,11 +45,14 @@ async function requireOwn({ em, from, to }: Circumstances): Promise<string> {
   return id
 }
 
-async function moveOne(from: BlobStore, to: BlobStore, sha256: string, move: Move): Promise<void> {
+async function moveOne({ em, from, to }: Circumstances, sha256: string, move: Move): Promise<void> {
   if (!(await isWhole(to, sha256))) {
     const bytes = await copyOne(from, to, sha256)
-    if (typeof bytes === 'string') move.faults.push({ sha256, kind: bytes })
-    else [move.copied, move.bytes] = [move.copied + 1, move.bytes + bytes]
+    if (typeof bytes === 'string') {
+      // Its version was deleted meanwhile: then it is no fault.
+      if ((await unnamed(em, [{ sha256 }])).length > 0) return void move.total--
+      move.faults.push({ sha256, kind: bytes })
+    } else [move.copied, move.bytes] = [move.copied + 1, move.bytes + bytes]
   }
   move.done += 1
   move.total = Math.max(move.total, move.done)
