@@ -57,6 +57,17 @@ describe('reads', () => {
     await expect(test.blobs.link(sha256, { seconds: 60, type: 'application/gzip' })).rejects.toThrow('The stored bytes')
     await expect(test.blobs.link('a'.repeat(64), { seconds: 60, type: 'x' })).rejects.toMatchObject({ code: 'ENOENT' })
   })
+
+  it('can be left to clients for as long as was said, by the clock of the service', async () => {
+    await using test = await testBucket()
+    const sha256 = await store(test.blobs, Buffer.from('bytes'))
+    const date = new Date(Date.now() - 120_000)
+    test.bucket.features.date = date.toUTCString()
+    const link = new URL((await test.blobs.link(sha256, { seconds: 60, type: 'x' })) ?? '')
+    const [day = '', time = ''] = link.searchParams.get('X-Amz-Date')?.split('T') ?? []
+    const signedAt = Date.parse(`${day.replace(/(....)(..)/, '$1-$2-')}T${time.replace(/(..)(..)/, '$1:$2:')}`)
+    expect(Math.abs(signedAt - date.getTime())).toBeLessThan(10_000)
+  })
 })
 
 describe('the check at the start', () => {

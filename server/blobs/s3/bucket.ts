@@ -1,6 +1,7 @@
 import { S3Client } from '@aws-sdk/client-s3'
-import type { S3Config } from './settings.ts'
+import { watchClock } from './clock.ts'
 import { type BucketKeys, keysBelow } from './keys.ts'
+import type { S3Config } from './settings.ts'
 
 /** A bucket, or the part of one below a prefix. */
 export type Bucket = {
@@ -12,6 +13,8 @@ export type Bucket = {
   once: S3Client
   /** Signs links for clients, who may know the service by another address. */
   signer: S3Client
+  /** How far this machine's clock is ahead of the service's. */
+  aheadMs: () => number
   /** What the service was found to lack. */
   lacks: { conditionalWrites: boolean }
   /** How long an attempt may take until it is answered, and a body may be silent. */
@@ -49,12 +52,14 @@ export function openBucket(config: S3Config): Bucket {
   } as const
   const endpoint = config.S3_ENDPOINT
   const seen = config.S3_PUBLIC_ENDPOINT ?? endpoint
+  const client = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: attempts })
   return {
     name: config.S3_BUCKET ?? '',
     keys: keysBelow(config.S3_PREFIX),
-    client: new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: attempts }),
+    client,
     once: new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: 1 }),
     signer: new S3Client({ ...settings, ...(seen && { endpoint: seen }) }),
+    aheadMs: watchClock(client),
     lacks: { conditionalWrites: false },
     timeoutMs,
     inTime: () => ({ abortSignal: AbortSignal.timeout(timeoutMs * attempts) }),

@@ -23,7 +23,6 @@ type Step = { right: string; run: () => Promise<unknown> }
  * @throws ConfigError that says what is wrong and which variable or right to correct; Error when the service does not answer.
  */
 export async function checkBucket(bucket: Bucket, config: S3Config): Promise<void> {
-  const skew = watchClock(bucket)
   for (const { right, run } of steps(bucket)) {
     try {
       await run()
@@ -36,7 +35,7 @@ export async function checkBucket(bucket: Bucket, config: S3Config): Promise<voi
       })
     }
   }
-  const ahead = skew()
+  const ahead = bucket.aheadMs()
   if (Math.abs(ahead) > maxSkewMs)
     throw new ConfigError([
       `The clock of this machine is ${Math.round(Math.abs(ahead) / 1000)} seconds ${ahead > 0 ? 'ahead of' : 'behind'} that of ${addressOf(config)}. Set it, for example with NTP.`,
@@ -91,25 +90,4 @@ function regionIn(error: unknown): string {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return [codeOf(error), error.message].filter(Boolean).join(': ')
-}
-
-/** How far this machine's clock is ahead of the service's, in milliseconds, by the last answer. */
-function watchClock({ client }: Bucket): () => number {
-  let ahead = 0
-  client.middlewareStack.add(
-    (next) => async (args) => {
-      const answer = await next(args)
-      const date = dateOf(answer.response)
-      if (date !== null) ahead = Date.now() - date
-      return answer
-    },
-    { step: 'deserialize', name: 'watchClock', override: true },
-  )
-  return () => ahead
-}
-
-function dateOf(response: unknown): number | null {
-  const headers = typeof response === 'object' && response !== null && 'headers' in response ? response.headers : null
-  const date = typeof headers === 'object' && headers !== null && 'date' in headers ? Date.parse(String(headers.date)) : Number.NaN
-  return Number.isNaN(date) ? null : date
 }

@@ -31,7 +31,9 @@ export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'op
     async link(sha256, { seconds, type }) {
       await reported(() => verify(bucket, verifier, sha256))
       const request = { Bucket: bucket.name, Key: keyOf(sha256), ResponseContentType: type }
-      return getSignedUrl(bucket.signer, new GetObjectCommand(request), { expiresIn: seconds })
+      // The service judges by its own clock whether a link still holds.
+      const signingDate = new Date(Date.now() - bucket.aheadMs())
+      return getSignedUrl(bucket.signer, new GetObjectCommand(request), { expiresIn: seconds, signingDate })
     },
   }
 }

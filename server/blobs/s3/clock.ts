@@ -1,0 +1,22 @@
+import type { S3Client } from '@aws-sdk/client-s3'
+
+/** Tells how far this machine's clock is ahead of the service's, in milliseconds, by the last answer; 0 before the first one. */
+export function watchClock(client: S3Client): () => number {
+  let ahead = 0
+  client.middlewareStack.add(
+    (next) => async (args) => {
+      const answer = await next(args)
+      const date = dateOf(answer.response)
+      if (date !== null) ahead = Date.now() - date
+      return answer
+    },
+    { step: 'deserialize', name: 'watchClock', override: true },
+  )
+  return () => ahead
+}
+
+function dateOf(response: unknown): number | null {
+  const headers = typeof response === 'object' && response !== null && 'headers' in response ? response.headers : null
+  const date = typeof headers === 'object' && headers !== null && 'date' in headers ? Date.parse(String(headers.date)) : Number.NaN
+  return Number.isNaN(date) ? null : date
+}
