@@ -7,7 +7,7 @@ import { collectGarbage } from '../server/uploads/collect.ts'
 import { testApp } from './app.ts'
 import { documentVersion } from './support/docs.ts'
 import { runJobs } from './support/jobs.ts'
-import { makePublic, publicApp } from './support/public-packages.ts'
+import { makePublic, publicApp, setSwitch } from './support/public-packages.ts'
 import { publish } from './support/publish.ts'
 import { type S3Bucket, s3Bucket } from './support/s3-service.ts'
 import { shaOf } from './support/stored.ts'
@@ -153,6 +153,14 @@ describe('downloads', () => {
     expect(status).toBe(302)
     expect(Number(new URL(String(headers.location)).searchParams.get('X-Amz-Expires'))).toBeLessThanOrEqual(60)
     expect(await linking.app.anonymous.get(path('secret'))).toMatchObject({ status: 401 })
+  })
+
+  it('of public packages come from the server once nobody may read them without signing in', async () => {
+    await using server = await published()
+    const { app, alice } = server
+    await setSwitch(app, false)
+    expect(await alice.get(path('open'))).toMatchObject({ status: 200 })
+    expect(await app.anonymous.get(path('open'))).toMatchObject({ status: 401 })
   })
 
   it('never lead to what is not the archive', async () => {

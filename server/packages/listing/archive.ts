@@ -3,6 +3,7 @@ import type { StoredBytes } from '../../blobs/store.ts'
 import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
+import { isBrowsingOn } from '../../access/browsing.ts'
 import { hostedHere } from '../hosted-here.ts'
 import { isVersionSeenByAnybody } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
@@ -49,10 +50,11 @@ export async function linkToArchive(
   archive: Archive,
   audience: Audience,
 ): Promise<string | null> {
-  const { config, blobs } = context
-  if (config.BLOB_BACKEND !== 's3') return null
-  const isPublic = audience === 'anybody' || (await findArchive(context, archive.name, archive.version, 'anybody')) !== null
-  if (!(isPublic ? config.S3_PUBLIC_REDIRECTS : config.S3_SIGNED_DOWNLOADS)) return null
+  const { blobs, config } = context
+  const { BLOB_BACKEND, S3_PUBLIC_REDIRECTS, S3_SIGNED_DOWNLOADS } = config
+  if (BLOB_BACKEND !== 's3' || !(S3_PUBLIC_REDIRECTS || S3_SIGNED_DOWNLOADS)) return null
+  const isPublic = audience === 'anybody' || (await isForAnybody(context, archive))
+  if (!(isPublic ? S3_PUBLIC_REDIRECTS : S3_SIGNED_DOWNLOADS)) return null
   return reach(context, archive, () => blobs.link(archive.sha256, { seconds: linkSeconds, type: 'application/gzip' }))
 }
 
@@ -61,6 +63,11 @@ type Archive = StoredBytes & { name: string; version: string }
 type Range = { start: number; end: number }
 
 const linkSeconds = 60
+
+/** Whether somebody who did not sign in may read it now. */
+async function isForAnybody(context: Pick<Services, 'config' | 'database'>, { name, version }: Archive): Promise<boolean> {
+  return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'anybody')) !== null
+}
 
 /** Reaches the bytes of an archive, if need be by bringing them back. @throws see openArchive. */
 async function reach<Reached>(services: Reader, archive: Archive, how: () => Promise<Reached>): Promise<Reached> {
