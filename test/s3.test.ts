@@ -128,6 +128,12 @@ describe('downloads', () => {
       expect(Number(link.searchParams.get('X-Amz-Expires'))).toBeLessThanOrEqual(60)
       const answer = await fetch(link)
       expect(Buffer.from(await answer.arrayBuffer()).equals(archives.open)).toBe(true)
+      // What the service is to answer with: browsers would name the file by the address, which has only a hash.
+      expect(Object.fromEntries(link.searchParams)).toMatchObject({
+        'response-content-type': 'application/gzip',
+        'response-content-disposition': 'attachment; filename="open-1.0.0.tar.gz"',
+        'response-cache-control': 'private, no-store',
+      })
     }
     expect(await alice.get(path('open'), { headers: { 'if-none-match': `"${shaOf(archives.open)}"` } })).toMatchObject({ status: 304 })
     expect(await alice.get(path('open'), { headers: { range: 'bytes=5-9' } })).toMatchObject({ status: 302 })

@@ -45,10 +45,10 @@ export type BlobStore = {
   /** Whole bytes, for small archives that a cache keeps. Rejects as `open` does; the hash is compared each time. */
   read(sha256: string): Promise<Buffer>
   /**
-   * An address where anybody reads stored bytes for so many seconds, given as being of this media type; null where the store has none. Rejects as
-   * `open` does.
+   * An address where anybody reads stored bytes for so many seconds, as a file of this name and media type that no cache keeps; null where the
+   * store has none. Rejects as `open` does.
    */
-  link(sha256: string, options: { seconds: number; type: string }): Promise<string | null>
+  link(sha256: string, options: { seconds: number; name: string; type: string }): Promise<string | null>
   /** Reads stored bytes and gives the hash that they have now; rejects with ENOENT when there are none. */
   hash(sha256: string): Promise<string>
   /** Whether there are bytes under this address, whatever they are. */

@@ -48,14 +48,14 @@ describe('reads', () => {
   it('can be left to clients, by a link to the bytes that are there', async () => {
     await using test = await testBucket({ S3_PUBLIC_ENDPOINT: 'https://bucket.example' })
     const sha256 = await store(test.blobs, Buffer.from('bytes'))
-    const link = new URL((await test.blobs.link(sha256, { seconds: 60, type: 'application/gzip' })) ?? '')
+    const link = new URL((await test.blobs.link(sha256, { seconds: 60, name: 'a.tar.gz', type: 'application/gzip' })) ?? '')
     expect(link.origin).toBe('https://bucket.example')
     expect(link.searchParams.get('X-Amz-Expires')).toBe('60')
     const answer = await fetch(`${test.bucket.env.S3_ENDPOINT}${link.pathname}${link.search}`)
     expect(await answer.text()).toBe('bytes')
     await test.blobs.write(pathOf(sha256), Buffer.from('others'))
-    await expect(test.blobs.link(sha256, { seconds: 60, type: 'application/gzip' })).rejects.toThrow('The stored bytes')
-    await expect(test.blobs.link('a'.repeat(64), { seconds: 60, type: 'x' })).rejects.toMatchObject({ code: 'ENOENT' })
+    await expect(test.blobs.link(sha256, { seconds: 60, name: 'a.tar.gz', type: 'application/gzip' })).rejects.toThrow('The stored bytes')
+    await expect(test.blobs.link('a'.repeat(64), { seconds: 60, name: 'x', type: 'x' })).rejects.toMatchObject({ code: 'ENOENT' })
   })
 
   it('can be left to clients for as long as was said, by the clock of the service', async () => {
@@ -63,7 +63,7 @@ describe('reads', () => {
     const sha256 = await store(test.blobs, Buffer.from('bytes'))
     const date = new Date(Date.now() - 120_000)
     test.bucket.features.date = date.toUTCString()
-    const link = new URL((await test.blobs.link(sha256, { seconds: 60, type: 'x' })) ?? '')
+    const link = new URL((await test.blobs.link(sha256, { seconds: 60, name: 'x', type: 'x' })) ?? '')
     const [day = '', time = ''] = link.searchParams.get('X-Amz-Date')?.split('T') ?? []
     const signedAt = Date.parse(`${day.replace(/(....)(..)/, '$1-$2-')}T${time.replace(/(..)(..)/, '$1:$2:')}`)
     expect(Math.abs(signedAt - date.getTime())).toBeLessThan(10_000)

@@ -28,9 +28,16 @@ export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'op
     },
     has: async (sha256) => reported(async () => (await findFacts(bucket, keyOf(sha256))) !== null),
     list: () => listStored(bucket),
-    async link(sha256, { seconds, type }) {
+    async link(sha256, { seconds, name, type }) {
       await reported(() => verify(bucket, verifier, sha256))
-      const request = { Bucket: bucket.name, Key: keyOf(sha256), ResponseContentType: type }
+      const request = {
+        Bucket: bucket.name,
+        Key: keyOf(sha256),
+        ResponseContentType: type,
+        ResponseContentDisposition: `attachment; filename="${name}"`,
+        // A cache would keep it for longer than the link holds.
+        ResponseCacheControl: 'private, no-store',
+      }
       // The service judges by its own clock whether a link still holds.
       const signingDate = new Date(Date.now() - bucket.aheadMs())
       return getSignedUrl(bucket.signer, new GetObjectCommand(request), { expiresIn: seconds, signingDate })

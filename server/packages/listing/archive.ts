@@ -4,6 +4,7 @@ import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { isBrowsingOn } from '../../access/browsing.ts'
+import { archiveFile } from '../../pub/archive-name.ts'
 import { hostedHere } from '../hosted-here.ts'
 import { isVersionSeenByAnybody } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
@@ -55,7 +56,8 @@ export async function linkToArchive(
   if (BLOB_BACKEND !== 's3' || !(S3_PUBLIC_REDIRECTS || S3_SIGNED_DOWNLOADS)) return null
   const isPublic = audience === 'anybody' || (await isForAnybody(context, archive))
   if (!(isPublic ? S3_PUBLIC_REDIRECTS : S3_SIGNED_DOWNLOADS)) return null
-  return reach(context, archive, () => blobs.link(archive.sha256, { seconds: linkSeconds, type: 'application/gzip' }))
+  const file = { name: archiveFile(archive.name, archive.version), type: 'application/gzip' }
+  return reach(context, archive, () => blobs.link(archive.sha256, { ...file, seconds: linkSeconds }))
 }
 
 type Reader = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
