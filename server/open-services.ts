@@ -29,11 +29,7 @@ export async function openServices(
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
   const blobs = await openBlobs(config)
   await refuseNewFileBesideArchives(config, blobs)
-  const database = await openDatabase(config, {
-    onQuery: options.onQuery,
-    watch: watchStatements(config, log),
-    beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
-  })
+  const database = await openOwnDatabase({ config, log, blobs }, options.onQuery)
   const now = options.now ?? database.now
   try {
     await joinStore(database.fork(), blobs, config)
@@ -60,3 +56,12 @@ export async function openServices(
     now,
   }
 }
+
+/** Opens the database unless it is another store's, and upgrades it. */
+const openOwnDatabase = ({ config, log, blobs }: Pick<Services, 'config' | 'log' | 'blobs'>, onQuery?: (sql: string) => void) =>
+  openDatabase(config, {
+    onQuery,
+    watch: watchStatements(config, log),
+    beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
+    onMigration: (name) => log.info(`Upgrading the database: ${name}`),
+  })

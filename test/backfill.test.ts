@@ -4,6 +4,7 @@ import type { MikroORM } from '@mikro-orm/sql'
 import { MikroORM as SqliteOrm } from '@mikro-orm/sqlite'
 import { expect, it } from 'vitest'
 import { migrate } from '../server/db/migrate.ts'
+import { migrationNames } from '../server/db/migration-files.ts'
 import { commonOptions, type DatabaseConfig } from '../server/db/options.ts'
 import { entities } from '../server/entities.ts'
 import { type TestApp, testApp } from './app.ts'
@@ -86,6 +87,9 @@ it('gives versions that were published before the same rows of dependencies as p
   const now = await app.services.database.reads.all(stored)
   expect(now).toHaveLength(10)
   await using older = await olderDatabase(app)
-  await migrate(older.orm, older.config)
+  const told: string[] = []
+  await migrate(older.orm, older.config, (name) => told.push(name))
   expect(await older.orm.em.getConnection().execute(stored)).toEqual(now)
+  const names = migrationNames(older.config.DB_BACKEND)
+  expect(told).toEqual(names.slice(names.indexOf('Migration20261121000003_audit_order') + 1))
 })

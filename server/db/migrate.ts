@@ -12,17 +12,17 @@ const writerKey = 'schema.version'
 
 /**
  * Brings the schema up to date. On PostgreSQL an advisory lock keeps other instances waiting until `orm` is closed, whose connection has it;
- * SQLite has one process.
+ * SQLite has one process. `tell` hears of each migration of a database that was in use before, when it begins.
  * @throws Error when the database was written by a newer version of this program.
  */
-export async function migrate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
+export async function migrate(orm: MikroORM, config: DatabaseConfig, tell?: (name: string) => void): Promise<void> {
   if (await isMigrated(orm, config)) return
   if (config.DB_BACKEND === 'postgres') {
     await orm.em.getConnection().execute('select pg_advisory_lock(?)', [advisoryLock])
     // Another instance, and perhaps a newer one, may have migrated meanwhile.
     if (await isMigrated(orm, config)) return
   }
-  await run(orm, config)
+  await run(orm, config, { tell })
 }
 
 /**
@@ -37,14 +37,18 @@ export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise
 }
 
 /** Runs just these migrations, on a database that is to be filled by what had them. */
-export const migrateTo = (orm: MikroORM, config: DatabaseConfig, names: string[]): Promise<void> => run(orm, config, names)
+export const migrateTo = (orm: MikroORM, config: DatabaseConfig, names: string[]): Promise<void> => run(orm, config, { names })
 
-async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, names?: string[]): Promise<void> {
+type Run = { names?: string[]; tell?: ((name: string) => void) | undefined }
+
+async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, tell }: Run): Promise<void> {
   // Only needed when there is something to do: the migrator takes a while to load.
   const { Migrator } = await import('@mikro-orm/migrations')
   const migrationsList = await Promise.all(migrationNames(DB_BACKEND).map((name) => load(DB_BACKEND, name)))
   orm.config.set('migrations', { ...orm.config.get('migrations'), migrationsList })
-  await new Migrator(orm.em).up(names && { migrations: names })
+  const migrator = new Migrator(orm.em)
+  if (tell && (await applied(orm)).length > 0) migrator.on('migrating', ({ name }) => tell(name))
+  await migrator.up(names && { migrations: names })
   const note = 'insert into server_settings (key, value) values (?, ?) on conflict (key) do update set value = excluded.value'
   await orm.em.getConnection().execute(note, [writerKey, JSON.stringify(version)])
 }

@@ -37,13 +37,18 @@ type Options = {
   watch?: StatementWatch | undefined
   /** May refuse the database before anything is changed in it. */
   beforeMigrating?: (orm: MikroORM) => Promise<void>
+  /** Hears of each migration of a database that was in use before. */
+  onMigration?: (name: string) => void
 }
 
 /**
  * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
  * @throws Error when the file is in use or its schema is newer than this program; ConfigError when PostgreSQL does not have the database.
  */
-export async function openDatabase(config: DatabaseConfig, { onQuery, watch, beforeMigrating }: Options = {}): Promise<Database> {
+export async function openDatabase(
+  config: DatabaseConfig,
+  { onQuery, watch, beforeMigrating, onMigration }: Options = {},
+): Promise<Database> {
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
   const opened = await open(config, onQuery).catch((error: unknown) => {
     unlock()
@@ -52,7 +57,7 @@ export async function openDatabase(config: DatabaseConfig, { onQuery, watch, bef
   const { orm } = opened
   try {
     await beforeMigrating?.(orm)
-    await bringUpToDate(orm, config)
+    await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
     const reads = openReads(await opened.source(), onQuery, watch)
     const close = async () => {
@@ -73,11 +78,11 @@ export async function openDatabase(config: DatabaseConfig, { onQuery, watch, bef
 }
 
 /** What changes the schema may take as long as it takes, so it has a connection without time-outs. */
-async function bringUpToDate(orm: MikroORM, config: DatabaseConfig): Promise<void> {
+async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: (name: string) => void): Promise<void> {
   if (await isMigrated(orm, config)) return
   const patient = config.DB_BACKEND === 'sqlite' ? orm : await openPatiently(config)
   try {
-    await migrate(patient, config)
+    await migrate(patient, config, tell)
   } finally {
     if (patient !== orm) await patient.close(true)
   }
