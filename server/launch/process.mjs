@@ -24,7 +24,7 @@ export function nodePath() {
 
 /**
  * Runs a program in the foreground, programs of the dependencies before those of the machine, and passes signals on to it.
- * Gives its exit code; 128 + n when signal n ended it, as shells do.
+ * Gives its exit code; as shells do, 128 + n when signal n ended it, and 127 when it could not be started.
  */
 export function run(program, args = [], env = {}) {
   return ended(program, startProgram(program, args, env, 'inherit'))
@@ -40,7 +40,8 @@ export async function runQuietly(program, args, { env = {}, hear = () => {} } = 
       hear(text)
     })
   }
-  return { code: await ended(program, child), output }
+  const code = await ended(program, child, (message) => (output += message))
+  return { code, output }
 }
 
 function startProgram(program, args, env, stdio) {
@@ -48,16 +49,20 @@ function startProgram(program, args, env, stdio) {
   return spawn(program, args, { stdio, env: { ...process.env, PATH: path, ...env } })
 }
 
-function ended(program, child) {
+function ended(program, child, complain = console.error) {
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP']
   const pass = (signal) => child.kill(signal)
   for (const signal of signals) process.on(signal, pass)
   return new Promise((done) => {
-    child.on('error', (error) => fail(`${program} could not be started: ${error.message}`))
-    child.on('close', (code, signal) => {
+    const end = (code) => {
       for (const name of signals) process.off(name, pass)
-      done(code ?? 128 + constants.signals[signal])
+      done(code)
+    }
+    child.on('error', (error) => {
+      complain(`${program} could not be started: ${error.message}`)
+      end(127)
     })
+    child.on('close', (code, signal) => end(code ?? 128 + constants.signals[signal]))
   })
 }
 

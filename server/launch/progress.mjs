@@ -14,7 +14,7 @@ export function announceSteps(titles) {
 
 /**
  * Shows what is being done, how far it is and how long it has taken: on a terminal in one line that is rewritten, elsewhere in lines now and
- * then. `work` gets a function to tell how far it is. Gives what `work` gives.
+ * then. `work` gets a function to tell how far it is. Gives what `work` gives: an exit code, and what else there is.
  */
 export async function showStep(title, work) {
   plan.begun += 1
@@ -28,7 +28,7 @@ export async function showStep(title, work) {
   let end = `${heading} · failed`
   try {
     const result = await work((text) => (state = text || state))
-    end = `${heading} · done in ${seconds(1)}`
+    if (result.code === 0) end = `${heading} · done in ${seconds(1)}`
     return result
   } finally {
     clearInterval(timer)
