@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { Client, fetchExchange } from '@urql/core'
+import { Client, fetchExchange } from '@urql/vue'
 import { serverAudits } from 'graphql-http'
 import { expect, it } from 'vitest'
 import { mountRoutes } from '../server/rest/router.ts'

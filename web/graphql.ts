@@ -1,5 +1,12 @@
-import { type AnyVariables, cacheExchange, Client, type CombinedError, fetchExchange, mapExchange } from '@urql/core'
-import { useQuery as useUrqlQuery } from '@urql/vue'
+import {
+  type AnyVariables,
+  cacheExchange,
+  Client,
+  type CombinedError,
+  fetchExchange,
+  mapExchange,
+  useQuery as useUrqlQuery,
+} from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import type { TypedDocumentString } from './generated/graphql.ts'
 

@@ -1,5 +1,5 @@
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
-import type { AnyVariables } from '@urql/core'
+import type { AnyVariables } from '@urql/vue'
 import { computed, shallowRef, watch } from 'vue'
 import {
   CancelJobDocument,

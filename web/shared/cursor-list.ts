@@ -1,4 +1,4 @@
-import type { AnyVariables } from '@urql/core'
+import type { AnyVariables } from '@urql/vue'
 import { computed } from 'vue'
 import type { TypedDocumentString } from '../generated/graphql.ts'
 import { type Failure, useQuery } from '../graphql.ts'
