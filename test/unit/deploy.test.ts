@@ -59,6 +59,12 @@ it('compose.yaml has one server, or a cluster behind a proxy', () => {
       expect(source.startsWith('./') ? existsSync(join(root, source)) : source in volumes, source).toBe(true)
     for (const name of Object.keys(depends_on)) expect(services).toHaveProperty([name])
   }
+  // An empty one is refused by PostgreSQL and by the store, and only the cluster needs them.
+  const secrets = Array.from(
+    read('compose.yaml').matchAll(/\$\{(\w+(?:PASSWORD|SECRET\w*))(\S*?)\}/g),
+    ([, name, rest]) => `${name}${rest}`,
+  )
+  expect([...new Set(secrets)]).toEqual(['POSTGRES_PASSWORD:-', 'S3_SECRET_ACCESS_KEY:-'])
   const asked = read('server/deploy/Caddyfile').matchAll(/\{\$(\w+)/g)
   expect(Object.keys(services.proxy?.environment ?? {})).toEqual(Array.from(asked, ([, name]) => name))
   expect(services.proxy?.environment.SNUG_INSTANCES).toBe(`snug-1:${port} snug-2:${port}`)
