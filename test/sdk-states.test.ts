@@ -50,6 +50,15 @@ it.each(installStatuses)('an install that is %s permits what it can', async (sta
   expect(await admin.get(`${path}/progress`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
+it('one that failed begins anew once, and everybody who asks at the same moment sees that', async () => {
+  const { app, admin, make } = await open()
+  await using _ = app
+  const id = await make({ status: 'failed', errorMessage: 'The connection broke.' })
+  const answers = await Promise.all(Array.from({ length: 4 }, () => admin.post(installs, wanted)))
+  for (const answer of answers) expect(answer.body).toMatchObject({ id, status: 'downloading', errorMessage: null })
+  expect((await app.services.database.fork().findOneOrFail(SdkInstall, { id })).generation).toBe(2)
+})
+
 it('one is the default of its kind, however many are chosen at once', async () => {
   const { app, admin, make } = await open()
   await using _ = app

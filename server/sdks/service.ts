@@ -51,7 +51,7 @@ export async function installSdk(context: SignedInContext, wanted: Wanted): Prom
   const known = await em.findOne(SdkInstall, wanted)
   if (known && known.status !== 'failed') return known
   if (!(await findRelease(context, wanted))) throw notFound(noRelease(wanted))
-  if (known) return (await beginAgain(em, known.id, ['failed'], now())) ?? (await em.findOneOrFail(SdkInstall, wanted))
+  if (known) return (await beginAgain(em, known.id, ['failed'], now())) ?? (await em.fork().findOneOrFail(SdkInstall, wanted))
   try {
     return await em.fork().transactional(async (inner) => {
       const { sdkPlatform: platform } = thisPlatform()
