@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, utimesSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { newId } from '../server/db/base.ts'
@@ -174,11 +174,12 @@ it('is looked after: folders of nobody go after an hour, and what killed the ser
   const { id } = await install(first)
   const other = (await admin.post(installs, second)).body
   const root = join(app.config.DATA_DIR, 'sdks')
-  const [old, fresh] = [`${newId()}.1`, `${newId()}.1`]
+  const [old, fresh, gone] = [`${newId()}.1`, `${newId()}.1`, '00000000-0000-4000-8000-000000000000.0']
+  symlinkSync('nowhere', join(root, gone)) // cannot be read, like what another instance removes at this moment
   for (const name of [old, fresh, 'notes']) mkdirSync(join(root, name))
   for (const name of [old, 'notes', `${id}.1`]) utimesSync(join(root, name), new Date(0), new Date(0))
   await collectSdks(app.services)
-  expect(folders(app).toSorted()).toEqual([`${id}.1`, fresh, 'notes'].toSorted())
+  expect(folders(app).toSorted()).toEqual([`${id}.1`, fresh, gone, 'notes'].toSorted())
   expect((await admin.get(`${installs}/${other.id}/progress`)).body.status).toBe('downloading')
   const error = 'The process ended each time while it ran this job.'
   await app.services.database.fork().nativeUpdate(Job, { subject: other.id }, { state: 'failed', error })

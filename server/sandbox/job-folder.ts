@@ -59,8 +59,9 @@ export async function sweepJobFolders(config: Place): Promise<void> {
 async function isInUse(name: string, folder: string): Promise<boolean> {
   const [owner, id, start] = name.split('.')
   if (owner === machine()) return (await startOf(Number(id))) === start
-  const { mtimeMs } = await stat(folder)
-  return Date.now() - mtimeMs < otherMachinesMs
+  const found = await stat(folder).catch(() => null)
+  // Another server may have removed it meanwhile.
+  return found === null || Date.now() - found.mtimeMs < otherMachinesMs
 }
 
 const machine = () => createHash('sha256').update(hostname()).digest('hex').slice(0, 8)

@@ -28,7 +28,10 @@ export async function collectSdks({ config, database, log }: Collected): Promise
   const installs = await em.find(SdkInstall, {}, { disableIdentityMap: true })
   const known = new Set(installs.map(({ id, generation }) => `${id}.${generation}`))
   for (const { name } of await listFolders(config)) {
-    if (known.has(name) || Date.now() - (await stat(join(sdkRoot(config), name))).mtimeMs < graceMs) continue
+    if (known.has(name)) continue
+    // An import may have moved it meanwhile, and another instance removed it.
+    const found = await stat(join(sdkRoot(config), name)).catch(() => null)
+    if (!found || Date.now() - found.mtimeMs < graceMs) continue
     log.info(`removing ${name} from the folder of SDKs: no install names it`)
     await removeFolder(config, name)
   }
