@@ -1,10 +1,13 @@
+import { writeFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
 import { expect, it, vi } from 'vitest'
 import { move } from '../server/admin/move-blobs.ts'
 import type { Config } from '../server/config/config.ts'
 import { holdRemovals } from '../server/store/hold.ts'
+import { moveBlobs } from '../server/store/move.ts'
 import { openBlobs } from '../server/store/open.ts'
-import { writeFile } from 'node:fs/promises'
 import { type TestApp, testApp } from './app.ts'
+import { folderStore } from './support/blob-stores.ts'
 import { documentVersion } from './support/docs.ts'
 import { runJobs } from './support/jobs.ts'
 import { publish } from './support/publish.ts'
@@ -79,6 +82,22 @@ it('takes no archive for missing whose version is deleted meanwhile', async () =
     return null
   }
   expect(await move(operation(app, {}), 's3')).toContain(' has 1 of 1 archives, verified: 1 were copied now')
+})
+
+it('lets go of what it was reading when the destination fails', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  await using to = await folderStore()
+  await to.takeAway()
+  const opened: Readable[] = []
+  const { blobs, database } = app.services
+  const open: typeof blobs.open = async (...wanted) => {
+    const stream = await blobs.open(...wanted)
+    opened.push(stream)
+    return stream
+  }
+  await expect(moveBlobs({ em: database.fork(), from: { ...blobs, open }, to, withDocs: true })).rejects.toThrow('cannot be reached')
+  expect(opened.map(({ destroyed }) => destroyed)).toEqual([true])
 })
 
 it('refuses while a backup runs', async () => {

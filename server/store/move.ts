@@ -72,15 +72,17 @@ async function isWhole(store: BlobStore, sha256: string): Promise<boolean> {
 /** Gives how many bytes were copied; or what is wrong with them at the source. */
 async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<number | 'missing' | 'damaged'> {
   const name = `move-${randomUUID()}`
+  const source = await from.open(sha256).catch((error: unknown) => faultOf(error))
+  if (typeof source === 'string') return source
   try {
-    const source = await from.open(sha256).catch((error: unknown) => faultOf(error))
-    if (typeof source === 'string') return source
     const staged = await to.stage(name, source, Number.POSITIVE_INFINITY)
     if (staged.sha256 !== sha256) throw new Error(`Other bytes than ${sha256} came from the source`)
     await to.promote(name, sha256)
     if (!(await isWhole(to, sha256))) throw new Error(`The destination did not keep the bytes with the SHA-256 ${sha256}`)
     return staged.bytes
   } finally {
+    // Staging leaves it as it is when it fails: a connection that nobody reads would keep the command from ending.
+    source.destroy()
     await to.discard(name).catch(() => {})
   }
 }

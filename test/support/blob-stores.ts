@@ -30,7 +30,8 @@ export const kindsOfStores: [string, () => Promise<TestStore>][] = [
   ['a bucket', async () => bucketStore(await s3Bucket())],
 ]
 
-async function folderStore(): Promise<TestStore> {
+/** The store in a folder. */
+export async function folderStore(): Promise<TestStore> {
   const root = await mkdtemp(join(tmpdir(), 'snug-blobs-'))
   return {
     ...(await openFilesystemBlobs(root)),
