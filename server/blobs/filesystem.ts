@@ -1,15 +1,14 @@
-import { createHash, hash, randomUUID } from 'node:crypto'
+import { hash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
 import { bytesOf, streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './filesystem-marker.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
-import { factsOf, measure } from './measured.ts'
+import { factsOf, hashOf, measure } from './measured.ts'
 import { stagedName, storedAt } from './names.ts'
 import { watchRoom } from './room.ts'
 import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
@@ -71,11 +70,9 @@ function readsOf(
       return bytes
     },
     async hash(sha256) {
-      const found = createHash('sha256')
-      await pipeline(await streamFile(places.blob(sha256)), found)
-      const hex = found.digest('hex')
-      if (hex !== sha256) verifier.forget(sha256)
-      return hex
+      const found = await hashOf(await streamFile(places.blob(sha256)))
+      if (found !== sha256) verifier.forget(sha256)
+      return found
     },
   }
 }

@@ -1,5 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import type { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
 import type { StoredBytes } from './store.ts'
@@ -46,3 +47,10 @@ export const factsOf = (bytes: Buffer): StoredBytes => ({
   sha256: hash('sha256', bytes),
   crc32c: encodeCrc32c(crc32c(bytes)),
 })
+
+/** The SHA-256 of bytes that come, in hex. */
+export async function hashOf(bytes: Readable): Promise<string> {
+  const sha256 = createHash('sha256')
+  await pipeline(bytes, sha256)
+  return sha256.digest('hex')
+}

@@ -1,7 +1,5 @@
 import type { GetObjectCommandOutput } from '@aws-sdk/client-s3'
-import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failureOf } from './errors.ts'
 
@@ -34,13 +32,6 @@ export async function streamBytes(wanted: Wanted): Promise<Readable> {
   const stream = Readable.from(unbroken(await wanted.ask(wanted.start, ended.signal), wanted, ended.signal), { objectMode: false })
   stream.once('close', () => ended.abort())
   return stream
-}
-
-/** The SHA-256 of bytes that come, in hex. */
-export async function hashOf(bytes: Readable): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(bytes, hash)
-  return hash.digest('hex')
 }
 
 async function* unbroken(first: Readable, { start, end, ask, silentMs }: Wanted, signal: AbortSignal): AsyncGenerator<Buffer> {

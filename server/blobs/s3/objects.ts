@@ -4,8 +4,8 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  ListObjectsV2Command,
 } from '@aws-sdk/client-s3'
-import { ListObjectsV2Command } from '@aws-sdk/client-s3'
 import type { Readable } from 'node:stream'
 import { bodyOf, streamBytes } from './body.ts'
 import type { Bucket } from './bucket.ts'

@@ -37,7 +37,7 @@ function storeIn(bucket: Bucket): BlobStore {
     discard: async (name) => discard(bucket, name),
     ...readsOf(bucket, verifier),
     remove: async (sha256, { at, before = null }) => moving(sha256, () => setAside(bucket, settled, sha256, { at, before })),
-    listRemoved: () => removedIn(bucket),
+    listRemoved: () => listRemoved(bucket),
     restore: async (sha256) => moving(sha256, () => restoreRemoved(bucket, settled, sha256)),
     purge: (before) => reported(() => purgeRemoved(bucket, before)),
     collectStaged: (before) => reported(() => collectStaged(bucket, before)),
@@ -49,8 +49,4 @@ function storeIn(bucket: Bucket): BlobStore {
         bucket.inTime(),
       )),
   }
-}
-
-async function* removedIn(bucket: Bucket): ReturnType<BlobStore['listRemoved']> & AsyncGenerator {
-  for await (const { sha256, bytes, removedAt } of listRemoved(bucket)) yield { sha256, bytes, removedAt }
 }

@@ -1,4 +1,4 @@
-import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
+import { PutObjectCommand } from '@aws-sdk/client-s3'
 import { Upload } from '@aws-sdk/lib-storage'
 import pLimit from 'p-limit'
 import { Readable } from 'node:stream'
@@ -6,7 +6,7 @@ import { factsOf, measure } from '../measured.ts'
 import type { StoredBytes } from '../store.ts'
 import type { Bucket } from './bucket.ts'
 import { failureOf, reported } from './errors.ts'
-import { factsOf as objectFacts, findFacts, streamObject } from './objects.ts'
+import { deleteObject, factsOf as objectFacts, findFacts, streamObject } from './objects.ts'
 
 /** What services take for the smallest part of an upload. */
 const partBytes = 5 * 1024 ** 2
@@ -63,8 +63,8 @@ export async function openStaged(bucket: Bucket, name: string): Promise<Readable
 
 /** Removes staged bytes; nothing happens when there are none. */
 export async function discard(bucket: Bucket, name: string): Promise<void> {
-  const request = { Bucket: bucket.name, Key: bucket.keys.staged(name) }
-  await reported(() => bucket.client.send(new DeleteObjectCommand(request), bucket.inTime()))
+  const key = bucket.keys.staged(name)
+  await reported(() => deleteObject(bucket, key))
 }
 
 /** Whether exactly these bytes came: names are used once, and an object is there whole or not at all. */
