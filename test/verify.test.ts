@@ -43,7 +43,7 @@ it.each(places)('finds nothing wrong in a server, its backup, and what was resto
   const place = await emptyPlace(app)
   await restoreBackup(place, folder)
   expect(await found(place)).toMatchObject({ code: 0, ok: true, problems: [], checked: all })
-  expect((await verify(place)).text).toMatch(/^Verified 1 archives, 1 documentation, 1 pictures, .*: all as it should be\.$/)
+  expect((await verify(place)).text).toMatch(/^Verified 1 archive, 1 documentation, 1 picture, .*: all as it should be\.$/)
 })
 
 it('finds what is missing and damaged in a server', async () => {

@@ -6,6 +6,7 @@ import { conflict } from '../errors.ts'
 import { openBlobs } from '../store/open.ts'
 import { adminCommand } from '../version.ts'
 import { type Operation, sharedClock } from './commands.ts'
+import { counted } from './counted.ts'
 
 /**
  * Backs the server up into a folder, while it is serving.
@@ -19,7 +20,7 @@ export async function backup({ em, config }: Operation, folder = ''): Promise<st
   const { manifest, copied } = await createBackup({ em, config, stores: { archives, docs }, now }, folder)
   const { id, tables, blobs } = manifest
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const text = `Backup ${id} is complete: ${rows} rows in ${tables.length} tables, ${blobs.count} blobs (${blobs.bytes} bytes), of which ${copied} were copied now.`
+  const text = `Backup ${id} is complete: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, ${counted(blobs.count, 'blobs')} (${counted(blobs.bytes, 'bytes')}). Copied now: ${counted(copied, 'blobs')}.`
   if (blobs.lacking.length === 0) return text
   const lines = blobs.lacking.map(({ sha256, problem }) => `${problem}: ${sha256}`)
   throw conflict([text, 'The server itself does not have these whole, so the backup lacks them:', ...lines].join('\n'))
@@ -32,8 +33,8 @@ export async function backup({ em, config }: Operation, folder = ''): Promise<st
  */
 export async function restore(config: Config, folder = '', id?: string): Promise<string> {
   const { manifest, blobs } = await restoreBackup(config, folder, id)
-  const text = `Restored backup ${manifest.id} of ${manifest.finishedAt}: ${manifest.tables.length} tables, ${blobs} blobs. Start the server.`
+  const text = `Restored backup ${manifest.id} of ${manifest.finishedAt}: ${counted(manifest.tables.length, 'tables')}, ${counted(blobs, 'blobs')}. Start the server.`
   const { lacking } = manifest.blobs
   if (lacking.length === 0) return text
-  return `${text}\n${lacking.length} blobs are not in the backup, since the server did not have them whole: ${adminCommand} check-integrity names their versions.`
+  return `${text}\nNot in the backup: ${counted(lacking.length, 'blobs')} that the server did not have whole. Find their versions with ${adminCommand} check-integrity.`
 }

@@ -7,6 +7,7 @@ import { openBeside } from '../db/orm.ts'
 import { invalidInput } from '../errors.ts'
 import { openBlobs } from '../store/open.ts'
 import type { Outcome } from './commands.ts'
+import { counted } from './counted.ts'
 
 /**
  * Verifies the backups in a folder, or without one everything that this server keeps; `--json` tells it as JSON.
@@ -36,9 +37,9 @@ async function verifyServer(config: Config): Promise<Verified> {
 
 function describe({ checked, problems }: Verified): string {
   const lines = problems.map(({ where, problem }) => `${where}: ${problem}`)
-  const counts = Object.entries(checked).map(([what, count]) => `${count} ${what}`)
+  const counts = Object.entries(checked).map(([what, count]) => counted(count, what))
   return [
     ...lines,
-    `Verified ${counts.join(', ')}: ${problems.length === 0 ? 'all as it should be' : `${problems.length} problems`}.`,
+    `Verified ${counts.join(', ')}: ${problems.length === 0 ? 'all as it should be' : counted(problems.length, 'problems')}.`,
   ].join('\n')
 }

@@ -51,7 +51,7 @@ it.for(backends)(
     const snapshots = readdirSync(join(backups, 'snapshots')).filter((id) => existsSync(join(backups, 'snapshots', id, 'manifest.json')))
     expect(snapshots).toHaveLength(1)
     expect(await ask('backup', backups).result).toMatchObject({ code: 1, out: expect.stringContaining('a new one can begin at') })
-    expect(await ask('verify', backups).result).toMatchObject({ code: 0, out: expect.stringContaining('Verified 1 backups') })
+    expect(await ask('verify', backups).result).toMatchObject({ code: 0, out: expect.stringContaining('Verified 1 backup,') })
 
     const folder = folderForTest()
     const env: Record<string, string> = {}
