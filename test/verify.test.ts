@@ -46,6 +46,15 @@ it.each(places)('finds nothing wrong in a server, its backup, and what was resto
   expect((await verify(place)).text).toMatch(/^Verified 1 archive, 1 documentation, 1 picture, .*: all as it should be\.$/)
 })
 
+it('finds nothing wrong in a backup of texts with every kind of line break', async () => {
+  await using app = await testApp()
+  const files = { 'README.md': '# Breaks\n\u2028 \u2029 \u0085 \r\n \r \v \f \t \\n\n' }
+  await publish(await app.member(), { name: 'acme', version: '1.0.0', files })
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  expect(await found(app.config, folder)).toMatchObject({ code: 0, problems: [] })
+})
+
 it('finds what is missing and damaged in a server', async () => {
   await using app = await testApp()
   const { archive } = await filled(app)

@@ -36,3 +36,14 @@ export async function* readInto(sum: Hash, path: string): AsyncGenerator<Buffer>
     yield chunk
   }
 }
+
+/** The lines of a text file. Only line feeds end them: characters like U+2028, at which readline does too, may be in a line. */
+export async function* linesOf(path: string): AsyncGenerator<string> {
+  let rest = ''
+  for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 18 }) as AsyncIterable<string>) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}

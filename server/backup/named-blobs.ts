@@ -1,5 +1,4 @@
-import { createReadStream } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { linesOf } from './files.ts'
 
 /** A blob that a version names: its archive, or its documentation. */
 export type NamedBlob = { sha256: string; bytes: number; store: 'archives' | 'docs' }
@@ -15,7 +14,7 @@ export const lineOf = ({ sha256, bytes, store }: NamedBlob): string => `${sha256
 
 /** Reads a list of blobs. @throws Error on a line that is none. */
 export async function* readBlobList(path: string): AsyncGenerator<NamedBlob> {
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Number.POSITIVE_INFINITY })) {
+  for await (const line of linesOf(path)) {
     const [, sha256, bytes, store] = /^([0-9a-f]{64})\t(\d{1,15})\t(archives|docs)$/.exec(line) ?? []
     if (!sha256) throw new Error(`${path} has a line that names no blob.`)
     yield { sha256, bytes: Number(bytes), store: store === 'docs' ? 'docs' : 'archives' }

@@ -1,7 +1,6 @@
-import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { verifyAuditOrder, type Stamped } from './audit-order.ts'
+import { linesOf } from '../files.ts'
 import { tableFile } from '../layout.ts'
 import type { Manifest } from '../manifest.ts'
 import type { Findings } from './findings.ts'
@@ -11,7 +10,7 @@ export async function verifyCopy(folder: string, manifest: Manifest, listed: Rea
   for (const { name, rows } of manifest.tables) {
     findings.count('tables')
     let found = 0
-    for await (const _ of linesOf(folder, name)) found++
+    for await (const _ of linesOf(join(folder, tableFile(name)))) found++
     if (found !== rows) findings.add(join(folder, tableFile(name)), `has ${found} rows instead of the ${rows} of the manifest`)
   }
   for (const [table, column] of [
@@ -34,14 +33,11 @@ const nothing = '\\N'
 /** PostgreSQL leaves the minutes of a time zone out when there are none. */
 const momentOf = (text: string) => Date.parse(`${text.replace(' ', 'T')}:00`)
 
-const linesOf = (folder: string, table: string) =>
-  createInterface({ input: createReadStream(join(folder, tableFile(table))), crlfDelay: Number.POSITIVE_INFINITY })
-
 /** Some columns of a table's rows, as COPY writes them: a tab between two, and none within one. */
 async function* valuesOf(folder: string, { tables }: Manifest, table: string, wanted: string[]): AsyncGenerator<string[]> {
   const columns = tables.find(({ name }) => name === table)?.columns ?? []
   const places = wanted.map((column) => columns.indexOf(column))
-  for await (const line of linesOf(folder, table)) {
+  for await (const line of linesOf(join(folder, tableFile(table)))) {
     const values = line.split('\t')
     yield places.map((place) => values[place] ?? nothing)
   }
