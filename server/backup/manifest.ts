@@ -8,9 +8,9 @@ import { writeHashed } from './files.ts'
 import { listSnapshots, type Places } from './layout.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-/** Names of files below the snapshot: nothing leads out of it. */
+/** Names of files and tables become paths below the snapshot: nothing leads out of it. */
 const fileShape = z.object({ name: z.string().regex(/^[a-z0-9_]+\.[a-z]+$/), bytes: z.number(), sha256 })
-const tableShape = z.object({ name: z.string(), columns: z.array(z.string()), rows: z.number(), sha256 })
+const tableShape = z.object({ name: z.string().regex(/^[A-Za-z0-9_]+$/), columns: z.array(z.string()), rows: z.number(), sha256 })
 const lackShape = z.object({ sha256, problem: z.enum(['missing', 'damaged']) })
 
 const manifestShape = z.object({
@@ -53,7 +53,7 @@ export async function readManifest(places: Places, id: string): Promise<Manifest
   const path = places.manifest(id)
   const text = await readFile(path, 'utf8')
   try {
-    return manifestShape.parse(JSON.parse(text))
+    return manifestShape.extend({ id: z.literal(id) }).parse(JSON.parse(text))
   } catch (error) {
     throw conflict(`${path} is damaged, or was made by a newer version: ${error instanceof Error ? error.message : String(error)}`)
   }

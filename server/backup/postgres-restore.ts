@@ -12,6 +12,7 @@ import { openPatiently } from '../db/open-postgres.ts'
 import { openDatabase } from '../db/orm.ts'
 import { conflict } from '../errors.ts'
 import { holdSetting } from '../store/hold.ts'
+import { damaged } from './damaged.ts'
 import { hashFile, readInto } from './files.ts'
 import { tableFile } from './layout.ts'
 import type { Manifest, SnapshotTable } from './manifest.ts'
@@ -50,8 +51,9 @@ async function occupantOf(client: Client): Promise<string | null> {
 
 /** @throws ApiError Conflict when there are tables, and they are not those of the backup. */
 async function requireSchema(client: Client, { migrations }: Manifest): Promise<void> {
-  const tables = await client.query('select from pg_tables where schemaname = current_schema() limit 1')
-  if (tables.rowCount === 0) return
+  // Migrations happen all at once, but for this table: what was killed while they ran has it, and nothing else.
+  const begun = await client.query("select from pg_tables where schemaname = current_schema() and tablename <> 'schema_migrations' limit 1")
+  if (begun.rowCount === 0) return
   const { rows } = (await hasTable(client, 'schema_migrations')) ? await client.query('select name from schema_migrations') : { rows: [] }
   const names = new Set(
     z
@@ -79,12 +81,14 @@ async function fill(client: Client, { tables }: Manifest, folder: string): Promi
   await client.query('begin')
   const names = await byReference(client)
   const quoted = (name: string) => client.escapeIdentifier(name)
-  for (const name of names.toReversed()) {
-    await client.query(`alter table ${quoted(name)} disable trigger user`)
-    await client.query(`delete from ${quoted(name)}`)
+  for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`)
+  for (const name of names.toReversed()) await client.query(`delete from ${quoted(name)}`)
+  // Tables that others made beside those of the server stay in the backup.
+  for (const name of names) {
+    const table = tables.find((one) => one.name === name)
+    if (!table) throw damaged(join(folder, tableFile(name)))
+    await copyIn(client, table, join(folder, tableFile(name)))
   }
-  const ordered = tables.toSorted((one, other) => names.indexOf(one.name) - names.indexOf(other.name))
-  for (const table of ordered) await copyIn(client, table, join(folder, tableFile(table.name)))
   await continueSequences(client)
   for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`)
   // A hold of the backup that was being made is nobody's here.
@@ -105,9 +109,6 @@ async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotT
   }
   if (sum.digest('hex') !== sha256 || stream.rowCount !== rows) throw damaged(path)
 }
-
-const damaged = (path: string) =>
-  conflict(`The backup is damaged: ${path} has other bytes. Nothing can be used yet; restore another backup.`)
 
 const numbered = z.array(z.object({ table: z.string(), column: z.string(), sequence: z.string() }))
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import type { BlobStore } from '../blobs/store.ts'
@@ -6,11 +7,13 @@ import { migrationNames } from '../db/migration-files.ts'
 import { conflict } from '../errors.ts'
 import { restoringMark } from '../store/identity.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
+import { damaged } from './damaged.ts'
+import { hashFile } from './files.ts'
 import { blobList, type Places, placesIn } from './layout.ts'
 import { findManifest, type Manifest } from './manifest.ts'
 import { type NamedBlob, readBlobList } from './named-blobs.ts'
 import { restoreBlobs } from './restore-blobs.ts'
-import type { Target } from './target.ts'
+import { occupied, type Target } from './target.ts'
 
 type Stores = Record<NamedBlob['store'], BlobStore>
 
@@ -24,17 +27,17 @@ export async function restoreBackup(config: Config, folder: string, id?: string)
   const places = placesIn(resolve(folder))
   const manifest = await findManifest(places, id)
   requireFit(config, manifest)
+  await requireList(places, manifest)
   const target = await openTarget(config, manifest, places.snapshot(manifest.id))
   try {
     const stores = await openStores(config)
-    const mark = `${restoringMark}${manifest.id}`
-    const isBegun = (await stores.archives.identity()) === mark
+    const [marked, mark] = [await stores.archives.identity(), `${restoringMark}${manifest.id}`]
     const occupant = await target.occupiedBy()
     // The database came last, so everything else is there.
-    if (!(isBegun && occupant === manifest.storeId)) {
-      if (occupant !== null)
-        throw conflict('The database has accounts or packages. A backup is restored into an empty database only: name another one.')
-      if (!isBegun) await requireEmpty(config, stores)
+    if (!(marked === mark && occupant === manifest.storeId)) {
+      if (occupant !== null) throw occupied()
+      // What an interrupted restore brought, of this backup or another one, is named by nothing.
+      if (!marked?.startsWith(restoringMark)) await requireEmpty(config, stores)
       await stores.archives.identify(mark, { replace: true })
       await target.fill(() => fillStores(places, manifest, stores))
     }
@@ -44,6 +47,13 @@ export async function restoreBackup(config: Config, folder: string, id?: string)
   } finally {
     await target.close()
   }
+}
+
+/** What is left out of the list would not be missed. */
+async function requireList(places: Places, { id, files }: Manifest): Promise<void> {
+  const path = join(places.snapshot(id), blobList)
+  const expected = files.find(({ name }) => name === blobList)
+  if (!existsSync(path) || (await hashFile(path)).sha256 !== expected?.sha256) throw damaged(path)
 }
 
 async function fillStores(places: Places, manifest: Manifest, stores: Stores): Promise<void> {

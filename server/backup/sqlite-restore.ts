@@ -9,8 +9,8 @@ import type { Config } from '../config/config.ts'
 import { lockSqlite } from '../db/lock.ts'
 import { openDatabase } from '../db/orm.ts'
 import { makeFolder } from '../db/private-files.ts'
-import { conflict } from '../errors.ts'
 import { holdSetting } from '../store/hold.ts'
+import { damaged } from './damaged.ts'
 import { readInto, writeHashed } from './files.ts'
 import { sqliteFile } from './layout.ts'
 import type { Manifest } from './manifest.ts'
@@ -62,8 +62,7 @@ async function copyVerified(from: string, to: string, { files }: Manifest): Prom
   const expected = files.find(({ name }) => name === sqliteFile)
   const sum = createHash('sha256')
   await writeHashed(to, readInto(sum, from))
-  if (sum.digest('hex') !== expected?.sha256)
-    throw conflict(`The backup is damaged: ${from} has other bytes. Nothing was changed; restore another backup.`)
+  if (sum.digest('hex') !== expected?.sha256) throw damaged(from)
 }
 
 /** A hold of the backup that was being made is nobody's here. */

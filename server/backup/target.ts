@@ -1,3 +1,5 @@
+import { conflict } from '../errors.ts'
+
 /** A database that a backup is restored into. */
 export type Target = {
   /** The id of the store that it belongs to when it has accounts or packages; null when it is empty. */
@@ -8,3 +10,7 @@ export type Target = {
   upgrade: () => Promise<void>
   close: () => Promise<void>
 }
+
+/** Nobody's data is overwritten. */
+export const occupied = () =>
+  conflict('The database has accounts or packages. A backup is restored into an empty database only: name another one.')
