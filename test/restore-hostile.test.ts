@@ -56,6 +56,26 @@ it('refuses a list that lacks blobs, and blobs that are other than they should b
   }
 })
 
+it('restores one backup at a time', async () => {
+  await using app = await testApp()
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  const place = await emptyPlace(app)
+  const ends = await Promise.allSettled([restoreBackup(place, folder), restoreBackup(place, folder)])
+  expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+})
+
+it('does not restore under a running server, even an empty one', async () => {
+  await using app = await testApp()
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  const place = await emptyPlace(app)
+  await using running = await testApp({ beside: app, config: place })
+  await expect(restoreBackup(place, folder)).rejects.toThrow(/A server is using the database|Stop the other server first/)
+  await running.stop()
+  await restoreBackup(place, folder)
+})
+
 it('restores where another restore was interrupted, whatever that had brought', async () => {
   await using app = await testApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })

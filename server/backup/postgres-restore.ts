@@ -10,19 +10,24 @@ import type { Config } from '../config/config.ts'
 import { migrateTo } from '../db/migrate.ts'
 import { openPatiently } from '../db/open-postgres.ts'
 import { openDatabase } from '../db/orm.ts'
+import { nameOfServers } from '../db/postgres-watch.ts'
 import { conflict } from '../errors.ts'
 import { holdSetting } from '../store/hold.ts'
 import { damaged } from './damaged.ts'
 import { hashFile, readInto } from './files.ts'
 import { tableFile } from './layout.ts'
 import type { Manifest, SnapshotTable } from './manifest.ts'
-import { withClient } from './postgres-client.ts'
+import { connect, withClient } from './postgres-client.ts'
 import { byReference } from './postgres-order.ts'
-import type { Target } from './target.ts'
+import { occupied, type Target } from './target.ts'
 
-/** A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction. */
+/**
+ * A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction.
+ * @throws ApiError Conflict while a server or another restore uses it.
+ */
 export async function openPostgresTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
+  const holder = await holdAlone(url)
   return {
     occupiedBy: () => withClient(url, occupantOf),
     async fill(prepared) {
@@ -32,7 +37,28 @@ export async function openPostgresTarget(config: Config, manifest: Manifest, fol
       await withClient(url, (client) => fill(client, manifest, folder))
     },
     upgrade: async () => (await openDatabase(config)).close(),
-    close: async () => {},
+    close: () => holder.end(),
+  }
+}
+
+/** Any number that no other program is likely to lock on the same PostgreSQL, and another one than that of migrations. */
+const advisoryLock = 7_305_514_902
+
+/** Keeps other restores away from the database until the connection ends. */
+async function holdAlone(url: string): Promise<Client> {
+  const client = await connect(url)
+  try {
+    const servers = await client.query(
+      'select from pg_stat_activity where datname = current_database() and application_name ~ $1 limit 1',
+      [nameOfServers],
+    )
+    if (servers.rowCount !== 0) throw conflict('A server is using the database. Stop it before you restore a backup.')
+    const lock = await client.query('select where pg_try_advisory_lock($1)', [advisoryLock])
+    if (lock.rowCount !== 1) throw conflict('Another restore into the database is running.')
+    return client
+  } catch (error) {
+    await client.end()
+    throw error
   }
 }
 
@@ -81,7 +107,9 @@ async function fill(client: Client, { tables }: Manifest, folder: string): Promi
   await client.query('begin')
   const names = await byReference(client)
   const quoted = (name: string) => client.escapeIdentifier(name)
+  // This keeps everybody else from writing, too.
   for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`)
+  if ((await occupantOf(client)) !== null) throw occupied()
   for (const name of names.toReversed()) await client.query(`delete from ${quoted(name)}`)
   // Tables that others made beside those of the server stay in the backup.
   for (const name of names) {

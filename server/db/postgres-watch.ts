@@ -8,6 +8,9 @@ import { DatabaseAway, isOutOfConnections, patiently, TableLocked } from './unav
 const lookMs = 500
 const patienceMs = 1000
 
+/** What the connections of servers call themselves, as a regular expression. */
+export const nameOfServers = '^snug [0-9a-f]{8}( watch)?$'
+
 /**
  * Looks at PostgreSQL twice a second on a connection of its own: what time it is there, whether it answers, and whether somebody keeps a whole
  * table locked. So a request need not wait for a time-out to learn that the database is away, and what waits for a locked table does not use up
