@@ -10,6 +10,8 @@ const patienceMs = 1000
 
 /** What the connections of servers call themselves, as a regular expression. */
 export const nameOfServers = '^snug [0-9a-f]{8}( watch)?$'
+/** What the connection that each server has all the time calls itself. */
+export const nameOfWatches = '^snug [0-9a-f]{8} watch$'
 
 /**
  * Looks at PostgreSQL twice a second on a connection of its own: what time it is there, whether it answers, and whether somebody keeps a whole

@@ -1,13 +1,14 @@
 import { createHash, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
 /** Keys for one purpose each, derived from JWT_SECRET (HKDF, RFC 5869), so that a new secret ends every session. */
-export type Keys = { session: Buffer; csrf: Buffer; device: Buffer }
+export type Keys = { session: Buffer; csrf: Buffer; device: Buffer; setup: Buffer }
 
 /** Derives the keys. */
 export const deriveKeys = (secret: string): Keys => ({
   session: derive(secret, 'session'),
   csrf: derive(secret, 'csrf'),
   device: derive(secret, 'device'),
+  setup: derive(secret, 'setup'),
 })
 
 /** SHA-256 in hex. */

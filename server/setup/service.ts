@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto'
-import type { EntityManager } from '@mikro-orm/sql'
 import { raw, UniqueConstraintViolationException } from '@mikro-orm/core'
 import { audit } from '../audit/service.ts'
 import type { Context } from '../access/context.ts'
@@ -12,19 +10,20 @@ import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
-import { SetupCode } from './entity.ts'
 import { isSetUp } from '../access/setup-gate.ts'
+import { codeForStart, fits, isExpired, makeCode, newestCode } from './code.ts'
+import { SetupCode } from './entity.ts'
 
-// Letters and digits that nobody confuses. Twelve of them are 59 bits: with five tries in 15 minutes and a new code after 20 failures, nobody guesses that.
-const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
-const codeLifetimeMs = 24 * 3_600_000
 const completionMs = 30 * 60_000
 const maxFailures = 20
 
-/** Makes a fresh setup code and announces it in the log, when there is no owner yet. Older codes are dead from then on. */
+/**
+ * Announces a setup code in the log, when there is no owner yet. It is a fresh one, and older codes are dead from then on, unless it is the one that
+ * other instances have announced.
+ */
 export async function announceSetupCode(services: Services): Promise<void> {
   if (await isSetUp(services)) return
-  announce(services, await services.database.fork().transactional(async (em) => makeCode(em, services.now())))
+  announce(services, await services.database.fork().transactional((em) => codeForStart(em, services)))
 }
 
 /**
@@ -37,9 +36,8 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
   await refuseAfterSetup(context)
   await limits.use('setupVerify', addressKey(ip))
   const current = await newestCode(em)
-  if (!current || current.createdAt.getTime() + codeLifetimeMs <= now().getTime())
-    throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
-  if (current.hash !== sha256(normalize(code))) return refuseWrongCode(context, current)
+  if (!current || isExpired(current, now())) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
+  if (!fits(current, code)) return refuseWrongCode(context, current)
   const token = randomText()
   const claimed = await em.nativeUpdate(
     SetupCode,
@@ -95,9 +93,6 @@ async function makeOwner(context: Context, proven: SetupCode, { email, displayNa
   }
 }
 
-const newestCode = (em: EntityManager) =>
-  em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
-
 const alreadySetUp = () => notFound('The server is set up already. Sign in instead.')
 const otherAddress = () =>
   insufficientPermissions(
@@ -118,7 +113,7 @@ async function refuseWrongCode(context: Context, { id }: SetupCode): Promise<nev
     // Counted by the statement, so that wrong codes sent at once all count, and one of them is the last.
     await inner.nativeUpdate(SetupCode, { id }, { failures: raw('failures + 1') })
     const counted = await inner.findOne(SetupCode, { id }, { refresh: true })
-    return counted?.failures === maxFailures ? makeCode(inner, context.now()) : null
+    return counted?.failures === maxFailures ? makeCode(inner, context.keys, context.now()) : null
   })
   if (replacement) announce(context, replacement)
   throw invalidInput('code: is wrong. It is in the newest "Setup code" line of the server\'s log.', 'code')
@@ -135,22 +130,7 @@ function requireVerified(current: SetupCode | undefined, { ip, token, now }: Cla
   return current
 }
 
-/** Upper case, without the dashes and spaces that people add. */
-const normalize = (code: string): string => code.toUpperCase().replace(/[^0-9A-Z]/g, '')
-
-/** Adds a fresh code, which replaces all before it. Only its hash is stored. */
-function makeCode(em: EntityManager, createdAt: Date): string {
-  const code = newCode()
-  em.create(SetupCode, { hash: sha256(normalize(code)), createdAt })
-  return code
-}
-
 function announce({ log, config }: Pick<Services, 'log' | 'config'>, code: string): void {
   log.announce(`Setup code: ${code}`)
   log.announce(`Open ${config.SERVER_URL}/setup and enter it.`)
-}
-
-function newCode(): string {
-  const letters = Array.from({ length: 12 }, () => alphabet[randomInt(alphabet.length)]).join('')
-  return letters.replace(/(.{4})(?=.)/g, '$1-')
 }
