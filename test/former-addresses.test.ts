@@ -93,7 +93,7 @@ it('shows administrators its addresses, which the operator adds and forgets', as
   expect(await dependents(alice.at(app), 'icons')).toEqual(['shop'])
   await expect(rememberServerAddress(operation(), before)).rejects.toThrow('remembered already')
   await expect(rememberServerAddress(operation(), 'ftp://x')).rejects.toThrow('not an address')
-  expect((await listServerAddresses(operation())).split('\n')).toHaveLength(2)
+  expect((await listServerAddresses(operation())).text.split('\n')).toHaveLength(2)
 })
 
 async function dependents(actor: Actor, name: string): Promise<string[]> {

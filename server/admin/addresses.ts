@@ -1,10 +1,10 @@
 import { addAddress, forgetAddress, listAddresses } from '../addresses/service.ts'
-import type { Operation } from './commands.ts'
+import type { Operation, Outcome } from './command.ts'
 
 /** The addresses that count as this server, a line each, the one used last first. */
-export async function listServerAddresses({ em }: Operation): Promise<string> {
-  const addresses = await listAddresses(em)
-  return addresses.map(({ address, lastUsedAt }) => `${address} (last used ${lastUsedAt.toISOString()})`).join('\n')
+export async function listServerAddresses({ em }: Operation): Promise<Outcome> {
+  const addresses = (await listAddresses(em)).map(({ address, lastUsedAt }) => ({ address, lastUsedAt: lastUsedAt.toISOString() }))
+  return { text: addresses.map(({ address, lastUsedAt }) => `${address} (last used ${lastUsedAt})`).join('\n'), data: { addresses } }
 }
 
 /**

@@ -5,7 +5,8 @@ import type { Config } from '../config/config.ts'
 import { conflict } from '../errors.ts'
 import { openBlobs } from '../store/open.ts'
 import { adminCommand } from '../version.ts'
-import { type Operation, sharedClock } from './commands.ts'
+import type { Operation } from './command.ts'
+import { sharedClock } from './commands.ts'
 import { counted } from './counted.ts'
 
 /**

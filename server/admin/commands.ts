@@ -3,28 +3,15 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { readFile } from 'node:fs/promises'
 import { importAdvisories } from '../advisories/import.ts'
 import { audit } from '../audit/service.ts'
-import type { SnapshotConfig } from '../backup/snapshot.ts'
-import type { Config } from '../config/config.ts'
 import { conflict, notFound } from '../errors.ts'
 import { Invite } from '../invites/entity.ts'
 import { revokeSessions } from '../sessions/service.ts'
-import type { StoreConfig } from '../store/open.ts'
 import { User } from '../users/entity.ts'
 import { generatePassword } from '../users/generate-password.ts'
 import { hashPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import { adminCommand } from '../version.ts'
-
-/** What a command tells, and its exit code. */
-export type Outcome = { text: string; code: number }
-
-/** What the operator's commands need of the server. */
-export type Operation = {
-  em: EntityManager
-  config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH'> &
-    SnapshotConfig &
-    StoreConfig
-}
+import type { Operation } from './command.ts'
 
 /**
  * Gives somebody, the owner included, a one-time password and ends their sessions; tokens stay.

@@ -1,6 +1,6 @@
 import { importSdk } from '../sdks/installing/import.ts'
 import { titleOf } from '../sdks/service.ts'
-import type { Operation } from './commands.ts'
+import type { Operation } from './command.ts'
 
 /**
  * Takes in the archive of an SDK for the server to install.

@@ -2,7 +2,8 @@ import { conflict, invalidInput } from '../errors.ts'
 import { areRemovalsHeld } from '../store/hold.ts'
 import { type MoveProgress, moveBlobs } from '../store/move.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
-import { type Operation, sharedClock } from './commands.ts'
+import type { Operation } from './command.ts'
+import { sharedClock } from './commands.ts'
 
 /**
  * Copies all archives to the other kind of store: `s3` or `filesystem`. Servers may be running.

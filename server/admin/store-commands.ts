@@ -4,7 +4,7 @@ import { DeletedVersion } from '../packages/dependency-entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../store/collect.ts'
 import { adoptStore } from '../store/identity.ts'
 import { nameOfStore, openBlobs, type StoreConfig } from '../store/open.ts'
-import type { Operation } from './commands.ts'
+import type { Operation, Outcome } from './command.ts'
 
 /**
  * Ties the archive store to the database, whatever it belonged to.
@@ -16,21 +16,22 @@ export async function adopt({ em, config }: Operation): Promise<string> {
 }
 
 /**
- * Takes archives out of the store that no version names, as the server does now and then; `--dry-run` only says which, `--confirm` does it
+ * Takes archives out of the store that no version names, as the server does now and then; `dryRun` only says which, `confirmed` does it
  * however many there are.
  * @returns what to tell the operator.
- * @throws ApiError InvalidInput for another option; Error before the setup is done, or when the store is not the database's own.
+ * @throws Error before the setup is done, or when the store is not the database's own.
  */
-export async function collect({ em, config }: Operation, option?: string): Promise<string> {
-  if (option !== undefined && option !== '--dry-run' && option !== '--confirm')
-    throw invalidInput(`Unknown option ${option}: write --dry-run or --confirm.`)
+export async function collect({ em, config }: Operation, { dryRun = false, confirmed = false } = {}): Promise<Outcome> {
   const lines: string[] = []
   const blobs = await openBlobs(config)
   const circumstances = { em, blobs, now: () => new Date(), say: (line: string) => void lines.push(line) }
-  if (option === '--dry-run') return describePlan(await planCollection(circumstances))
-  const { removed, purged, heldBack } = await collectArchives(circumstances, { confirmed: option === '--confirm' })
-  if (heldBack) return describeHeldBack(heldBack)
-  return [...lines, `Removed ${removed.length}, which are kept aside for ${graceDays} days; deleted ${purged.length} for good.`].join('\n')
+  const done = dryRun ? await planCollection(circumstances) : await collectArchives(circumstances, { confirmed })
+  const data = { dryRun, ...done }
+  if (dryRun) return { text: describePlan(done), data }
+  if (done.heldBack) return { text: describeHeldBack(done.heldBack), data }
+  const { removed, purged } = done
+  const summary = `Removed ${removed.length}, which are kept aside for ${graceDays} days; deleted ${purged.length} for good.`
+  return { text: [...lines, summary].join('\n'), data }
 }
 
 /**

@@ -4,24 +4,18 @@ import { verifyPlace } from '../backup/verify/server.ts'
 import type { Verified } from '../backup/verify/findings.ts'
 import type { Config } from '../config/config.ts'
 import { openBeside } from '../db/orm.ts'
-import { invalidInput } from '../errors.ts'
 import { openBlobs } from '../store/open.ts'
-import type { Outcome } from './commands.ts'
+import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 
 /**
- * Verifies the backups in a folder, or without one everything that this server keeps; `--json` tells it as JSON.
- * @returns what to tell the operator, with exit code 1 when something is not as it should be.
- * @throws ApiError InvalidInput for another option; NotFound for a folder without backups.
+ * Verifies the backups in a folder, or without one everything that this server keeps.
+ * @returns what to tell the operator; it is not well when something is missing or damaged.
+ * @throws ApiError NotFound for a folder without backups.
  */
-export async function verify(config: Config, ...values: string[]): Promise<Outcome> {
-  const option = values.find((value) => value.startsWith('-') && value !== '--json')
-  const [folder, more] = values.filter((value) => !value.startsWith('-'))
-  if (option !== undefined || more !== undefined)
-    throw invalidInput(`Unknown argument ${option ?? more}: write verify [<folder>] [--json].`)
+export async function verify(config: Config, folder?: string): Promise<Outcome> {
   const verified = folder === undefined ? await verifyServer(config) : await verifyBackups(folder)
-  const text = values.includes('--json') ? JSON.stringify({ ok: verified.problems.length === 0, ...verified }) : describe(verified)
-  return { text, code: verified.problems.length === 0 ? 0 : 1 }
+  return { text: describe(verified), data: verified, ok: verified.problems.length === 0 }
 }
 
 async function verifyServer(config: Config): Promise<Verified> {

@@ -30,10 +30,25 @@ export async function migrate(orm: MikroORM, config: DatabaseConfig, tell?: (nam
  * @throws Error when the database was written by a newer version of it.
  */
 export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise<boolean> {
-  const [known, done] = [migrationNames(config.DB_BACKEND), await applied(orm)]
+  const { pending, unknown, writer } = await migrationsOf(orm, config)
+  if (unknown.length > 0) throw tooNew(writer, unknown)
+  return pending.length === 0
+}
+
+/** What the schema lacks of this program's, and what it has of a newer one's. */
+export type Migrations = {
+  pending: string[]
+  unknown: string[]
+  /** The version that migrated it last, where there are unknown ones and it said so. */
+  writer: string | null
+}
+
+/** Compares the migrations that a database had with those of this program. */
+export async function migrationsOf(orm: MikroORM, { DB_BACKEND }: Pick<DatabaseConfig, 'DB_BACKEND'>): Promise<Migrations> {
+  const [known, done] = [migrationNames(DB_BACKEND), await applied(orm)]
   const unknown = done.filter((name) => !known.includes(name))
-  if (unknown.length > 0) throw await tooNew(orm, unknown)
-  return known.length === done.length
+  const pending = known.filter((name) => !done.includes(name))
+  return { pending, unknown, writer: unknown.length > 0 ? await writerOf(orm) : null }
 }
 
 /** Runs just these migrations, on a database that is to be filled by what had them. */
@@ -67,11 +82,13 @@ async function applied(orm: MikroORM): Promise<string[]> {
   return rows.map((row) => row.name)
 }
 
-async function tooNew(orm: MikroORM, unknown: string[]): Promise<Error> {
+async function writerOf(orm: MikroORM): Promise<string | null> {
   const asked: Promise<{ value: string }[]> = orm.em.getConnection().execute('select value from server_settings where key = ?', [writerKey])
   const [row]: { value: string }[] = await asked.catch(() => [])
-  const writer = row ? `, Snug ${String(JSON.parse(row.value))}` : ''
-  return new Error(
-    `The database was written by a newer version${writer}; this is Snug ${version}, which does not know ${unknown.join(', ')}. Start the newer version, or restore a backup from before the upgrade.`,
-  )
+  return row ? String(JSON.parse(row.value)) : null
 }
+
+const tooNew = (writer: string | null, unknown: string[]) =>
+  new Error(
+    `The database was written by a newer version${writer === null ? '' : `, Snug ${writer}`}; this is Snug ${version}, which does not know ${unknown.join(', ')}. Start the newer version, or restore a backup from before the upgrade.`,
+  )

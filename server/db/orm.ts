@@ -107,6 +107,22 @@ export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
   }
 }
 
+/**
+ * Opens the database to look at it, whatever its schema is: without its lock, and without changing anything. Null for a file that does not exist.
+ * @throws Error when it cannot be reached.
+ */
+export async function openToLook(config: DatabaseConfig): Promise<MikroORM | null> {
+  if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH)) return null
+  const orm = await openPatiently(config)
+  try {
+    await orm.em.getConnection().execute('select 1')
+    return orm
+  } catch (error) {
+    await orm.close(true)
+    throw explainMissing(error, config)
+  }
+}
+
 function lockFile(path: string) {
   makeFolder(dirname(path))
   return lockSqlite(`${path}.lock`)

@@ -78,8 +78,8 @@ async function checkSchema({ database, config }: Services): Promise<void> {
   if (!(await isMigrated(database.orm, config))) throw new Error('migrations of this version were not applied')
 }
 
-/** Stages some bytes as an upload does, reads them and takes them away. */
-async function writeAndRead({ blobs }: Services): Promise<void> {
+/** Stages some bytes as an upload does, reads them and takes them away. @throws Error when that does not work. */
+export async function writeAndRead({ blobs }: Pick<Services, 'blobs'>): Promise<void> {
   const name = `probe-${randomUUID()}`
   try {
     await blobs.stage(name, Readable.from([Buffer.from(name)]), name.length)

@@ -19,10 +19,13 @@ import { readsOf } from './stored.ts'
  * Opens a store in a bucket, with the keys that a folder has as paths. What the service reports as done lasts.
  * @throws ConfigError when the bucket cannot be used as it is configured, with what to do about it; Error when the service is away.
  */
-export async function openS3Blobs(config: S3Config): Promise<BlobStore> {
+export const openS3Blobs = async (config: S3Config): Promise<BlobStore> => (await openS3WithClock(config)).store
+
+/** The same, and by how many milliseconds the clock of this machine is ahead of the service's. */
+export async function openS3WithClock(config: S3Config): Promise<{ store: BlobStore; aheadMs: number }> {
   const bucket = openBucket(config)
   await checkBucket(bucket, config)
-  return storeIn(bucket)
+  return { store: storeIn(bucket), aheadMs: bucket.aheadMs() }
 }
 
 function storeIn(bucket: Bucket): BlobStore {

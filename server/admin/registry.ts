@@ -1,0 +1,165 @@
+import { forgetServerAddress, listServerAddresses, rememberServerAddress } from './addresses.ts'
+import { backup, restore } from './backup.ts'
+import { checkArchives } from './check-archives.ts'
+import type { Command } from './command.ts'
+import { importAdvisoryFile, makeOwner, resetPassword } from './commands.ts'
+import { doctor } from './doctor.ts'
+import { importSdkFile } from './import-sdk.ts'
+import { move } from './move-blobs.ts'
+import { adopt, collect, restoreArchive } from './store-commands.ts'
+import { verify } from './verify.ts'
+import { verifyAudit } from './verify-audit.ts'
+
+const looking: Command[] = [
+  {
+    name: 'doctor',
+    about: 'Checks everything that the server needs: settings, database, storage, address, clocks, space, versions, SDKs.',
+    options: {
+      quick: { about: 'Leaves out what reads the whole database.' },
+      settings: { about: 'Prints the settings as the server takes them, too, without secrets.' },
+    },
+    examples: ['doctor', 'doctor --quick --json'],
+    runAnywhere: (environment, _values, options) =>
+      doctor(environment, { quick: options['quick'] === true, withSettings: options['settings'] === true }),
+  },
+  {
+    name: 'check-integrity',
+    about: "Reads all stored archives and reports what is missing, damaged or nobody's.",
+    examples: ['check-integrity'],
+    run: checkArchives,
+  },
+  {
+    name: 'verify',
+    values: '[<folder>]',
+    about: 'Reads the backups of a folder, or all that the server keeps, and reports what is missing or damaged.',
+    examples: ['verify --json', 'verify /srv/backups'],
+    runAlone: (config, [folder]) => verify(config, folder),
+  },
+  {
+    name: 'verify-audit',
+    values: '[<hash>]',
+    about: 'Compares the audit log with its hash chain, in which a hash that the log told before has to be.',
+    examples: ['verify-audit'],
+    run: (operation, [known]) => verifyAudit(operation, known),
+  },
+]
+
+const people: Command[] = [
+  {
+    name: 'reset-password',
+    values: '<email>',
+    about: "Prints a new one-time password and ends the person's sessions.",
+    examples: ['reset-password ada@example.com'],
+    run: (operation, [email]) => resetPassword(operation, email),
+  },
+  {
+    name: 'make-owner',
+    values: '<email>',
+    about: 'Makes the person the owner; the owner so far becomes an administrator.',
+    examples: ['make-owner ada@example.com'],
+    run: (operation, [email]) => makeOwner(operation, email),
+  },
+]
+
+const backups: Command[] = [
+  {
+    name: 'backup',
+    values: '<folder>',
+    about: 'Backs everything up into a folder; what an earlier backup in it has is not copied again.',
+    examples: ['backup /srv/backups'],
+    run: (operation, [folder]) => backup(operation, folder),
+  },
+  {
+    name: 'restore',
+    values: '<folder> [<backup>]',
+    about: 'Restores the newest backup of a folder, or another one, into an empty database and an empty store.',
+    examples: ['restore /srv/backups', 'restore /srv/backups 20261122T031500000Z'],
+    runAlone: (config, [folder, id]) => restore(config, folder, id),
+  },
+]
+
+const storage: Command[] = [
+  {
+    name: 'collect',
+    about: 'Removes archives that no version names; many at once only with --confirm.',
+    options: {
+      'dry-run': { about: 'Lists them only.' },
+      confirm: { about: 'Removes them however many they are.' },
+    },
+    examples: ['collect --dry-run', 'collect --confirm'],
+    run: (operation, _values, options) =>
+      collect(operation, { dryRun: options['dry-run'] === true, confirmed: options['confirm'] === true }),
+  },
+  {
+    name: 'restore-archive',
+    values: '<archive> [<version>]',
+    about: 'Puts a removed archive back: its SHA-256, or package and version. Possible for 7 days.',
+    examples: ['restore-archive acme 1.0.0'],
+    run: (operation, [archive, version]) => restoreArchive(operation, archive, version),
+  },
+  {
+    name: 'move-blobs',
+    values: '<store>',
+    about: 'Copies all archives to the bucket (s3) or the folder (filesystem) of the settings. May be ended and begun again.',
+    examples: ['move-blobs s3', 'move-blobs filesystem'],
+    run: (operation, [kind]) => move(operation, kind),
+  },
+  {
+    name: 'adopt-store',
+    about: 'Ties the archive store to the database, when the server says that they do not belong together.',
+    examples: ['adopt-store'],
+    run: adopt,
+    migrates: true,
+  },
+]
+
+const content: Command[] = [
+  {
+    name: 'import-advisories',
+    values: '<file>',
+    about: 'Keeps the security advisories of a file: one in OSV form, or a list of them.',
+    examples: ['import-advisories advisories.json'],
+    run: (operation, [path]) => importAdvisoryFile(operation, path),
+  },
+  {
+    name: 'import-sdk',
+    values: '<file>',
+    about: 'Installs an SDK from an archive on this machine: of Dart (.zip) or Flutter (.tar.xz, .zip).',
+    examples: ['import-sdk dartsdk-linux-x64-release.zip'],
+    run: (operation, [path]) => importSdkFile(operation, path),
+  },
+  {
+    name: 'list-addresses',
+    about: 'Prints the addresses that count as this server in dependencies and publish_to.',
+    examples: ['list-addresses'],
+    run: listServerAddresses,
+  },
+  {
+    name: 'remember-address',
+    values: '<url>',
+    about: 'Adds an address that the server had before.',
+    examples: ['remember-address https://pub.example.com'],
+    run: (operation, [url = '']) => rememberServerAddress(operation, url),
+  },
+  {
+    name: 'forget-address',
+    values: '<url>',
+    about: 'Removes one: what names it is on another server from then on.',
+    examples: ['forget-address https://pub.example.com'],
+    run: (operation, [url = '']) => forgetServerAddress(operation, url),
+  },
+]
+
+/** All commands, by the title of their group. */
+export const commandGroups: Record<string, readonly Command[]> = {
+  'Look whether all is well': looking,
+  People: people,
+  'Packages, SDKs and addresses': content,
+  Storage: storage,
+  'Backup and restore': backups,
+}
+
+/** All commands by their names. */
+export const commands: ReadonlyMap<string, Command> = new Map(
+  Object.values(commandGroups).flatMap((group) => group.map((command) => [command.name, command])),
+)

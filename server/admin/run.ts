@@ -1,0 +1,101 @@
+import { parseArgs } from 'node:util'
+import { type Config, ConfigError, readConfig } from '../config/config.ts'
+import { openBeside, openDatabase } from '../db/orm.ts'
+import { ApiError } from '../errors.ts'
+import { adminCommand } from '../version.ts'
+import { type Command, countsOf, type Options, type Outcome } from './command.ts'
+import { commonOptions, helpOf, listOfCommands, usageOf } from './help.ts'
+import { commandGroups, commands } from './registry.ts'
+
+/** Where a command's words go, and where its settings come from. */
+export type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment: NodeJS.ProcessEnv }
+
+/** `config` is EX_CONFIG of sysexits.h, as the server's own. */
+const codes = { fine: 0, wrong: 1, usage: 2, config: 78 }
+
+/** Runs the command that the words after `admin` name; gives the exit code. */
+export async function runAdmin([name = '', ...words]: string[], { out, err, environment }: Surroundings): Promise<number> {
+  if (['help', '--help', '-h'].includes(name)) return helpFor(words[0], { out, err })
+  const command = commands.get(name)
+  if (!command) return refuse(err, name && `Unknown command "${name}".`, listOfCommands(commandGroups))
+  const given = parse(command, words)
+  if (typeof given === 'string') return refuse(err, given, helpOf(command))
+  if (given.options['help'] === true) return (out(helpOf(command)), codes.fine)
+  const asJson = given.options['json'] === true
+  try {
+    const told = await execute(command, given, environment)
+    const { text, data, ok = true } = typeof told === 'string' ? { text: told, data: { message: told } } : told
+    out(asJson ? JSON.stringify({ ok, ...data }) : text)
+    return ok ? codes.fine : codes.wrong
+  } catch (error) {
+    const message = messageOf(error)
+    if (asJson) out(JSON.stringify({ ok: false, error: { code: codeOf(error), message } }))
+    err(message)
+    return error instanceof ConfigError ? codes.config : codes.wrong
+  }
+}
+
+function helpFor(name: string | undefined, { out, err }: Pick<Surroundings, 'out' | 'err'>): number {
+  const command = commands.get(name ?? '')
+  if (name !== undefined && !command) return refuse(err, `Unknown command "${name}".`, listOfCommands(commandGroups))
+  out(command ? helpOf(command) : listOfCommands(commandGroups))
+  return codes.fine
+}
+
+function refuse(err: Surroundings['err'], why: string, usage: string): number {
+  err(why ? `${why}\n\n${usage}` : usage)
+  return codes.usage
+}
+
+type Given = { values: string[]; options: Options }
+
+/** The words as values and options; or what is wrong with them. */
+function parse(command: Command, words: string[]): Given | string {
+  const known = Object.entries({ ...command.options, ...commonOptions }).map(([name, { value }]) => [
+    name,
+    { type: value ? ('string' as const) : ('boolean' as const) },
+  ])
+  const { fewest, greatest } = countsOf(command)
+  try {
+    const parsed = parseArgs({ args: words, options: Object.fromEntries(known), allowPositionals: true })
+    const options: Options = Object.fromEntries(
+      Object.entries(parsed.values).map(([name, value]) => [name, value === true || String(value)]),
+    )
+    const values = parsed.positionals
+    if (options['help'] === undefined && (values.length < fewest || values.length > greatest || values.includes('')))
+      return `Wrong number of values: ${adminCommand} ${usageOf(command)}`
+    return { values, options }
+  } catch (error) {
+    // The first sentence says what is wrong; the rest is about names of files that begin with a dash.
+    return `${messageOf(error).split('. ')[0]?.replace(/\.$/, '')}.`
+  }
+}
+
+async function execute(command: Command, { values, options }: Given, environment: NodeJS.ProcessEnv): Promise<string | Outcome> {
+  if ('runAnywhere' in command) return command.runAnywhere(environment, values, options)
+  const config = readConfig(environment)
+  if ('runAlone' in command) return command.runAlone(config, values, options)
+  const { em, close } = command.migrates ? await openAlone(config) : await openWithServer(config)
+  try {
+    return await command.run({ em, config }, values, options)
+  } finally {
+    await close()
+  }
+}
+
+async function openAlone(config: Config) {
+  const database = await openDatabase(config)
+  return { em: database.fork(), close: () => database.close() }
+}
+
+async function openWithServer(config: Config) {
+  const orm = await openBeside(config)
+  return { em: orm.em.fork(), close: () => orm.close(true) }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message || String(error) : String(error))
+
+function codeOf(error: unknown): string {
+  if (error instanceof ConfigError) return 'InvalidConfiguration'
+  return error instanceof ApiError ? error.code : 'InternalError'
+}

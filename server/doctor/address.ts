@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import type { Config } from '../config/config.ts'
+import { type Check, messageOf } from './check.ts'
+
+/** What a request to SERVER_URL showed. */
+export type AddressFindings = {
+  checks: Check[]
+  /** The version of the server that answered; null when none did. */
+  version: string | null
+  /** By how much this machine's clock is ahead of that of what answered, to the second. */
+  aheadMs: number | null
+}
+
+/**
+ * Asks the server itself, at the address that clients use, whether it is ready, and compares what answers with the settings: whether it is this
+ * server, whether a proxy is in between, and whether TRUST_PROXY fits. A server that does not run is a warning.
+ */
+export async function checkAddress(config: Config): Promise<AddressFindings> {
+  const answer = await ask(`${config.SERVER_URL}/readyz`)
+  if (typeof answer === 'string') {
+    const isListening = typeof (await ask(`${ownAddress(config)}/livez`)) !== 'string'
+    return { checks: [unreachable(config, answer, isListening)], version: null, aheadMs: null }
+  }
+  const said = readiness.safeParse(answer.body)
+  if (!said.success) return { checks: [foreign(config, answer)], version: null, aheadMs: null }
+  const failing = Object.entries(said.data.checks).flatMap(([name, { status }]) => (status === 'ok' ? [] : [name]))
+  return {
+    checks: [state(config, answer, failing), checkProxy(config, answer)],
+    version: await versionAt(config),
+    aheadMs: answer.aheadMs,
+  }
+}
+
+const readiness = z.object({ status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.object({ status: z.string() })) })
+
+type Answer = { status: number; headers: Headers; body: unknown; aheadMs: number | null }
+
+/** What answers there; or why nothing does. */
+async function ask(url: string): Promise<Answer | string> {
+  const before = Date.now()
+  try {
+    const signal = AbortSignal.timeout(5000)
+    const response = await fetch(url, { redirect: 'manual', headers: { accept: 'application/json' }, signal })
+    const { status, headers } = response
+    const middle = (before + Date.now()) / 2
+    const body: unknown = await response.json().catch(() => null)
+    const date = Date.parse(headers.get('date') ?? '')
+    // The header has whole seconds.
+    const aheadMs = Number.isNaN(date) ? null : middle - (date + 500)
+    return { status, headers, body, aheadMs }
+  } catch (error) {
+    const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error
+    return messageOf(reason) || 'no answer'
+  }
+}
+
+/** Where the server listens on this machine, past every proxy. */
+function ownAddress({ HOST, LISTEN_PORT }: Config): string {
+  const host = ['0.0.0.0', '::'].includes(HOST) ? 'localhost' : HOST
+  return `http://${host.includes(':') ? `[${host}]` : host}:${LISTEN_PORT}`
+}
+
+function unreachable({ SERVER_URL, LISTEN_PORT }: Config, why: string, isListening: boolean): Check {
+  const check = { name: 'address', status: 'warning' } as const
+  if (!isListening) return { ...check, message: `No server answers at ${SERVER_URL} (${why}): it is not running, or not on this machine.` }
+  const message = `The server listens on port ${LISTEN_PORT}, but cannot be reached from here at SERVER_URL, ${SERVER_URL}: ${why}.`
+  return { ...check, message, advice: 'Check the name, the certificate and the proxy, unless only other machines reach that address.' }
+}
+
+function foreign({ SERVER_URL }: Config, { status, headers }: Answer): Check {
+  const to = headers.get('location')
+  const what = to === null ? `${status} (${headers.get('content-type') ?? 'no type'})` : `a redirect to ${to}`
+  const message = `${SERVER_URL}/readyz answers with ${what}, which is not this server's answer${through(headers)}.`
+  const advice =
+    to === null ? 'Let the proxy pass everything on to the server.' : 'Set SERVER_URL to the address that answers without a redirect.'
+  return { name: 'address', status: 'failed', message, advice }
+}
+
+function state({ SERVER_URL }: Config, { headers }: Answer, failing: string[]): Check {
+  const check = { name: 'address' }
+  if (failing.length === 0)
+    return { ...check, status: 'ok', message: `The server answers at ${SERVER_URL} and is ready${through(headers)}.` }
+  const message = `The server answers at ${SERVER_URL}, and is not ready: ${failing.join(', ')}${through(headers)}.`
+  return { ...check, status: 'failed', message, advice: "The server's log says why." }
+}
+
+/** Where the answer came through, as far as it says. The server itself sends neither header. */
+function through(headers: Headers): string {
+  const [server, via] = [headers.get('server'), headers.get('via')]
+  const names = [server, via && `via ${via}`].filter(Boolean)
+  return names.length === 0 ? '' : `, through a proxy (${names.join(', ')})`
+}
+
+/** Whether TRUST_PROXY fits what is to be seen of a proxy. */
+function checkProxy({ SERVER_URL, TRUST_PROXY, LISTEN_PORT }: Config, { headers }: Answer): Check {
+  const check = { name: 'proxy' }
+  const setting = `TRUST_PROXY=${Array.isArray(TRUST_PROXY) ? TRUST_PROXY.join(',') : TRUST_PROXY}`
+  const isHttps = SERVER_URL.startsWith('https:')
+  const shows = through(headers) !== ''
+  if (!isHttps && headers.has('strict-transport-security')) {
+    const message = `A proxy says that clients come over https, and SERVER_URL is ${SERVER_URL}.`
+    return { ...check, status: 'warning', message, advice: `If that is right, set SERVER_URL=${SERVER_URL.replace(/^http:/, 'https:')}` }
+  }
+  if ((isHttps || shows) && TRUST_PROXY === false) {
+    const why = isHttps ? 'SERVER_URL is https, so a proxy is in front' : 'A proxy is in front'
+    const message = `${why}, and ${setting}: all clients have the address of the proxy, and share its limits.`
+    return { ...check, status: 'warning', message, advice: 'Set TRUST_PROXY=true, or to the address ranges of all proxies.' }
+  }
+  if (!isHttps && !shows && TRUST_PROXY !== false && portOf(SERVER_URL) === LISTEN_PORT) {
+    const message = `${setting}, and no proxy is to be seen in front: clients in the trusted network can claim any address.`
+    return { ...check, status: 'warning', message, advice: 'Set TRUST_PROXY=false, unless a proxy that says nothing of itself is there.' }
+  }
+  return { ...check, status: 'ok', message: `${setting} fits what the answer shows.` }
+}
+
+const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80))
+
+async function versionAt({ SERVER_URL }: Config): Promise<string | null> {
+  const answer = await ask(`${SERVER_URL}/api/v1/version`)
+  const said = typeof answer === 'string' ? null : z.object({ version: z.string() }).safeParse(answer.body)
+  return said?.data?.version ?? null
+}

@@ -1,0 +1,84 @@
+import type { EntityManager, MikroORM } from '@mikro-orm/sql'
+import { setTimeout } from 'node:timers/promises'
+import type { Config } from '../config/config.ts'
+import { migrationsOf } from '../db/migrate.ts'
+import { nameOfDatabase } from '../db/missing.ts'
+import { openToLook } from '../db/orm.ts'
+import { adminCommand } from '../version.ts'
+import { type Check, examine, messageOf } from './check.ts'
+
+/** What was found out about the database, which stays open for further checks. */
+export type DatabaseFindings = {
+  checks: Check[]
+  /** Null unless the schema is this version's. */
+  em: EntityManager | null
+  aheadMs: number | null
+  close: () => Promise<void>
+}
+
+/** Looks whether the database answers, with which version, which migrations it had, and whether it is whole. */
+export async function examineDatabase(config: Config, { quick }: { quick: boolean }): Promise<DatabaseFindings> {
+  const found: DatabaseFindings = { checks: [], em: null, aheadMs: null, close: async () => {} }
+  found.checks = await examine('database', async () => {
+    const orm = await openToLook(config)
+    if (!orm) return [{ name: 'database', status: 'warning', message: `${nameOf(config)} does not exist yet.`, advice: firstStart }]
+    // A connection that does not answer cannot be closed in good order.
+    found.close = () => Promise.race([orm.close(true), setTimeout(2000, undefined, { ref: false })])
+    const answer = await answerOf(orm, config)
+    found.aheadMs = answer.aheadMs
+    const { check, isCurrent } = await checkMigrations(orm, config)
+    if (isCurrent) found.em = orm.em.fork()
+    return [{ name: 'database', status: 'ok', message: `${nameOf(config)} answers: ${answer.version}.` }, check]
+  })
+  const isThere = found.checks.length > 1
+  // It may take minutes, and is done by the file itself: there is nobody to wait for.
+  if (isThere && config.DB_BACKEND === 'sqlite') found.checks.push(...(quick ? [] : await checkFile(config.SQLITE_PATH)))
+  return found
+}
+
+const firstStart = 'The server makes it when it starts for the first time. If it should be there, correct SQLITE_PATH.'
+
+const nameOf = (config: Config) => nameOfDatabase(config).replace(/^the /, 'The ')
+
+async function answerOf(orm: MikroORM, { DB_BACKEND }: Config): Promise<{ version: string; aheadMs: number | null }> {
+  const connection = orm.em.getConnection()
+  const ask = (sql: string): Promise<{ version: string; ms?: string }[]> => connection.execute(sql)
+  if (DB_BACKEND === 'sqlite') {
+    const [row] = await ask('select sqlite_version() as version')
+    return { version: `SQLite ${row?.version}`, aheadMs: null }
+  }
+  const before = Date.now()
+  const [row] = await ask("select current_setting('server_version') as version, extract(epoch from clock_timestamp()) * 1000 as ms")
+  return { version: `PostgreSQL ${row?.version}`, aheadMs: (before + Date.now()) / 2 - Number(row?.ms) }
+}
+
+async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: Check; isCurrent: boolean }> {
+  const { pending, unknown, writer } = await migrationsOf(orm, config)
+  const check = { name: 'migrations' }
+  if (unknown.length > 0) {
+    const by = writer === null ? 'a newer version' : `Snug ${writer}`
+    const message = `The database was migrated by ${by} and has ${unknown.join(', ')}, which this version does not know.`
+    const advice = 'Start the newer version, or restore a backup from before the upgrade.'
+    return { check: { ...check, status: 'failed', message, advice }, isCurrent: false }
+  }
+  if (pending.length > 0) {
+    const message = `The database lacks ${pending.length} migrations of this version.`
+    const advice = `The server runs them when it starts. Make a backup before, with the version that used it last: ${adminCommand} backup <folder>`
+    return { check: { ...check, status: 'warning', message, advice }, isCurrent: false }
+  }
+  return { check: { ...check, status: 'ok', message: `The schema is this version's.` }, isCurrent: true }
+}
+
+/** Reads the whole file. */
+async function checkFile(path: string): Promise<Check[]> {
+  const check = { name: 'integrity' }
+  const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <folder>`
+  try {
+    const { checkSqlite } = await import('../db/sqlite-check.ts')
+    const problems = checkSqlite(path)
+    if (problems.length > 0) return [{ ...check, status: 'failed', message: `The file is damaged: ${problems.join('; ')}`, advice }]
+    return [{ ...check, status: 'ok', message: 'Every page and every reference of the file is as it should be.' }]
+  } catch (error) {
+    return [{ ...check, status: 'failed', message: `The file cannot be read: ${messageOf(error)}`, advice }]
+  }
+}

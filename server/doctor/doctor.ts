@@ -1,0 +1,54 @@
+import { type Config, ConfigError, describeConfig, readConfig } from '../config/config.ts'
+import { checkAddress } from './address.ts'
+import { type Check, examine } from './check.ts'
+import { clockOf } from './clocks.ts'
+import { examineDatabase } from './database.ts'
+import { checkAccount, checkSpace, checkVersions } from './machine.ts'
+import { checkSandbox, checkSdks } from './sdks.ts'
+import { examineStore } from './store.ts'
+
+/** All that was looked at, and the settings as the server takes them, secrets masked; null when they cannot be used. */
+export type Diagnosis = { checks: Check[]; settings: string[] | null }
+
+/**
+ * Looks at everything that the server needs: its settings, database, store, address, clocks, space, versions and SDKs. A server may be running
+ * or not; nothing of the registry is changed. `quick` leaves out what reads the whole database.
+ */
+export async function diagnose(environment: NodeJS.ProcessEnv, { quick }: { quick: boolean }): Promise<Diagnosis> {
+  const config = settingsIn(environment)
+  if (config instanceof ConfigError)
+    return {
+      checks: [...config.problems.map((message): Check => ({ name: 'configuration', status: 'failed', message })), ...checkVersions(null)],
+      settings: null,
+    }
+  const address = await checkAddress(config)
+  const database = await examineDatabase(config, { quick })
+  try {
+    const store = await examineStore(config, database.em)
+    const { em } = database
+    const checks = [
+      { name: 'configuration', status: 'ok', message: `Every setting can be used. SERVER_URL is ${config.SERVER_URL}.` } as const,
+      ...database.checks,
+      ...store.checks,
+      ...address.checks,
+      ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),
+      ...(await examine('space', () => checkSpace(config))),
+      ...(await examine('account', () => checkAccount(config))),
+      ...checkVersions(address.version),
+      ...(em ? await examine('SDKs', () => checkSdks(config, em)) : []),
+      ...(await examine('sandbox', () => checkSandbox(config, em), 40_000)),
+    ]
+    return { checks, settings: describeConfig(config) }
+  } finally {
+    await database.close()
+  }
+}
+
+function settingsIn(environment: NodeJS.ProcessEnv): Config | ConfigError {
+  try {
+    return readConfig(environment)
+  } catch (error) {
+    if (error instanceof ConfigError) return error
+    throw error
+  }
+}

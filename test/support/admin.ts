@@ -1,0 +1,28 @@
+import { runAdmin } from '../../server/admin/run.ts'
+import type { TestApp } from '../app.ts'
+
+/** What the operator's shell has: the settings of the server. */
+export function environmentOf({ config }: Pick<TestApp, 'config'>): Record<string, string> {
+  const { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '', BLOB_PATH } = config
+  return { NODE_ENV: 'test', BCRYPT_COST: '4', SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL, BLOB_PATH }
+}
+
+/** Runs one of the operator's commands with these settings, in this process. */
+export async function runCommand(environment: Record<string, string>, ...words: string[]) {
+  const said = { out: [] as string[], err: [] as string[] }
+  const code = await runAdmin(words, {
+    out: (text) => void said.out.push(text),
+    err: (text) => void said.err.push(text),
+    environment,
+  })
+  return { code, out: said.out.join('\n'), err: said.err.join('\n') }
+}
+
+/** Runs a command beside a server. */
+export const admin = (app: TestApp, ...words: string[]) => runCommand(environmentOf(app), ...words)
+
+/** The same with `--json`: what it printed, parsed. */
+export async function adminJson(app: TestApp, ...words: string[]) {
+  const { code, out, err } = await admin(app, ...words, '--json')
+  return { code, err, body: JSON.parse(out) }
+}
