@@ -40,7 +40,9 @@ type WithDatabase = {
 /** A command for a place that may have no database yet. */
 type WithSettings = { runAlone: (config: Config, values: string[], options: Options) => Promise<string | Outcome> }
 /** A command that finds out for itself whether the settings can be used. */
-type WithNothing = { runAnywhere: (environment: NodeJS.ProcessEnv, values: string[], options: Options) => Promise<string | Outcome> }
+type WithNothing = {
+  runAnywhere: (environment: NodeJS.ProcessEnv | undefined, values: string[], options: Options) => Promise<string | Outcome>
+}
 
 /** A command of the operator. */
 export type Command = Help & (WithDatabase | WithSettings | WithNothing)

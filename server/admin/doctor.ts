@@ -7,7 +7,7 @@ import { counted } from './counted.ts'
  * Looks at everything that the server needs, a line each; `withSettings` shows the settings as well, secrets masked.
  * @returns what to tell the operator; it is not well when a check failed, and well with warnings.
  */
-export async function doctor(environment: NodeJS.ProcessEnv, { quick = false, withSettings = false } = {}): Promise<Outcome> {
+export async function doctor(environment: NodeJS.ProcessEnv | undefined, { quick = false, withSettings = false } = {}): Promise<Outcome> {
   const { checks, settings } = await diagnose(environment, { quick })
   const count = (status: Check['status']) => checks.filter((check) => check.status === status).length
   const [failed, warnings] = [count('failed'), count('warning')]

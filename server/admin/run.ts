@@ -7,8 +7,8 @@ import { type Command, countsOf, type Options, type Outcome } from './command.ts
 import { commonOptions, helpOf, listOfCommands, usageOf } from './help.ts'
 import { commandGroups, commands } from './registry.ts'
 
-/** Where a command's words go, and where its settings come from. */
-export type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment: NodeJS.ProcessEnv }
+/** Where a command's words go, and where its settings come from: the environment, unless others are given. */
+export type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment?: NodeJS.ProcessEnv }
 
 /** `config` is EX_CONFIG of sysexits.h, as the server's own. */
 const codes = { fine: 0, wrong: 1, usage: 2, config: 78 }
@@ -51,10 +51,9 @@ type Given = { values: string[]; options: Options }
 
 /** The words as values and options; or what is wrong with them. */
 function parse(command: Command, words: string[]): Given | string {
-  const known = Object.entries({ ...command.options, ...commonOptions }).map(([name, { value }]) => [
-    name,
-    { type: value ? ('string' as const) : ('boolean' as const) },
-  ])
+  const known = Object.entries({ ...command.options, ...commonOptions }).map(
+    ([name, { value }]): [string, { type: 'string' | 'boolean' }] => [name, { type: value ? 'string' : 'boolean' }],
+  )
   const { fewest, greatest } = countsOf(command)
   try {
     const parsed = parseArgs({ args: words, options: Object.fromEntries(known), allowPositionals: true })
@@ -71,7 +70,7 @@ function parse(command: Command, words: string[]): Given | string {
   }
 }
 
-async function execute(command: Command, { values, options }: Given, environment: NodeJS.ProcessEnv): Promise<string | Outcome> {
+async function execute(command: Command, { values, options }: Given, environment?: NodeJS.ProcessEnv): Promise<string | Outcome> {
   if ('runAnywhere' in command) return command.runAnywhere(environment, values, options)
   const config = readConfig(environment)
   if ('runAlone' in command) return command.runAlone(config, values, options)

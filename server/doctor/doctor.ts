@@ -14,7 +14,7 @@ export type Diagnosis = { checks: Check[]; settings: string[] | null }
  * Looks at everything that the server needs: its settings, database, store, address, clocks, space, versions and SDKs. A server may be running
  * or not; nothing of the registry is changed. `quick` leaves out what reads the whole database.
  */
-export async function diagnose(environment: NodeJS.ProcessEnv, { quick }: { quick: boolean }): Promise<Diagnosis> {
+export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
   const config = settingsIn(environment)
   if (config instanceof ConfigError)
     return {
@@ -44,7 +44,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv, { quick }: { quic
   }
 }
 
-function settingsIn(environment: NodeJS.ProcessEnv): Config | ConfigError {
+function settingsIn(environment: NodeJS.ProcessEnv | undefined): Config | ConfigError {
   try {
     return readConfig(environment)
   } catch (error) {
