@@ -1,10 +1,12 @@
+import { randomBytes } from 'node:crypto'
 import { readFile, writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import { packPages } from '../server/api-pages/pack.ts'
 import { markFailed } from '../server/docs/service.ts'
 import { collectDocs } from '../server/docs/collect.ts'
 import { collectGarbage } from '../server/uploads/collect.ts'
 import { type TestApp, testApp } from './app.ts'
-import { beginDocs, docsPage, docsState, documentVersion, storeDocs, versionId } from './support/docs.ts'
+import { beginDocs, docsPage, docsState, documentVersion, storeDocs, storePacked, versionId } from './support/docs.ts'
 import { runJobs } from './support/jobs.ts'
 import { publish } from './support/publish.ts'
 import { pathOf } from './support/stored.ts'
@@ -33,6 +35,22 @@ it('never lets a slower, older attempt overwrite newer pages, nor its state', as
   expect(await storeDocs(app, id, third, 'acme', 'third')).toBe(true)
   expect((await alice.get('/documentation/acme/latest/')).body).toContain('<h1>acme third ')
   expect(await stored(app)).toBe(2)
+})
+
+it('stores pages that are too many to be read at once', async () => {
+  await using app = await testApp({ env: { SCORING_ENABLED: 'false' } })
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const large = { path: 'index.html', content: randomBytes(1_200_000).toString('base64') }
+  const id = await versionId(app, 'acme', '1.0.0')
+  const stored = await storePacked(app, id, await beginDocs(app, id), (file) =>
+    packPages([large, { path: 'other.html', content: 'other' }], file),
+  )
+  expect(stored).toBe(true)
+  const [row] = await app.services.database.reads.all<{ pages: number; bytes: number }>('select pages, bytes from version_docs')
+  expect(row?.pages).toBe(2)
+  expect(Number(row?.bytes)).toBeGreaterThan(1024 ** 2)
+  expect((await alice.get('/documentation/acme/1.0.0/other.html')).status).toBe(200)
 })
 
 it.each(backends)('takes documentation out of the store with its version and its package (%o)', async (env) => {

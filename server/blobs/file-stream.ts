@@ -23,11 +23,13 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
   const { range: { start, end } = wholeFile, isTaken = () => false, check } = options
   const fd = await openDescriptor(path, 'r')
   if (check) await check(fd).catch((error: unknown) => closeAndThrow(fd, error))
+  const beyond = Math.min(fstatSync(fd).size, end + 1)
   let position = start
   let chunk: Buffer | undefined
   let reading: Promise<unknown> | undefined
   async function readNext(stream: Readable): Promise<void> {
-    const wanted = Math.min(chunkBytes, end - position + 1)
+    const wanted = Math.min(chunkBytes, beyond - position)
+    if (wanted <= 0) return void stream.push(null)
     if (!chunk || !isTaken()) chunk = Buffer.allocUnsafeSlow(wanted)
     const { bytesRead } = await readDescriptor(fd, chunk, 0, wanted, position)
     position += bytesRead
@@ -56,9 +58,9 @@ export const bytesOf = (fd: number): Bytes => ({
 
 async function hashOf(fd: number): Promise<string> {
   const hash = createHash('sha256')
-  const chunk = Buffer.allocUnsafe(chunkBytes)
+  const chunk = Buffer.allocUnsafe(Math.min(chunkBytes, fstatSync(fd).size))
   for (let position = 0; ;) {
-    const { bytesRead } = await readDescriptor(fd, chunk, 0, chunkBytes, position)
+    const { bytesRead } = await readDescriptor(fd, chunk, 0, chunk.length, position)
     if (bytesRead === 0) return hash.digest('hex')
     hash.update(chunk.subarray(0, bytesRead))
     position += bytesRead

@@ -1,8 +1,9 @@
-import { createReadStream } from 'node:fs'
-import { open } from 'node:fs/promises'
+import { open, readFile, stat } from 'node:fs/promises'
 import { randomUUID } from 'node:crypto'
 import { maxPackedBytes } from '../api-pages/pack.ts'
 import { readIndex } from '../api-pages/read-index.ts'
+import { streamFile } from '../blobs/file-stream.ts'
+import type { BlobStore, StoredBytes } from '../blobs/store.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { changeRows, readRow } from '../db/statements.ts'
 import type { Services } from '../services.ts'
@@ -28,9 +29,8 @@ export type MadePages = {
 export async function storePages(services: Store, versionId: string, made: MadePages): Promise<boolean> {
   const { database, docs, log } = services
   const { attempt, file } = made
-  const pages = await countPages(file)
   const staged = `docs-${randomUUID()}`
-  const { sha256, bytes } = await docs.stage(staged, createReadStream(file), maxPackedBytes)
+  const { sha256, bytes, pages } = await stagePages(docs, staged, file)
   try {
     if (!(await mayReplace(services, versionId, attempt))) return false
     await docs.promote(staged, sha256)
@@ -80,11 +80,25 @@ async function mayReplace({ database }: Store, versionId: string, attempt: numbe
   return row !== undefined && row.generation <= attempt
 }
 
-async function countPages(path: string): Promise<number> {
+/** Most packed pages are small, and read once: the memory of what is read piece by piece costs more to collect than all else here. */
+const maxWholeBytes = 1024 ** 2
+
+/** Stages packed pages and counts them. */
+async function stagePages(docs: BlobStore, name: string, path: string): Promise<StoredBytes & { pages: number }> {
+  const { size } = await stat(path)
+  if (size > maxWholeBytes) {
+    const pages = await countPages(path, size)
+    return { ...(await docs.stage(name, await streamFile(path), maxPackedBytes)), pages }
+  }
+  const bytes = await readFile(path)
+  const index = await readIndex(bytes.length, async ({ start, end }) => bytes.subarray(start, end + 1))
+  return { ...(await docs.stageWhole(name, bytes)), pages: index.size }
+}
+
+async function countPages(path: string, size: number): Promise<number> {
   await using file = await open(path)
-  const { size } = await file.stat()
   const index = await readIndex(size, async ({ start, end }) => {
-    const bytes = Buffer.alloc(end - start + 1)
+    const bytes = Buffer.allocUnsafe(end - start + 1)
     const { bytesRead } = await file.read(bytes, 0, bytes.length, start)
     return bytes.subarray(0, bytesRead)
   })

@@ -20,7 +20,7 @@ const otherMachinesMs = 86_400_000
 export async function makeJobFolder(config: Place): Promise<string> {
   const place = placeOf(config)
   await mkdir(place, { recursive: true, mode: 0o700 })
-  return mkdtemp(join(place, `${machine()}.${process.pid}.${await startOf(process.pid)}.`))
+  return mkdtemp(join(place, `${machine()}.${process.pid}.${await (ownStart ??= startOf(process.pid))}.`))
 }
 
 /** Removes a folder with whatever a job made of it: folders without rights, names that are hard to name, very many files. */
@@ -63,6 +63,9 @@ async function isInUse(name: string, folder: string): Promise<boolean> {
   // Another server may have removed it meanwhile.
   return found === null || Date.now() - found.mtimeMs < otherMachinesMs
 }
+
+/** When this process was started. */
+let ownStart: Promise<string> | undefined
 
 const machine = () => createHash('sha256').update(hostname()).digest('hex').slice(0, 8)
 

@@ -43,7 +43,8 @@ export async function importDocs(app: TestApp, name: string, version: string, fo
   await storePacked(app, id, await beginDocs(app, id), (file) => importDartdoc(folder, { name, version }, file))
 }
 
-async function storePacked(app: TestApp, id: string, attempt: number, pack: (file: string) => Promise<unknown>): Promise<boolean> {
+/** Stores what `pack` writes as an attempt's pages. */
+export async function storePacked(app: TestApp, id: string, attempt: number, pack: (file: string) => Promise<unknown>): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-docs-'))
   try {
     const file = join(folder, 'pages')
