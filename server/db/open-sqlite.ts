@@ -1,6 +1,7 @@
 import { MikroORM } from '@mikro-orm/sqlite'
 import SqliteDatabase from 'better-sqlite3'
 import { entities } from '../entities.ts'
+import { checkpointAside, maxLogPages } from './checkpoints.ts'
 import { type Opened } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from './options.ts'
 import { keepPrivate } from './private-files.ts'
@@ -12,13 +13,17 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
   const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
   const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS)
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
+  const checkpoints = checkpointAside(SQLITE_PATH, writer)
   return {
     orm,
     // One process has the file, so its clock is the database's.
     now: () => new Date(),
     source: async () => sqliteReads(SQLITE_PATH, writer),
     pool: () => writer.pool(),
-    close: () => orm.close(true),
+    async close() {
+      checkpoints.end()
+      await orm.close(true)
+    },
   }
 }
 
@@ -26,6 +31,13 @@ function openNative(path: string): SqliteDatabase.Database {
   keepPrivate(path)
   const native = new SqliteDatabase(path, { timeout: 2000 })
   // Whoever waits here holds up everybody: see SqliteWriter, which waits between tries instead.
-  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL', 'foreign_keys = ON', 'busy_timeout = 20']) native.pragma(pragma)
+  const settings = [
+    'journal_mode = WAL',
+    'synchronous = FULL',
+    'foreign_keys = ON',
+    'busy_timeout = 20',
+    `wal_autocheckpoint = ${maxLogPages}`,
+  ]
+  for (const setting of settings) native.pragma(setting)
   return native
 }
