@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { z } from 'zod'
+import { readRow } from '../server/db/statements.ts'
 import { isUnforced, unforced } from '../server/db/unforced.ts'
 import { claim } from '../server/jobs/lease.ts'
 import { handler, PermanentFailure } from '../server/jobs/handler.ts'
@@ -126,4 +127,23 @@ it('works off what an unforced transaction asked for as ever: what comes of it w
     await worker.stop()
   }
   expect(seen).toEqual([false, false, false, false])
+})
+
+it('lets requests go before each statement of a job', async () => {
+  await using app = await testApp()
+  const { database } = app.services
+  let turns = 0
+  const asks = 20
+  const ask20 = handler(anything, async () => {
+    let isOver = false
+    const count = () => void (isOver || (turns++, setImmediate(count)))
+    setImmediate(count)
+    for (let n = 0; n < asks; n++) await readRow(database.fork(), 'select 1', [])
+    isOver = true
+  })
+  const worker = startWorker(app.services, { ask: ask20 })
+  await ask(app, { kind: 'ask', subject: 'a' })
+  await worker.settled()
+  await worker.stop()
+  expect(turns).toBeGreaterThanOrEqual(asks - 1)
 })

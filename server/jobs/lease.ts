@@ -15,38 +15,46 @@ export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts'>
  * meanwhile. For one kind the cost does not depend on how many wait; several are sorted.
  */
 export async function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
-  // Most often there is none, which needs no transaction to see.
-  if (!(await findDue(em.fork(), kinds, now, own))) return null
-  const take = async (inner: EntityManager) => {
-    // On PostgreSQL, each passes over what another one is just taking; SQLite has one writer.
-    const lock = inner.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : ''
-    const job = await findDue(inner, kinds, now, own, lock)
-    if (!job) return null
-    const lease = random()
-    await changeRows(
-      inner,
-      `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
-       where id = ?`,
-      [lease, later(now, leaseMs), now, job.id],
-    )
-    return { ...job, attempts: job.attempts + 1, lease }
+  for (;;) {
+    // Most often there is none, which is seen without writing.
+    const state = await findDue(em.fork(), { kinds, now, own })
+    if (state === null) return null
+    const held = await take(em.fork(), state, { kinds, now, own, leaseMs })
+    if (held) return held
   }
-  return unforced(() => em.fork().transactional(take))
 }
 
-/** The job to take next: in two statements, since each finds its own by an index. */
-async function findDue(em: EntityManager, kinds: string[], now: Date, own: string[], lock = ''): Promise<Omit<Held, 'lease'> | undefined> {
+type Wanted = { kinds: string[]; now: Date; own: string[] }
+type Takeable = 'running' | 'queued'
+
+/** Jobs in a state that may be taken, the next one first: each state finds its own by an index. */
+function due(state: Takeable, { kinds, now, own }: Wanted): { sql: string; values: Value[] } {
   const among = (values: string[]) => `(${values.map(() => '?').join(', ')})`
-  const find = (due: string) =>
-    readRow<Omit<Held, 'lease'>>(
-      em,
-      `select id, kind, subject, payload, attempts from jobs j where kind in ${among(kinds)} and ${due}
-         ${own.length > 0 ? `and id not in ${among(own)}` : ''}
-         and not exists (select 1 from jobs r where r.kind = j.kind and r.subject = j.subject and r.state = 'running' and r.id <> j.id)
-       order by priority, run_at, id limit 1 ${lock}`,
-      [...kinds, now, ...own],
-    )
-  return (await find("state = 'running' and leased_until < ?")) ?? (await find("state = 'queued' and run_at <= ?"))
+  const sql = `from jobs j where kind in ${among(kinds)} and state = '${state}' and ${state === 'running' ? 'leased_until < ?' : 'run_at <= ?'}
+      ${own.length > 0 ? `and id not in ${among(own)}` : ''}
+      and not exists (select 1 from jobs r where r.kind = j.kind and r.subject = j.subject and r.state = 'running' and r.id <> j.id)
+    order by priority, run_at, id limit 1`
+  return { sql, values: [...kinds, now, ...own] }
+}
+
+/** The state of the job to take next; null when there is none. */
+async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable | null> {
+  const [lost, waiting] = [due('running', wanted), due('queued', wanted)]
+  const sql = `select state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting order by state desc limit 1`
+  return (await readRow<{ state: Takeable }>(em, sql, [...lost.values, ...waiting.values]))?.state ?? null
+}
+
+/** Takes the next job in a state; null when somebody else was faster. */
+async function take(em: EntityManager, state: Takeable, { leaseMs, ...wanted }: Wanted & { leaseMs: number }): Promise<Held | null> {
+  const next = due(state, wanted)
+  // On PostgreSQL, each passes over what another one is just taking; SQLite has one writer.
+  const lock = em.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : ''
+  const lease = random()
+  const update = `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
+    where id = (select id ${next.sql} ${lock}) returning id, kind, subject, payload, attempts`
+  const values = [lease, later(wanted.now, leaseMs), wanted.now, ...next.values]
+  const row = await unforced(() => readRow<Omit<Held, 'lease'>>(em, update, values))
+  return row ? { ...row, lease } : null
 }
 
 export type Progress = { done?: number | undefined; total?: number | null | undefined; phase?: string | undefined }

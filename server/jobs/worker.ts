@@ -1,5 +1,6 @@
 import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
+import { behindRequests } from './behind-requests.ts'
 import type { Handlers } from './handler.ts'
 import { claim, type Held } from './lease.ts'
 import { onWaiting } from './wake.ts'
@@ -69,7 +70,7 @@ export function startWorker(
 function wake(circumstances: Circumstances, state: State): void {
   state.wanted = true
   if (state.stopping) return
-  state.looking ??= beginWhatIsDue(circumstances, state)
+  state.looking ??= behindRequests(() => beginWhatIsDue(circumstances, state))
     .catch((error: unknown) => circumstances.log.error(`looking for jobs: ${String(error)}`))
     .finally(() => {
       state.looking = null
@@ -79,9 +80,12 @@ function wake(circumstances: Circumstances, state: State): void {
 
 async function beginWhatIsDue(circumstances: Circumstances, state: State): Promise<void> {
   const { running } = state
+  let room: Room | undefined
   while (!state.stopping) {
+    if (state.wanted) room = undefined
     state.wanted = false
-    const held = await claimNext(circumstances, running)
+    room ??= await roomOf(circumstances.handlers)
+    const held = await claimNext(circumstances, running, room)
     const handler = held && circumstances.handlers[held.kind]
     if (handler) {
       const begun = attempt(circumstances, handler, held)
@@ -91,19 +95,27 @@ async function beginWhatIsDue(circumstances: Circumstances, state: State): Promi
   }
 }
 
+/** How many jobs of each kind this process may run at once. */
+type Room = ReadonlyMap<string, number>
+
+async function roomOf(handlers: Handlers): Promise<Room> {
+  const room = new Map<string, number>()
+  for (const [kind, { maxConcurrent }] of Object.entries(handlers))
+    room.set(kind, typeof maxConcurrent === 'number' ? maxConcurrent : await maxConcurrent())
+  return room
+}
+
 /** Takes a job of the kinds that share the room, if some is left, else one of those that have room of their own. */
-async function claimNext({ database, now, handlers, concurrency, leaseMs }: Circumstances, running: Set<Attempt>): Promise<Held | null> {
+async function claimNext(
+  { database, now, handlers, concurrency, leaseMs }: Circumstances,
+  running: Set<Attempt>,
+  room: Room,
+): Promise<Held | null> {
   const own = Array.from(running, ({ held }) => held.id)
   const sharing = [...running].filter(({ held }) => !handlers[held.kind]?.isApart).length
-  const shared: string[] = []
-  const apart: string[][] = []
-  for (const [kind, { maxConcurrent, isApart }] of Object.entries(handlers)) {
-    const most = typeof maxConcurrent === 'number' ? maxConcurrent : await maxConcurrent()
-    if (countOf(running, kind) >= most) continue
-    if (isApart) apart.push([kind])
-    else shared.push(kind)
-  }
-  for (const kinds of [sharing < concurrency ? shared : [], ...apart]) {
+  const open = [...room].filter(([kind, most]) => countOf(running, kind) < most).map(([kind]) => kind)
+  const [shared, apart] = [open.filter((kind) => !handlers[kind]?.isApart), open.filter((kind) => handlers[kind]?.isApart)]
+  for (const kinds of [sharing < concurrency ? shared : [], ...apart.map((kind) => [kind])]) {
     const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, own) : null
     if (held) return held
   }

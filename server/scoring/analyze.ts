@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { AnalysisFailed, type AnalysisResult } from '../analysis/analyze.ts'
 import { beginAttempt, markFailed } from '../docs/service.ts'
 import { readRow } from '../db/statements.ts'
+import { unforced } from '../db/unforced.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
 import { makeJobFolder } from '../sandbox/job-folder.ts'
@@ -13,15 +14,18 @@ import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
 import { readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
-import { currentSettings, isScoringOn } from '../settings/scoring.ts'
+import { roomFor } from '../settings/scoring.ts'
 import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
-/** Analyzes a version by the built-in engine when a job says so: its report, its public API, its documentation. */
+/**
+ * Analyzes a version by the built-in engine when a job says so: its report, its public API, its documentation. What a power cut takes of that it
+ * takes of the job as well, which is then done again.
+ */
 export const analysis = (services: Services) =>
-  handler(z.unknown(), (work) => analyze(services, work), {
+  handler(z.unknown(), (work) => unforced(() => analyze(services, work)), {
     maxAttempts: 3,
     isApart: true,
-    maxConcurrent: async () => ((await isScoringOn(services)) ? (await currentSettings(services)).concurrency : 0),
+    maxConcurrent: () => roomFor(services),
     gaveUp: (versionId, error) => giveUp(services, versionId, error),
   })
 

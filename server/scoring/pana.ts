@@ -15,7 +15,7 @@ import { storeDocs } from './documentation.ts'
 import { readFacts } from './facts.ts'
 import { writeLog } from './log.ts'
 import { panaKind } from './requests.ts'
-import { currentSettings, isScoringOn } from '../settings/scoring.ts'
+import { currentSettings, roomFor } from '../settings/scoring.ts'
 import { beginRun, notePana, storeFindings } from './store.ts'
 
 /** Judges a version with pana when a job says so: after the built-in engine has, where an SDK is installed. */
@@ -23,7 +23,7 @@ export const panaAnalysis = (services: Services) =>
   handler(z.unknown(), (work) => judge(services, work), {
     maxAttempts: 3,
     isApart: true,
-    maxConcurrent: async () => ((await canJudge(services)) ? (await currentSettings(services)).concurrency : 0),
+    maxConcurrent: async () => ((await isPanaReady(services)) ? roomFor(services) : 0),
     gaveUp: (versionId, error) => leaveToBuiltIn(services, versionId, { error, level: 'warning' }),
   })
 
@@ -38,10 +38,8 @@ export const requestPana = (em: EntityManager, versionId: string, now: Date): Pr
   enqueue(em, { kind: panaKind, subject: versionId }, now)
 
 /** What is installed elsewhere serves nobody here. */
-const canJudge = async (services: Services): Promise<boolean> =>
-  (await isScoringOn(services)) &&
-  (await isPanaInstalled(services)) &&
-  ((await readySdk(services, 'dart')) ?? (await readySdk(services, 'flutter'))) !== null
+const isPanaReady = async (services: Services): Promise<boolean> =>
+  (await isPanaInstalled(services)) && ((await readySdk(services, 'dart')) ?? (await readySdk(services, 'flutter'))) !== null
 
 async function judge(services: Services, work: Work): Promise<void> {
   const versionId = work.subject

@@ -46,5 +46,10 @@ export async function loadScoringSettings(request: Pick<Reader, 'config'> & { em
 }
 
 /** Whether versions are analyzed now. */
-export const isScoringOn = async (reader: Reader): Promise<boolean> =>
-  reader.config.SCORING_ENABLED && (await currentSettings(reader)).scoringEnabled
+export const isScoringOn = async (reader: Reader): Promise<boolean> => (await currentSettings(reader)).scoringEnabled
+
+/** How many versions a process may analyze at once now: none while scoring is off. */
+export async function roomFor(reader: Reader): Promise<number> {
+  const { scoringEnabled, concurrency } = await currentSettings(reader)
+  return scoringEnabled ? concurrency : 0
+}
