@@ -1,9 +1,7 @@
-import { lowerPriority } from '../threads/low-priority.ts'
 import type { Question } from './task.ts'
 import { work } from './work.ts'
 
 // What the process runs that process/start.ts starts, in its own folder. It answers one question at a time; a bug ends it.
-lowerPriority()
 process.on('message', (question: Question) => {
   void work(question, process.cwd()).then((answer) => process.send?.(answer))
 })

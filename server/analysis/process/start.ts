@@ -99,8 +99,9 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   const files = [...readable, `--allow-fs-read=${fileURLToPath(module)}`, `--allow-fs-read=${folder}/*`, `--allow-fs-write=${folder}/*`]
   const heap = `--max-old-space-size=${Math.round((memoryBytes * 0.6) / 1024 ** 2)}`
   const node = [process.execPath, '--permission', ...files, heap, ...thrift, '--disable-warning=ExperimentalWarning']
-  // No core files; if nobody is there to end it, so many seconds of a processor. Where memory is short, it goes first.
-  const shell = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec "$@"'
+  // No core files; if nobody is there to end it, so many seconds of a processor. Where memory is short, it goes first. Requests come before all
+  // of its threads, of which Node starts some before it runs anything.
+  const shell = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec nice -n 10 "$@"'
   const seconds = String(Math.ceil((retireAfterCpuMs + deadlineMs) / 1000) + 60)
   const child = spawn('/bin/sh', ['-c', shell, seconds, ...node, fileURLToPath(module)], {
     env: { MALLOC_ARENA_MAX: '1' },
