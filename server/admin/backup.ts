@@ -1,12 +1,11 @@
-import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { createBackup } from '../backup/create.ts'
 import { restoreBackup } from '../backup/restore.ts'
 import type { Config } from '../config/config.ts'
+import { sharedClock } from '../db/shared-clock.ts'
 import { conflict } from '../errors.ts'
-import { openBlobs } from '../store/open.ts'
+import { openStores } from '../store/open.ts'
 import { adminCommand } from '../version.ts'
 import type { Operation } from './command.ts'
-import { sharedClock } from './commands.ts'
 import { counted } from './counted.ts'
 
 /**
@@ -15,10 +14,8 @@ import { counted } from './counted.ts'
  * @throws ApiError Conflict when it cannot be done, or when the server itself lacks archives that versions name.
  */
 export async function backup({ em, config }: Operation, folder = ''): Promise<string> {
-  const archives = await openBlobs(config)
-  const docs = config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives
-  const now = await sharedClock({ em, config })
-  const { manifest, copied } = await createBackup({ em, config, stores: { archives, docs }, now }, folder)
+  const [stores, now] = [await openStores(config), await sharedClock(em, config)]
+  const { manifest, copied } = await createBackup({ em, config, stores, now }, folder)
   const { id, tables, blobs } = manifest
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const text = `Backup ${id} is complete: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, ${counted(blobs.count, 'blobs')} (${counted(blobs.bytes, 'bytes')}). Copied now: ${counted(copied, 'blobs')}.`

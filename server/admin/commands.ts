@@ -68,14 +68,6 @@ export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<
   return `Imported ${imported.length}, updated ${updated.length}, unchanged ${unchanged.length}.`
 }
 
-/** The database's time, which all instances share; that of this machine with SQLite. */
-export async function sharedClock({ em, config }: Operation): Promise<() => Date> {
-  if (config.DB_BACKEND === 'sqlite') return () => new Date()
-  const [row] = await em.execute<{ ms: string }[]>('select extract(epoch from clock_timestamp()) * 1000 as ms')
-  const offset = Number(row?.ms ?? Date.now()) - Date.now()
-  return () => new Date(Date.now() + offset)
-}
-
 async function person(em: EntityManager, email: string) {
   const user = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!user) throw unknown(email)

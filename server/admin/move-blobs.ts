@@ -1,9 +1,9 @@
+import { sharedClock } from '../db/shared-clock.ts'
 import { conflict, invalidInput } from '../errors.ts'
 import { areRemovalsHeld } from '../store/hold.ts'
 import { type MoveProgress, moveBlobs } from '../store/move.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
 import type { Operation } from './command.ts'
-import { sharedClock } from './commands.ts'
 
 /**
  * Copies all archives to the other kind of store: `s3` or `filesystem`. Servers may be running.
@@ -16,7 +16,7 @@ export async function move({ em, config }: Operation, kind = '', say = sayNow): 
   if (!config.S3_BUCKET)
     throw invalidInput('S3_BUCKET is not set: set it, and the other variables of the bucket, beside those of the server.')
   // A backup goes on with the store that it began with, and the server is to be stopped when everything is copied.
-  if (await areRemovalsHeld(em, (await sharedClock({ em, config }))()))
+  if (await areRemovalsHeld(em, (await sharedClock(em, config))()))
     throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was copied.')
   const places = {
     from: { ...config, BLOB_BACKEND: kind === 's3' ? 'filesystem' : 's3' } as const,

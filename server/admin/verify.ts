@@ -1,10 +1,9 @@
-import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { verifyBackups } from '../backup/verify/backups.ts'
 import { verifyPlace } from '../backup/verify/server.ts'
 import type { Verified } from '../backup/verify/findings.ts'
 import type { Config } from '../config/config.ts'
 import { openBeside } from '../db/orm.ts'
-import { openBlobs } from '../store/open.ts'
+import { openStores } from '../store/open.ts'
 import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 
@@ -21,9 +20,7 @@ export async function verify(config: Config, folder?: string): Promise<Outcome> 
 async function verifyServer(config: Config): Promise<Verified> {
   const orm = await openBeside(config)
   try {
-    const archives = await openBlobs(config)
-    const docs = config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives
-    return await verifyPlace({ em: orm.em.fork(), config, stores: { archives, docs } })
+    return await verifyPlace({ em: orm.em.fork(), config, stores: await openStores(config) })
   } finally {
     await orm.close(true)
   }

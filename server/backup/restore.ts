@@ -1,21 +1,17 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { openFilesystemBlobs } from '../blobs/filesystem.ts'
-import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import { migrationNames } from '../db/migration-files.ts'
 import { conflict } from '../errors.ts'
 import { restoringMark } from '../store/identity.ts'
-import { nameOfStore, openBlobs } from '../store/open.ts'
+import { nameOfStore, openStores, type Stores } from '../store/open.ts'
 import { damaged } from './damaged.ts'
 import { hashFile } from './files.ts'
 import { blobList, type Places, placesIn } from './layout.ts'
 import { findManifest, type Manifest } from './manifest.ts'
-import { type NamedBlob, readBlobList } from './named-blobs.ts'
+import { readBlobList } from './named-blobs.ts'
 import { restoreBlobs } from './restore-blobs.ts'
 import { occupied, type Target } from './target.ts'
-
-type Stores = Record<NamedBlob['store'], BlobStore>
 
 /**
  * Restores a backup into an empty database and an empty store: the blobs first, then the database at once, then the two are tied together.
@@ -74,11 +70,6 @@ function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: M
 async function openTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
   if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite-restore.ts')).openSqliteTarget(config, manifest, folder)
   return (await import('./postgres-restore.ts')).openPostgresTarget(config, manifest, folder)
-}
-
-async function openStores(config: Config): Promise<Stores> {
-  const archives = await openBlobs(config)
-  return { archives, docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives }
 }
 
 async function requireEmpty(config: Config, { archives, docs }: Stores): Promise<void> {

@@ -6,6 +6,9 @@ import type { Config } from '../config/config.ts'
 /** What the configuration says of the store of the archives. */
 export type StoreConfig = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'> & S3Config
 
+/** Where the archives are kept, and where the documentation is. */
+export type Stores = Record<'archives' | 'docs', BlobStore>
+
 /**
  * Opens the store of the archives.
  * @throws ConfigError when a bucket cannot be used as it is configured.
@@ -15,6 +18,15 @@ export async function openBlobs(config: StoreConfig): Promise<BlobStore> {
   // Only then: the client of the service is large.
   const { openS3Blobs } = await import('../blobs/s3/s3.ts')
   return openS3Blobs(config)
+}
+
+/**
+ * Opens the store of the archives and that of the documentation, which may be the same.
+ * @throws ConfigError when a bucket cannot be used as it is configured.
+ */
+export async function openStores(config: StoreConfig & Pick<Config, 'DOCS_BACKEND' | 'DOCS_PATH'>): Promise<Stores> {
+  const archives = await openBlobs(config)
+  return { archives, docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives }
 }
 
 /** How messages name the store. */
