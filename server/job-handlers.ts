@@ -1,3 +1,5 @@
+import { backupJob } from './backup/schedule/job.ts'
+import { backupKind } from './backup/schedule/plan.ts'
 import { checkKind, integrityCheck } from './integrity/service.ts'
 import type { Handlers } from './jobs/handler.ts'
 import { archiveRemoval, removalKind } from './packages/deletion/remove-archives.ts'
@@ -19,4 +21,6 @@ export const jobHandlers = (services: Services): Handlers => ({
   [sdkRemovalKind]: sdkRemoval(services),
   [analysisKind]: analysis(services),
   [panaKind]: panaAnalysis(services),
+  // An instance without the place leaves them to the others.
+  ...(services.config.BACKUP_TO !== undefined && { [backupKind]: backupJob(services, services.config.BACKUP_TO) }),
 })

@@ -1,5 +1,6 @@
 import { createApp } from './app.ts'
 import { sealEntries } from './audit/chain.ts'
+import { scheduleBackups } from './backup/schedule/plan.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
@@ -29,6 +30,7 @@ import { version } from './version.ts'
 
 const collectEveryMs = 10 * 60_000
 const sealEveryMs = 60_000
+const scheduleEveryMs = 30_000
 /** So much of the downloads' count is lost when the process is killed. */
 const countEveryMs = 5000
 
@@ -67,6 +69,7 @@ async function serve(config: Config): Promise<void> {
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
     regularly('sealing the audit log', sealEveryMs, log, () => sealEntries(services)),
+    regularly('scheduling backups', scheduleEveryMs, log, () => scheduleBackups(services)),
     regularly('collecting sessions', collectEveryMs, log, () => collectSessions(services)),
     regularly('collecting authorizations', collectEveryMs, log, () => collectAuthorizations(services)),
     regularly('collecting rate limits', collectEveryMs, log, () => services.limits.collect()),

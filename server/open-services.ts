@@ -1,6 +1,7 @@
 import { rememberAddress } from './addresses/service.ts'
 import { openAnalyzer } from './analysis/analyze.ts'
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
+import { checkBackupPlace } from './backup/schedule/start-check.ts'
 import type { Config } from './config/config.ts'
 import { openDatabase } from './db/orm.ts'
 import { makeFolder } from './db/private-files.ts'
@@ -18,7 +19,7 @@ import { openBlobs } from './store/open.ts'
 
 /**
  * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
- * @throws ConfigError when the database and the archive store do not belong together.
+ * @throws ConfigError when the database and the archive store do not belong together, or backups cannot be made where they should be.
  */
 export async function openServices(
   config: Config,
@@ -26,6 +27,7 @@ export async function openServices(
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
   makeFolder(config.DATA_DIR)
+  await checkBackupPlace(config)
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
   const blobs = await openBlobs(config)
   await refuseNewFileBesideArchives(config, blobs)
@@ -40,7 +42,7 @@ export async function openServices(
   }
   const analyzer = openAnalyzer({ processes: maxConcurrency })
   const metrics = await openMetrics(config)
-  if (metrics) watchParts(metrics, { database, analyzer, now, log })
+  if (metrics) watchParts(metrics, { config, database, analyzer, now, log })
   return {
     config,
     database,

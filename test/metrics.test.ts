@@ -116,11 +116,15 @@ it('reads the state of its parts', async () => {
   expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
   expect(sample(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(sample(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
-  for (const collector of ['caches', 'connections', 'database', 'jobs', 'scoring'])
+  for (const collector of ['backups', 'caches', 'connections', 'database', 'jobs', 'scoring'])
     expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
   const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
   // Whoever adds one tells of it here, and in a test above.
   expect(own.toSorted()).toEqual([
+    'snug_backup_last_failure_timestamp_seconds',
+    'snug_backup_last_success_timestamp_seconds',
+    'snug_backup_next_timestamp_seconds',
+    'snug_backup_size_bytes',
     'snug_build_info',
     'snug_cache_requests_total',
     'snug_collector_success',

@@ -25,13 +25,14 @@ export async function copyBlobs(
   source: BlobSource,
   places: Places,
   list: AsyncIterable<NamedBlob>,
-  signal: AbortSignal,
+  { signal, report }: { signal: AbortSignal; report?: ((done: number) => void) | undefined },
 ): Promise<CopiedBlobs> {
   const done: CopiedBlobs = { count: 0, bytes: 0, copied: 0, lacking: [] }
   const touched = new Set<string>()
   await forEachOf(list, async (blob) => {
     signal.throwIfAborted()
     done.count++
+    report?.(done.count)
     done.bytes += blob.bytes
     const target = places.blob(blob.sha256)
     if (existsSync(target) && (await hashFile(target)).sha256 === blob.sha256) return

@@ -17,7 +17,10 @@ export type BackupSource = BlobSource & { config: SnapshotConfig }
 /** A backup that is whole, and how many blobs had to be copied for it. */
 export type Made = { manifest: Manifest; copied: number }
 
-const untilLost = new AbortController().signal
+/** What ends a backup, and who hears how far it is. */
+type Conduct = { signal?: AbortSignal; report?: Report }
+/** Hears how many blobs of the list were looked after. */
+export type Report = (done: number) => void
 
 /**
  * Backs the server up into a folder while it is serving: the database as it is at one moment, then every blob that it names then, then the
@@ -25,27 +28,31 @@ const untilLost = new AbortController().signal
  * reach meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
  * @throws ApiError Conflict while another backup runs, or when the folder has other files or backups of another server.
  */
-export async function createBackup(source: BackupSource, folder: string, signal = untilLost): Promise<Made> {
+export async function createBackup(source: BackupSource, folder: string, { signal, report }: Conduct = {}): Promise<Made> {
   const places = placesIn(resolve(folder))
-  await requireBackups(places)
+  await preparePlaces(places)
   const hold = await holdRemovals(source.em, source.now)
   try {
-    return await fill(source, places, hold, AbortSignal.any([signal, hold.signal]))
+    return await fill(source, places, hold, { signal: AbortSignal.any(signal ? [signal, hold.signal] : [hold.signal]), report })
   } finally {
     await hold.release()
   }
 }
 
-async function fill(source: BackupSource, places: Places, hold: HeldRemovals, signal: AbortSignal): Promise<Made> {
+async function fill(
+  source: BackupSource,
+  places: Places,
+  hold: HeldRemovals,
+  { signal, report }: Conduct & { signal: AbortSignal },
+): Promise<Made> {
   const [startedAt, id] = [source.now(), snapshotId(source.now())]
-  for (const folder of [places.root, places.snapshots, places.blobs, places.partial]) makeFolder(folder)
   await clearPartial(places)
   if (existsSync(places.snapshot(id))) throw conflict(`There is a backup ${id} in ${places.root} already.`)
   makeFolder(places.snapshot(id))
   try {
     const snapshot = await takeSnapshot(source.config, places.snapshot(id), signal)
     await requireOwn(places, snapshot.storeId)
-    const blobs = await copyBlobs(source, places, readBlobList(join(places.snapshot(id), blobList)), signal)
+    const blobs = await copyBlobs(source, places, readBlobList(join(places.snapshot(id), blobList)), { signal, report })
     for (const folder of [places.snapshot(id), places.snapshots, places.root]) await syncDirectory(folder)
     await hold.confirm()
     const times = { startedAt: startedAt.toISOString(), finishedAt: source.now().toISOString() }
@@ -68,10 +75,14 @@ function describe(
   return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
 }
 
-/** Only a new folder, or one of backups, is written to: what is half done in it is cleared away. */
-async function requireBackups(places: Places): Promise<void> {
-  if (!existsSync(places.root) || existsSync(places.snapshots)) return
-  if ((await readdir(places.root)).length > 0) throw conflict(`${places.root} has other files. Name an empty folder, or one with backups.`)
+/**
+ * Makes the folders of a place for backups: only a new folder, or one of backups, is written to, since what is half done in it is cleared away.
+ * @throws ApiError Conflict for a folder with other files; Error when it cannot be written to.
+ */
+export async function preparePlaces({ root, snapshots, blobs, partial }: Places): Promise<void> {
+  const isOther = existsSync(root) && !existsSync(snapshots) && (await readdir(root)).length > 0
+  if (isOther) throw conflict(`${root} has other files. Name an empty folder, or one with backups.`)
+  for (const folder of [root, snapshots, blobs, partial]) makeFolder(folder)
 }
 
 /** Backups of two servers in one folder would take each other's blobs away. */

@@ -17,6 +17,7 @@ type Optional =
   | 'METRICS_PORT'
   | 'METRICS_HOST'
   | 'METRICS_TOKEN'
+  | 'BACKUP_TO'
   | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
 
@@ -107,5 +108,6 @@ function withDerivedPaths(values: Config): Config {
     SQLITE_PATH: below(values.SQLITE_PATH, 'registry.sqlite'),
     BLOB_PATH: below(values.BLOB_PATH, 'blobs'),
     DOCS_PATH: below(values.DOCS_PATH, 'docs'),
+    ...(values.BACKUP_TO !== undefined && { BACKUP_TO: resolve(values.BACKUP_TO) }),
   }
 }

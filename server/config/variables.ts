@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { cronExpression } from './cron.ts'
 
 const bool = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'write true or false' })
 const integer = (min: number, max: number) =>
@@ -168,6 +169,21 @@ export const variables = {
     about: 'Where generated documentation is kept: `blob` (with the archives) or `filesystem`.',
   },
   DOCS_PATH: { schema: text, shownDefault: 'DATA_DIR/docs', about: 'Folder of the documentation, with DOCS_BACKEND=filesystem.' },
+  BACKUP_TO: {
+    schema: text,
+    about:
+      'Folder to back up into by schedule, apart from the data and the same for all instances; without it there are no scheduled backups.',
+  },
+  BACKUP_SCHEDULE: {
+    schema: cronExpression,
+    default: '0 3 * * *',
+    about: 'When to back up with BACKUP_TO: a cron expression (minute, hour, day of the month, month, day of the week), in UTC.',
+  },
+  BACKUP_KEEP: {
+    schema: integer(1, 10_000),
+    default: '7',
+    about: 'How many backups stay in BACKUP_TO; the newest one that lacks nothing stays in any case.',
+  },
   SCORING_ENABLED: {
     schema: bool,
     default: 'true',

@@ -1,17 +1,20 @@
 import type { Analyzer } from '../analysis/analyze.ts'
+import { readSchedule } from '../backup/schedule/state.ts'
+import type { Config } from '../config/config.ts'
 import type { Database } from '../db/orm.ts'
 import { countLooks } from '../http/byte-cache.ts'
 import type { Log } from '../http/log.ts'
 import { readBacklog } from '../jobs/backlog.ts'
 import type { Gauges } from './gauges.ts'
 
-type Watched = { database: Database; analyzer: Analyzer; now: () => Date; log: Log }
+type Watched = { config: Config; database: Database; analyzer: Analyzer; now: () => Date; log: Log }
 
 /** Adds what is read of the server's parts, none of which knows of metrics. */
-export function watchParts(gauges: Gauges, { database, analyzer, now, log }: Watched): void {
+export function watchParts(gauges: Gauges, { config, database, analyzer, now, log }: Watched): void {
   watchCaches(gauges, database, log)
   watchPools(gauges, database, log)
   watchJobs(gauges, database, now, log)
+  watchBackups(gauges, { config, database, now, log })
   gauges.add(
     {
       name: 'scoring',
@@ -94,6 +97,31 @@ function watchJobs(gauges: Gauges, { reads }: Database, now: () => Date, log: Lo
         return {
           snug_jobs: counts.map(({ kind, state, total }) => sample(total, { kind, state })),
           snug_jobs_oldest_due_seconds: [sample(oldestDueSeconds)],
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchBackups(gauges: Gauges, { config, database, now, log }: Omit<Watched, 'analyzer'>): void {
+  gauges.add(
+    {
+      name: 'backups',
+      gauges: {
+        snug_backup_last_success_timestamp_seconds: { help: 'When the last scheduled backup was complete, in Unix time.' },
+        snug_backup_last_failure_timestamp_seconds: { help: 'When a scheduled backup failed last, in Unix time.' },
+        snug_backup_next_timestamp_seconds: { help: 'When the next scheduled backup is due, in Unix time.' },
+        snug_backup_size_bytes: { help: 'The size of the last scheduled backup, with the archives that it shares with others.' },
+      },
+      async read() {
+        const { lastSuccess, lastFailure, nextAt } = (await readSchedule(config, database.reads, now())) ?? {}
+        const at = (moment: string | Date) => [sample(new Date(moment).getTime() / 1000)]
+        return {
+          ...(lastSuccess && { snug_backup_last_success_timestamp_seconds: at(lastSuccess.at) }),
+          ...(lastFailure && { snug_backup_last_failure_timestamp_seconds: at(lastFailure.at) }),
+          ...(nextAt && { snug_backup_next_timestamp_seconds: at(nextAt) }),
+          ...(lastSuccess && { snug_backup_size_bytes: [sample(lastSuccess.bytes)] }),
         }
       },
     },

@@ -1,16 +1,19 @@
 import { writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
+import { changeState } from '../../server/backup/schedule/state.ts'
 import { AccessToken } from '../../server/tokens/entity.ts'
 import { collectGarbage } from '../../server/uploads/collect.ts'
+import { folderOfTest } from '../support/backups.ts'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { pathOf, plantOrphans } from '../support/stored.ts'
 
 const day = 86_400_000
+const ago = (days: number) => new Date(Date.now() - days * day).toISOString()
 
 it('tells administrators how the server is doing', async () => {
-  await using app = await consoleApp()
+  await using app = await consoleApp({ env: { BACKUP_TO: folderOfTest() } })
   const admin = await app.admin({ displayName: 'Adam Admin' })
   const member = await app.member()
   await publishTo(app.url, member.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
@@ -20,6 +23,9 @@ it('tells administrators how the server is doing', async () => {
     em.create(AccessToken, { ...row, user: admin.id, name, createdAt: new Date(), expiresAt: new Date(Date.now() + days * day + 60_000) })
   }
   await em.flush()
+  const lastSuccess = { id: '20260101T030000000Z', at: ago(2), bytes: 5_000_000, blobs: 2, lacking: 1 }
+  const lastFailure = { at: ago(1), reason: 'There is no space left on /srv/backups.' }
+  await changeState(em.fork(), async () => [{ askedAt: ago(1), lastSuccess, lastFailure }, null])
   const page = await openPage(app.url)
   await signIn(page, app.url, admin.email)
   await page.getByRole('button', { name: /^Account/ }).click()
@@ -34,6 +40,10 @@ it('tells administrators how the server is doing', async () => {
   const tokens = page.getByRole('region', { name: /tokens that expire soon/ })
   await tokens.getByText('expires in 3 days').waitFor()
   expect(await tokens.getByRole('listitem').count()).toBe(1)
+  const backups = page.getByRole('region', { name: 'Backups' })
+  await backups.getByText(lastFailure.reason).waitFor()
+  await backups.getByText('The last backup lacks 1 archive').waitFor()
+  expect(await backups.textContent()).toMatch(/Last backup\s*2 days ago, [\d.]+ MB/)
   await expectSound(page, 'overview')
   await page
     .getByRole('navigation', { name: 'Administer' })
@@ -52,6 +62,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   await page.getByRole('alert').getByText('The server did not respond').waitFor()
   await page.getByText('Everything works').waitFor()
   await page.getByText('None expire within 14 days.').waitFor()
+  await page.getByText('The server makes none by itself.').waitFor()
   await page.unroute('**/graphql')
   // The report of a database that does not permit the query.
   await page.route('**/graphql', async (route) => {

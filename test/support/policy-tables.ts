@@ -176,6 +176,7 @@ export const graphql: Record<string, Access> = {
   'Query.archiveFaults': 'admin',
   'Query.serverAddresses': 'admin',
   'Query.heldBackCollection': 'admin',
+  'Query.backupSchedule': 'admin',
   'Query.reservedNames': 'admin',
   'Query.confusableNames': 'admin',
   'Query.jobCounts': 'admin',

@@ -83,6 +83,12 @@ it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats
   expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
 })
 
+it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('refuses the schedule %s', (expression) => {
+  expect(problemsOf({ ...needed, BACKUP_SCHEDULE: expression })).toEqual([
+    expect.stringMatching(/^BACKUP_SCHEDULE: write a cron expression of five fields that comes due/),
+  ])
+})
+
 it('masks secrets in what the log says', () => {
   const lines = describeConfig(
     readConfig({ ...needed, DB_BACKEND: 'postgres', POSTGRES_URL: 'postgres://u:hidden@db/x', S3_SECRET_ACCESS_KEY: 'hidden' }),

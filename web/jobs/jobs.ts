@@ -42,6 +42,7 @@ export const jobKinds: Record<string, string> = {
   analysis: 'Analyze a version',
   'analysis.pana': 'Analyze with pana',
   'archives.remove': 'Remove archives',
+  backup: 'Back up',
   'integrity.check': 'Check archives',
   'publisher.domain-check': 'Look up a domain',
   'sdk.install': 'Install an SDK',

@@ -1,5 +1,6 @@
 import { computed } from 'vue'
 import {
+  BackupScheduleDocument,
   ExpiringTokensDocument,
   HealthDocument,
   type StatisticsQuery,
@@ -27,6 +28,18 @@ export function useStatistics() {
 export function useStoreNotices() {
   const { data } = useQuery(StoreNoticesDocument, {})
   return { faults: computed(() => data.value?.archiveFaults ?? []), heldBack: computed(() => data.value?.heldBackCollection) }
+}
+
+/** The backups that the server makes by itself. */
+export function useBackups() {
+  const { data, ...state } = useQuery(BackupScheduleDocument, {})
+  const schedule = computed(() => data.value?.backupSchedule)
+  /** The last failure, unless a backup was made since. */
+  const failed = computed(() => {
+    const { lastFailure, lastSuccess } = schedule.value ?? {}
+    return lastFailure && !(lastSuccess && lastSuccess.at > lastFailure.at) ? lastFailure : undefined
+  })
+  return { ...state, isAnswered: computed(() => data.value !== undefined), schedule, failed }
 }
 
 /** Tokens with the scope `admin` that expire within two weeks. */

@@ -1,0 +1,55 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { Config } from '../../config/config.ts'
+import { openBeside } from '../../db/orm.ts'
+import { sharedClock } from '../../db/shared-clock.ts'
+import { openStores } from '../../store/open.ts'
+import { lowerPriority } from '../../threads/low-priority.ts'
+import { createBackup, type Made } from '../create.ts'
+import { type Forgotten, forgetBackups } from '../forget.ts'
+
+/** What became of a backup and of the old ones: these are looked at only once the new one is complete. */
+export type Outcome = { made: Made; forgotten: Forgotten | null; problem: string | null }
+/** What the thread tells. */
+export type Told = { done: number } | { outcome: Outcome } | { error: string }
+
+// A thread of its own: the copies are hashed, which would keep requests waiting.
+const { config, folder } = workerData as { config: Config; folder: string }
+const stop = new AbortController()
+lowerPriority()
+parentPort?.once('message', () => stop.abort(new Error('The backup was told to stop.')))
+// oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
+const tell = (told: Told) => parentPort?.postMessage(told)
+await backUp()
+  .then((outcome) => tell({ outcome }))
+  .catch((error: unknown) => tell({ error: messageOf(error) }))
+parentPort?.close()
+
+async function backUp(): Promise<Outcome> {
+  const orm = await openBeside(config)
+  try {
+    const em = orm.em.fork()
+    const source = { em, config, stores: await openStores(config), now: await sharedClock(em, config) }
+    const made = await createBackup(source, folder, { signal: stop.signal, report: everySecond((done) => tell({ done })) })
+    try {
+      const forgotten = await forgetBackups(source, folder, { made: made.manifest.id, keep: config.BACKUP_KEEP })
+      return { made, forgotten, problem: null }
+    } catch (error) {
+      return { made, forgotten: null, problem: messageOf(error) }
+    }
+  } finally {
+    await orm.close(true)
+  }
+}
+
+function everySecond(say: (done: number) => void): (done: number) => void {
+  let saidAt = Number.NEGATIVE_INFINITY
+  return (done) => {
+    if (performance.now() - saidAt < 1000) return
+    saidAt = performance.now()
+    say(done)
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
