@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { jobGroup } from './account.ts'
 import { insideGate } from './gate.ts'
 import type { Means } from './means.ts'
 
@@ -12,14 +13,6 @@ export type Reach = {
   /** Whether it may open connections: none, any, or only through the gate at this path, which leads to a few servers. */
   network: boolean | { gate: string }
 }
-
-/** Groups and accounts that no system gives out, so that a job of a server that runs as root owns nothing but its folder. */
-export const jobGroup = 60_600
-const jobAccounts = 399
-
-let lastAccount = 0
-/** An account for the next job, as a number; none is named in any list of accounts. */
-export const nextAccount = (): number => jobGroup + 1 + (lastAccount++ % jobAccounts)
 
 /** Requests come before jobs, and when memory runs out, the system ends a job first. */
 const behind = ['sh', '-c', 'echo 500 2>/dev/null >/proc/self/oom_score_adj; exec nice -n 10 "$@"', 'sh']

@@ -2,7 +2,8 @@ import { execFile } from 'node:child_process'
 import { chmod, readdir, stat } from 'node:fs/promises'
 import { dirname, join, sep } from 'node:path'
 import { promisify } from 'node:util'
-import { jobGroup, type Reach } from './command.ts'
+import { jobGroup } from './account.ts'
+import { type Reach } from './command.ts'
 import { SandboxUnusable } from './problem.ts'
 
 const execute = promisify(execFile)

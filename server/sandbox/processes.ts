@@ -64,10 +64,13 @@ export function endMarked(mark: string): void {
 }
 
 /** How many processes and threads an account has. */
-export function countOfAccount(account: number): number {
-  const isOurs = ({ id }: Seen) => /^Uid:\t(\d+)/m.exec(textOf(`/proc/${id}/status`))?.[1] === String(account)
-  return everyProcess().reduce((sum, one) => sum + (isOurs(one) ? one.threads : 0), 0)
-}
+export const countOfAccount = (account: number): number =>
+  everyProcess().reduce((sum, one) => sum + (accountOf(one) === account ? one.threads : 0), 0)
+
+/** The accounts that have processes. */
+export const accountsAtWork = (): number[] => everyProcess().map(accountOf)
+
+const accountOf = ({ id }: Seen): number => Number(/^Uid:\t(\d+)/m.exec(textOf(`/proc/${id}/status`))?.[1])
 
 /** Ends a process, or all of a group when the id is negative, unless it has ended. */
 export function signal(id: number, name: 'SIGKILL' | 'SIGSTOP'): void {

@@ -4,7 +4,8 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
-import { commandLine, nextAccount, type Reach } from './command.ts'
+import { freeAccount } from './account.ts'
+import { commandLine, type Reach } from './command.ts'
 import { giveFolders, openWay } from './folder.ts'
 import { insideGate, insidePort, openGate } from './gate.ts'
 import { removeFolder } from './job-folder.ts'
@@ -120,7 +121,7 @@ async function runWithin(config: Settings, means: Means, job: Job, network: Reac
   const { folder, readable = [], signal } = job
   const reach = { folder, readable, network }
   const limits = { ...usualLimits, ...job.limits }
-  const account = means.root ? nextAccount() : null
+  const account = means.root ? await freeAccount(folder) : null
   const scratch = join(folder, '.tmp')
   await mkdir(scratch, { recursive: true })
   if (account !== null) await giveFolders(reach, account)

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process'
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { jobGroup } from './account.ts'
 import type { Limits } from './limits.ts'
 import { systemPath } from './means.ts'
 import { findProcesses, type JobProcesses, signal } from './processes.ts'
-import { jobGroup } from './command.ts'
 
 /** What a job is ended for. */
 export type Reason = 'timeout' | 'aborted' | 'output' | 'memory' | 'processes' | 'disk'

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { freeAccount, jobAccounts, jobGroup } from '../../server/sandbox/account.ts'
 import { makeJobFolder, removeFolder, sweepJobFolders } from '../../server/sandbox/job-folder.ts'
 import { type Job, run, sandboxProblem } from '../../server/sandbox/run.ts'
 
@@ -140,4 +141,22 @@ describe('folders of jobs', () => {
     expect([own, left, elsewhere].map((folder) => existsSync(folder))).toEqual([true, false, true])
     expect(await exit).toEqual([null, 'SIGKILL'])
   })
+})
+
+it('gives a job no account under which another server has one, on this machine or on the same disk', async () => {
+  if (process.getuid?.() !== 0) return expect(jobAccounts).toBe(399) // only root gives jobs an account
+  const place = dataFolder()
+  const folder = mkdtempSync(join(place, 'job-'))
+  const accounts = Array.from({ length: jobAccounts }, (_, index) => jobGroup + 1 + index)
+  for (const account of accounts.slice(2)) {
+    mkdirSync(join(place, String(account)))
+    chownSync(join(place, String(account)), account, jobGroup)
+  }
+  const [atWork = 0, free] = accounts
+  const job = spawn('sleep', ['60'], { uid: atWork, gid: jobGroup })
+  onTestFinished(() => void job.kill())
+  await once(job, 'spawn')
+  expect(await freeAccount(folder)).toBe(free)
+  chownSync(folder, free ?? 0, jobGroup)
+  await expect(freeAccount(folder)).rejects.toThrow('in use')
 })
