@@ -16,6 +16,8 @@ import { makeToken, makeUser, type UserOptions } from './factories.ts'
 import { discoverOnce } from './support/discover-once.ts'
 import { listenIn, refuseLeaks, Secrets } from './support/leaks.ts'
 import { createDatabase } from './support/postgres.ts'
+import { s3Bucket } from './support/s3-service.ts'
+import { type Front, listenInTurn, runsSeveral, takeTurns } from './support/several.ts'
 
 discoverOnce()
 
@@ -47,12 +49,16 @@ export class TestApp implements AsyncDisposable {
   /** All that must be kept nowhere: what answers gave out, and passwords. */
   readonly secrets: Secrets
   private readonly cleanUp: () => Promise<void>
+  /** What serves beside the first instance, where each server is several. */
+  private readonly second: Instance | undefined
+  private front: Front | undefined
   private people = 0
   private stopping: Promise<void> | undefined
 
   constructor(
     parts: Pick<TestApp, 'config' | 'services' | 'http' | 'lines' | 'queries' | 'clock' | 'secrets'>,
     cleanUp: () => Promise<void>,
+    second?: Instance,
   ) {
     this.config = parts.config
     this.services = parts.services
@@ -62,6 +68,8 @@ export class TestApp implements AsyncDisposable {
     this.clock = parts.clock
     this.secrets = parts.secrets
     listenIn(this.http, this.secrets)
+    if (second) listenIn(second.http, this.secrets)
+    this.second = second
     this.cleanUp = cleanUp
     this.anonymous = new Actor(this.http)
   }
@@ -90,7 +98,9 @@ export class TestApp implements AsyncDisposable {
   }
 
   /** Makes the server look again whether it has an owner. */
-  forgetSetup = (): void => void (this.services.database = { ...this.services.database })
+  forgetSetup = (): void => {
+    for (const { services } of [this, ...(this.second ? [this.second] : [])]) services.database = { ...services.database }
+  }
 
   /** How many statements run while this happens. */
   async countQueries(work: () => Promise<unknown>): Promise<number> {
@@ -100,7 +110,11 @@ export class TestApp implements AsyncDisposable {
   }
 
   /** Starts to listen on a free port; gives the address. */
-  listen = (): Promise<string> => this.http.listen({ host: '127.0.0.1', port: 0 })
+  async listen(): Promise<string> {
+    if (!this.second) return this.http.listen({ host: '127.0.0.1', port: 0 })
+    this.front = await listenInTurn([this.http, this.second.http])
+    return this.front.address
+  }
 
   /** An address that nobody had before, so that nobody uses up another one's limit. */
   address = (): string => `10.${Math.floor(++this.people / 250)}.${this.people % 250}.7`
@@ -118,11 +132,12 @@ export class TestApp implements AsyncDisposable {
   }
 
   private async end(): Promise<void> {
-    this.services.stopping.abort()
-    // Closing alone would wait for a connection whose answer was on its way just now and that its client keeps for a next request.
-    if (this.http.server.listening) await this.http.drain(5000, 20)
-    await this.http.close()
-    await this.services.analyzer.close()
+    if (this.second) {
+      await endServing(this.second)
+      await this.second.services.database.close()
+    }
+    await endServing(this)
+    await this.front?.close()
     try {
       await refuseLeaks(this, this.secrets)
     } finally {
@@ -147,24 +162,42 @@ export class TestApp implements AsyncDisposable {
   }
 }
 
+type Instance = Pick<TestApp, 'services' | 'http'>
+
+async function endServing({ services, http }: Instance): Promise<void> {
+  services.stopping.abort()
+  // Closing alone would wait for a connection whose answer was on its way just now and that its client keeps for a next request.
+  if (http.server.listening) await http.drain(5000, 20)
+  await http.close()
+  await services.analyzer.close()
+}
+
 /** Starts a server for one test: `await using app = await testApp()`. */
 export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
   const database = options.beside ? null : await emptyDatabase(folder)
+  const bucket = runsSeveral && !options.beside ? await s3Bucket() : null
   const config = options.beside
     ? { ...options.beside.config, ...options.config }
-    : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...options.env })
+    : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...bucket?.env, ...options.env })
   const lines: string[] = []
   const queries: string[] = []
   const clock = options.beside?.clock ?? { now: options.now ?? null }
   const secrets = options.beside?.secrets ?? new Secrets()
   const log = openLog('debug', (line) => lines.push(line), config.LOG_FORMAT)
-  const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
-  const http = await createApp(services, options.timings)
-  const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, async () => {
+  const open = async (): Promise<Instance> => {
+    const services = await openServices(config, log, { now: () => clock.now ?? new Date(), onQuery: (sql) => queries.push(sql) })
+    return { services, http: await createApp(services, options.timings) }
+  }
+  const { services, http } = await open()
+  const second = bucket ? await open() : undefined
+  if (second) takeTurns(http, second.http)
+  const cleanUp = async () => {
     await database?.drop()
+    await bucket?.[Symbol.asyncDispose]()
     await rm(folder, { recursive: true, force: true })
-  })
+  }
+  const app = new TestApp({ config, services, http, lines, queries, clock, secrets }, cleanUp, second)
   if (options.setUp !== false && !options.beside) await makeUser(services, 'owner', { displayName: 'Olive Owner' })
   return app
 }

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
 import { isFullRun } from './support/fault-table.ts'
 import { keepTemporaryFilesInMemory } from './support/memory-folder.ts'
+import { holdsInTurns, isTelling } from './support/several-files.ts'
 
 keepTemporaryFilesInMemory()
 
@@ -17,6 +18,9 @@ const here = 'test/*.test.ts'
 const driveTheApp = globSync(here, { cwd: root }).filter((file) =>
   /from '\.\/(app|support\/public-packages)\.ts'/.test(readFileSync(root + file, 'utf8')),
 )
+
+/** Files for two instances that take turns: a few in every run, all of them by `npm test -- --project several`. */
+const inTurns = driveTheApp.filter(process.argv.includes('several') ? holdsInTurns : isTelling)
 
 type ProjectTests = Exclude<Extract<TestProjectConfiguration, { test?: unknown }>['test'], undefined>
 
@@ -38,6 +42,12 @@ export default defineConfig({
     projects: [
       project('sqlite', [here, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
+      // Two instances on one PostgreSQL and one bucket, which get requests in turn.
+      project('several', inTurns, {
+        ...inOneProcess,
+        env: { TEST_DB: 'postgres', TEST_INSTANCES: '2' },
+        globalSetup: 'test/support/postgres-setup.ts',
+      }),
       project('e2e', ['test/e2e/**/*.test.ts'], {
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],

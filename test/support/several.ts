@@ -1,0 +1,44 @@
+import type { FastifyInstance } from 'fastify'
+import { once } from 'node:events'
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
+
+/** Whether each test's server is two instances on one PostgreSQL and one bucket, which get requests in turn (see "several" in vitest.config.ts). */
+export const runsSeveral = process.env.TEST_INSTANCES === '2'
+
+/** Lets requests that are sent to the first instance reach each of them in turn. */
+export function takeTurns(first: FastifyInstance, second: FastifyInstance): void {
+  const ways = [first.inject.bind(first), second.inject.bind(second)]
+  let turn = 0
+  const next = (...given: unknown[]) => Reflect.apply(ways[turn++ % ways.length] as () => unknown, undefined, given)
+  Object.defineProperty(first, 'inject', { value: next, writable: true, configurable: true })
+}
+
+/** An address whose connections lead to each of the instances in turn. */
+export type Front = { address: string; close: () => Promise<void> }
+
+/** Has the instances listen, behind a front. */
+export async function listenInTurn(instances: FastifyInstance[]): Promise<Front> {
+  const ports: number[] = []
+  for (const http of instances) ports.push(Number(new URL(await http.listen({ host: '127.0.0.1', port: 0 })).port))
+  let turn = 0
+  const open = new Set<Socket>()
+  const server = createServer({ allowHalfOpen: true }, (client) => {
+    const upstream = connect({ port: ports[turn++ % ports.length] ?? 0, host: '127.0.0.1', allowHalfOpen: true })
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      open.add(from)
+      from.on('error', () => to.destroy()).on('close', () => (open.delete(from), to.destroy()))
+      from.pipe(to)
+    }
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return {
+    address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      server.close()
+      for (const socket of open) socket.destroy()
+    },
+  }
+}
