@@ -6,6 +6,7 @@ import { importAdvisoryFile, makeOwner, resetPassword } from './commands.ts'
 import { doctor } from './doctor.ts'
 import { importSdkFile } from './import-sdk.ts'
 import { move } from './move-blobs.ts'
+import { moveToPostgres } from './move-database.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
 import { verify } from './verify.ts'
 import { verifyAudit } from './verify-audit.ts'
@@ -103,6 +104,14 @@ const storage: Command[] = [
     about: 'Copies all archives to the bucket (s3) or the folder (filesystem) of the settings. May be ended and begun again.',
     examples: ['move-blobs s3', 'move-blobs filesystem'],
     run: (operation, [kind]) => move(operation, kind),
+  },
+  {
+    name: 'move-database',
+    values: '[<url>]',
+    about:
+      'Moves everything from SQLite to an empty PostgreSQL database, of POSTGRES_URL unless another is named. May be ended and begun again.',
+    examples: ['move-database postgres://snug:password@localhost:5432/snug'],
+    runAlone: (config, [url]) => moveToPostgres(config, url),
   },
   {
     name: 'adopt-store',

@@ -37,10 +37,14 @@ export async function* readInto(sum: Hash, path: string): AsyncGenerator<Buffer>
   }
 }
 
-/** The lines of a text file. Only line feeds end them: characters like U+2028, at which readline does too, may be in a line. */
-export async function* linesOf(path: string): AsyncGenerator<string> {
+/** The lines of a text file. */
+export const linesOf = (path: string): AsyncGenerator<string> =>
+  splitLines(createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 18 }) as AsyncIterable<string>)
+
+/** The lines of a text. Only line feeds end them: characters like U+2028, at which readline does too, may be in a line. */
+export async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = ''
-  for await (const chunk of createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 18 }) as AsyncIterable<string>) {
+  for await (const chunk of text) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
     yield* lines

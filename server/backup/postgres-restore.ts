@@ -8,26 +8,30 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { migrateTo } from '../db/migrate.ts'
+import { unfinished, unfinishedTable } from '../db/moved.ts'
 import { openPatiently } from '../db/open-postgres.ts'
 import { openDatabase } from '../db/orm.ts'
-import { nameOfServers } from '../db/postgres-watch.ts'
 import { conflict } from '../errors.ts'
 import { holdSetting } from '../store/hold.ts'
 import { damaged } from './damaged.ts'
 import { hashFile, readInto } from './files.ts'
 import { tableFile } from './layout.ts'
 import type { Manifest, SnapshotTable } from './manifest.ts'
-import { connect, withClient } from './postgres-client.ts'
+import { hasTable, holdAlone, withClient } from './postgres-client.ts'
 import { byReference } from './postgres-order.ts'
 import { occupied, type Target } from './target.ts'
 
 /**
  * A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction.
- * @throws ApiError Conflict while a server or another restore uses it.
+ * @throws ApiError Conflict while a server or another command that fills it uses it; ConfigError when something is being moved to it.
  */
 export async function openPostgresTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
   const holder = await holdAlone(url)
+  if (await hasTable(holder, unfinishedTable)) {
+    await holder.end()
+    throw unfinished(config)
+  }
   return {
     occupiedBy: () => withClient(url, occupantOf),
     async fill(prepared) {
@@ -40,30 +44,6 @@ export async function openPostgresTarget(config: Config, manifest: Manifest, fol
     close: () => holder.end(),
   }
 }
-
-/** Any number that no other program is likely to lock on the same PostgreSQL, and another one than that of migrations. */
-const advisoryLock = 7_305_514_902
-
-/** Keeps other restores away from the database until the connection ends. */
-async function holdAlone(url: string): Promise<Client> {
-  const client = await connect(url)
-  try {
-    const servers = await client.query(
-      'select from pg_stat_activity where datname = current_database() and application_name ~ $1 limit 1',
-      [nameOfServers],
-    )
-    if (servers.rowCount !== 0) throw conflict('A server is using the database. Stop it before you restore a backup.')
-    const lock = await client.query('select where pg_try_advisory_lock($1)', [advisoryLock])
-    if (lock.rowCount !== 1) throw conflict('Another restore into the database is running.')
-    return client
-  } catch (error) {
-    await client.end()
-    throw error
-  }
-}
-
-const hasTable = async (client: Client, name: string) =>
-  (await client.query('select where to_regclass($1) is not null', [name])).rowCount === 1
 
 /** The id of the store that a database with accounts or packages belongs to. */
 async function occupantOf(client: Client): Promise<string | null> {
@@ -141,7 +121,7 @@ async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotT
 const numbered = z.array(z.object({ table: z.string(), column: z.string(), sequence: z.string() }))
 
 /** The numbers that PostgreSQL gives to new rows go on after those that there are. */
-async function continueSequences(client: Client): Promise<void> {
+export async function continueSequences(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select * from (
        select table_name as "table", column_name as "column", pg_get_serial_sequence(quote_ident(table_name), column_name) as sequence

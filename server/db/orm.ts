@@ -6,6 +6,7 @@ import { lockSqlite } from './lock.ts'
 import { meterStatements, type StatementWatch } from './meter.ts'
 import { isMigrated, migrate } from './migrate.ts'
 import { explainMissing } from './missing.ts'
+import { refuseMoved, refuseUnfinished } from './moved.ts'
 import type { Opened } from './opened.ts'
 import type { DatabaseConfig, Logging } from './options.ts'
 import type { PoolState } from './pool-state.ts'
@@ -39,16 +40,20 @@ type Options = {
   beforeMigrating?: (orm: MikroORM) => Promise<void>
   /** Hears of each migration of a database that was in use before. */
   onMigration?: (name: string) => void
+  /** For the move of a database itself: it works on what everybody else has to leave alone. */
+  isMove?: boolean
 }
 
 /**
  * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
- * @throws Error when the file is in use or its schema is newer than this program; ConfigError when PostgreSQL does not have the database.
+ * @throws Error when the file is in use or its schema is newer than this program; ConfigError when PostgreSQL does not have the database, or
+ * when it was moved elsewhere or is not all here yet.
  */
 export async function openDatabase(
   config: DatabaseConfig,
-  { onQuery, watch, beforeMigrating, onMigration }: Options = {},
+  { onQuery, watch, beforeMigrating, onMigration, isMove = false }: Options = {},
 ): Promise<Database> {
+  if (!isMove) refuseMoved(config)
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
   const opened = await open(config, onQuery).catch((error: unknown) => {
     unlock()
@@ -56,6 +61,7 @@ export async function openDatabase(
   })
   const { orm } = opened
   try {
+    if (!isMove) await refuseUnfinished(orm, config)
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
@@ -90,14 +96,16 @@ async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: (name
 
 /**
  * Opens the database of a server that may be running: without its lock, and without changing the schema.
- * @throws Error when no server of this version has made the database ready.
+ * @throws Error when no server of this version has made the database ready; ConfigError when it was moved elsewhere or is not all here yet.
  */
-export async function openBeside(config: DatabaseConfig): Promise<MikroORM> {
+export async function openBeside(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
+  if (!isMove) refuseMoved(config)
   // Opening a file that is not there would make one.
   if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
   const orm = await openPatiently(config)
   try {
+    if (!isMove) await refuseUnfinished(orm, config)
     if (!(await isMigrated(orm, config)))
       throw new Error('The database was last used by an older version. Start this version of the server once.')
     return orm

@@ -1,25 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { admin } from '../support/admin-process.ts'
 import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { folderForTest, secretForTests, start } from '../support/server-process.ts'
+import { folderForTest, start } from '../support/server-process.ts'
 
 const backends: Backend[] = ['sqlite', 'postgres']
 const publishes = isFullRun ? 200 : 12
-
-type Result = { code: number | null; out: string }
-
-/** Starts an operator's command, with the settings of a server. */
-function admin(folder: string, env: Record<string, string>, ...args: string[]): { process: ChildProcess; result: Promise<Result> } {
-  const settings = { PATH: process.env.PATH, SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: folder, ...env }
-  const child = spawn(process.execPath, ['server/launch.mjs', 'admin', ...args], { env: settings, stdio: 'pipe', detached: true })
-  let out = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => void (out += chunk.toString()))
-  return { process: child, result: new Promise((resolve) => child.once('close', (code) => resolve({ code, out }))) }
-}
 
 it.for(backends)(
   'backs up under load what verifies clean elsewhere; what was killed halfway counts for nothing and can be begun again, on %s',

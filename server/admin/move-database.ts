@@ -1,0 +1,45 @@
+import type { Config } from '../config/config.ts'
+import { variables } from '../config/variables.ts'
+import { nameOfDatabase } from '../db/missing.ts'
+import { conflict, invalidInput } from '../errors.ts'
+import type { Moved } from '../move/move.ts'
+import type { Outcome } from './command.ts'
+import { counted } from './counted.ts'
+import { showProgress } from './progress-line.ts'
+
+const titles = { copying: 'Copying', comparing: 'Comparing', indexing: 'Making the search index' }
+
+/**
+ * Moves everything from the SQLite file to an empty PostgreSQL database: the one that is named, or that of POSTGRES_URL. The server is stopped.
+ * @returns what to tell the operator.
+ * @throws ApiError InvalidInput for the URL; Conflict, ConfigError when it cannot be done.
+ */
+export async function moveToPostgres(config: Config, url = config.POSTGRES_URL): Promise<Outcome> {
+  const to = destination(config, url)
+  // Only then: it needs a large part of the server.
+  const { moveDatabase } = await import('../move/move.ts')
+  const progress = showProgress()
+  const moved = await moveDatabase(config, to, ({ step, table, done, total }) => {
+    const isIndex = step === 'indexing'
+    progress.tell(isIndex ? titles[step] : `${titles[step]} ${table}`, { done, total, unit: isIndex ? 'packages' : 'rows' })
+  }).finally(() => progress.end())
+  const database = nameOfDatabase(to)
+  return { text: describe(config, database, moved), data: { database, ...moved } }
+}
+
+function destination(config: Config, url: string | undefined): Config {
+  if (config.DB_BACKEND !== 'sqlite') throw conflict('The server uses PostgreSQL already. Run this with the settings of the SQLite file.')
+  if (url === undefined) throw invalidInput('Name the database to move to, as an argument or in POSTGRES_URL.')
+  const read = variables.POSTGRES_URL.schema.safeParse(url)
+  if (!read.success) throw invalidInput(`The URL of the database cannot be used: ${read.error.issues[0]?.message}.`)
+  return { ...config, DB_BACKEND: 'postgres', POSTGRES_URL: read.data }
+}
+
+function describe({ SQLITE_PATH }: Config, name: string, { tables, isContinued }: Moved): string {
+  const rows = tables.reduce((sum, table) => sum + table.rows, 0)
+  return [
+    ...tables.map((table) => `${table.sha256}  ${table.name}: ${counted(table.rows, 'rows')}`),
+    `Moved to ${name}${isContinued ? ', beginning where the interrupted move was' : ''}: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, every one compared. The search index is made.`,
+    `${SQLITE_PATH} is as it was, and no server starts with it any more. Start the server with DB_BACKEND=postgres and POSTGRES_URL.`,
+  ].join('\n')
+}

@@ -1,0 +1,32 @@
+import type { Client } from 'pg'
+import { z } from 'zod'
+import type { Config } from '../config/config.ts'
+import { openDatabase } from '../db/orm.ts'
+import { openLog } from '../http/log.ts'
+import { completeIndex } from '../search/rebuild.ts'
+
+const counts = z.tuple([z.object({ done: z.coerce.number(), total: z.coerce.number() })])
+
+/**
+ * Makes the search index of a database whose packages were copied. What is interrupted goes on with the packages that are missing. `tell` hears
+ * every second how many packages are in it.
+ */
+export async function makeIndex(config: Config, client: Client, tell: (done: number, total: number) => void): Promise<void> {
+  const database = await openDatabase(config, { isMove: true })
+  const count = async () => {
+    const { rows } = await client.query(
+      'select (select count(*) from package_search_documents) as done, (select count(*) from packages) as total',
+    )
+    const [{ done, total }] = counts.parse(rows)
+    tell(done, total)
+  }
+  // A count that fails is told by what fails with it.
+  const timer = setInterval(() => void count().catch(() => {}), 1000)
+  try {
+    await completeIndex({ config, database, log: openLog('error', () => {}), now: database.now })
+  } finally {
+    clearInterval(timer)
+    await database.close()
+  }
+  await count()
+}

@@ -1,0 +1,59 @@
+import type { Client } from 'pg'
+import { z } from 'zod'
+import { byReference } from '../backup/postgres-order.ts'
+import type { Column } from './rows.ts'
+import { movedTables } from './tables.ts'
+
+/** A table to move: its columns, and those of its primary key, by which rows are read. */
+export type PlannedTable = {
+  name: string
+  columns: Column[]
+  key: string[]
+  /** Whether its rows refer to each other, so that they have to come at once. */
+  refersToItself: boolean
+}
+
+const shape = z.array(
+  z.object({
+    name: z.string(),
+    columns: z.array(z.object({ name: z.string(), type: z.string() })),
+    key: z.array(z.string()).min(1),
+    refersToItself: z.boolean(),
+  }),
+)
+
+/** The tables to move, as PostgreSQL has them, each after those that it refers to. */
+export async function planMove(client: Client): Promise<PlannedTable[]> {
+  const { rows } = await client.query(
+    `select c.relname as name,
+       (select json_agg(json_build_object('name', a.attname, 'type', t.typname) order by a.attnum)
+          from pg_attribute a join pg_type t on t.oid = a.atttypid
+          where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped and a.attgenerated = '') as columns,
+       (select json_agg(a.attname order by k.at)
+          from pg_index i cross join unnest(i.indkey::int2[]) with ordinality k(number, at)
+            join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.number
+          where i.indrelid = c.oid and i.indisprimary) as key,
+       exists (select from pg_constraint f where f.contype = 'f' and f.conrelid = c.oid and f.confrelid = c.oid) as "refersToItself"
+     from pg_class c where c.relkind = 'r' and c.relnamespace = current_schema()::regnamespace and c.relname = any($1)`,
+    [movedTables],
+  )
+  const tables = new Map(shape.parse(rows).map((table) => [table.name, table]))
+  return (await byReference(client)).flatMap((name) => tables.get(name) ?? [])
+}
+
+/** The columns of a table as SQL lists them, in either database. */
+export const columnList = ({ columns }: PlannedTable): string => columns.map(({ name }) => quoted(name)).join(', ')
+
+/** The rows of a table in SQLite, by its key. */
+export const selectFromSqlite = (table: PlannedTable): string =>
+  `select ${columnList(table)} from ${quoted(table.name)} order by ${table.key.map(quoted).join(', ')}`
+
+/** The same rows in PostgreSQL, in the same order: SQLite compares texts by their bytes. */
+export function selectFromPostgres(table: PlannedTable): string {
+  const isText = (key: string) => ['varchar', 'text'].includes(table.columns.find(({ name }) => name === key)?.type ?? '')
+  const order = table.key.map((key) => `${quoted(key)}${isText(key) ? ' collate "C"' : ''}`)
+  return `select ${columnList(table)} from ${quoted(table.name)} order by ${order.join(', ')}`
+}
+
+/** A name as SQL writes it in either database. */
+export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

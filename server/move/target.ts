@@ -1,0 +1,128 @@
+import type { Client } from 'pg'
+import { z } from 'zod'
+import { hasTable, holdAlone, requireNoServer } from '../backup/postgres-client.ts'
+import { byReference } from '../backup/postgres-order.ts'
+import { migrate } from '../db/migrate.ts'
+import { explainMissing, nameOfDatabase } from '../db/missing.ts'
+import { refuseMoved, unfinishedTable } from '../db/moved.ts'
+import { openPatiently } from '../db/open-postgres.ts'
+import type { DatabaseConfig } from '../db/options.ts'
+import { conflict } from '../errors.ts'
+import { quoted } from './plan.ts'
+import type { Source } from './source.ts'
+
+/** A PostgreSQL database while everything is moved to it. Nobody else uses it. */
+export type Target = {
+  client: Client
+  /** What was written down about how far the move is; it lasts as long as the move. */
+  read: (key: string) => Promise<string | null>
+  write: (key: string, value: string) => Promise<void>
+  /** Whether an interrupted move goes on: then what it brought is there. */
+  isContinued: boolean
+  /** Makes it a database like every other. */
+  release: () => Promise<void>
+  close: () => Promise<void>
+}
+
+/**
+ * Opens a database to move to: an empty one, or one that a move of the same file was interrupted in. Its schema is made. If the file has changed
+ * since the interruption, everything is taken out again.
+ * @throws ApiError Conflict for a database with other tables, or while somebody uses it; ConfigError when it cannot be used.
+ */
+export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, source: Source): Promise<Target> {
+  const client = await holdAlone(to.POSTGRES_URL ?? '').catch((error: unknown) => {
+    throw explainMissing(error, to)
+  })
+  try {
+    const isContinued = await isPartOf(client, to, source)
+    if (!isContinued) {
+      refuseMoved(from)
+      await claim(client, to, source)
+    }
+    await makeSchema(to)
+    return {
+      client,
+      read: (key) => readNote(client, key),
+      write: (key, value) => writeNote(client, key, value),
+      isContinued,
+      release: async () => void (await client.query(`drop table ${unfinishedTable}`)),
+      close: () => client.end(),
+    }
+  } catch (error) {
+    await client.end()
+    throw error
+  }
+}
+
+/** Whether the database has a part of just this file; an empty one and one with a part of an older state of it have not. */
+async function isPartOf(client: Client, to: DatabaseConfig, source: Source): Promise<boolean> {
+  if (!(await hasTable(client, unfinishedTable))) return false
+  if ((await readNote(client, 'store')) !== source.storeId)
+    throw conflict(`Another SQLite database is being moved to ${nameOfDatabase(to)}. Name an empty database, or run the move of that one.`)
+  return (await readNote(client, 'file')) === source.sha256
+}
+
+/** From here on no server starts with the database until everything is in it. */
+async function claim(client: Client, to: DatabaseConfig, source: Source): Promise<void> {
+  if (await hasTable(client, unfinishedTable)) return clear(client, source)
+  await requireEmpty(client, to)
+  await client.query('begin')
+  await client.query(`create table ${unfinishedTable} (key text primary key, value text not null)`)
+  await writeNote(client, 'store', source.storeId)
+  await writeNote(client, 'file', source.sha256)
+  await client.query('commit')
+  await requireStillVacant(client)
+}
+
+async function requireEmpty(client: Client, config: DatabaseConfig): Promise<void> {
+  const tables = await client.query('select from pg_tables where schemaname = current_schema() limit 1')
+  if (tables.rowCount === 0) return
+  throw conflict(`${capitalized(nameOfDatabase(config))} is not empty. Create a new, empty database (createdb) and name that one.`)
+}
+
+/** A server that began to use the database before the claim may not have seen it; those that begin later do. */
+async function requireStillVacant(client: Client): Promise<void> {
+  try {
+    await requireNoServer(client)
+  } catch (error) {
+    await client.query(`drop table ${unfinishedTable}`)
+    throw error
+  }
+}
+
+/** Takes out what the interrupted move of an older state of the file brought. Audit entries can only be removed with their triggers off. */
+async function clear(client: Client, { sha256 }: Source): Promise<void> {
+  const names = (await byReference(client)).filter((name) => !['schema_migrations', unfinishedTable].includes(name))
+  await client.query('begin')
+  for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`)
+  if (names.length > 0) await client.query(`truncate ${names.map(quoted).join(', ')}`)
+  for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`)
+  await client.query(`delete from ${unfinishedTable} where key not in ('store', 'file')`)
+  await writeNote(client, 'file', sha256)
+  await client.query('commit')
+}
+
+async function makeSchema(config: DatabaseConfig): Promise<void> {
+  const orm = openPatiently(config)
+  try {
+    await migrate(orm, config)
+  } finally {
+    await orm.close(true)
+  }
+}
+
+const notes = z.array(z.object({ value: z.string() }))
+
+async function readNote(client: Client, key: string): Promise<string | null> {
+  const { rows } = await client.query(`select value from ${unfinishedTable} where key = $1`, [key])
+  return notes.parse(rows)[0]?.value ?? null
+}
+
+async function writeNote(client: Client, key: string, value: string): Promise<void> {
+  await client.query(`insert into ${unfinishedTable} (key, value) values ($1, $2) on conflict (key) do update set value = excluded.value`, [
+    key,
+    value,
+  ])
+}
+
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { moveToPostgres } from '../../server/admin/move-database.ts'
+import { verifyAudit } from '../../server/admin/verify-audit.ts'
+import { verify } from '../../server/admin/verify.ts'
+import { sealEntries } from '../../server/audit/chain.ts'
+import { withClient } from '../../server/backup/postgres-client.ts'
+import type { Config } from '../../server/config/config.ts'
+import { keepDownloads } from '../../server/downloads/tally.ts'
+import { moveDatabase, type MoveProgress } from '../../server/move/move.ts'
+import { Avatar } from '../../server/users/avatar-entity.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { advisory, importMutation } from '../support/advisories.ts'
+import { documentVersion } from '../support/docs.ts'
+import { plain } from '../support/pictures.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { publish } from '../support/publish.ts'
+import { shaOf } from '../support/stored.ts'
+
+vi.setConfig({ testTimeout: 120_000 })
+
+const odd = '# Odd\n\u2028 \\N \\. \t \u0001 \r\n é 🎯 \\\n'
+
+/** Somebody of each kind, and something of everything that people make. */
+async function filled(app: TestApp) {
+  const [admin, alice, bob] = [await app.admin(), await app.member(), await app.viewer()]
+  await publish(alice, { name: 'acme', version: '1.0.0', files: { 'README.md': odd } })
+  await publish(alice, { name: 'acme', version: '1.1.0' })
+  await publish(alice, { name: 'beta', version: '2.0.0', pubspec: 'dependencies:\n  acme: ^1.0.0\n' })
+  await publish(alice, { name: 'gone', version: '1.0.0' })
+  await documentVersion(app, 'acme', '1.0.0')
+  const png = await plain({ width: 64, height: 64 }).png().toBuffer()
+  await app.services.database.fork().upsert(Avatar, { user: bob.id, png, sha256: shaOf(png) })
+  const answers = [
+    await admin.post('/api/publishers', { id: 'acme', displayName: 'Acme' }),
+    await admin.put(`/api/publishers/acme/members/${alice.id}`, { role: 'admin' }),
+    await admin.graphql(importMutation, { osv: JSON.stringify(advisory('GHSA-1', 'acme', { versions: ['1.0.0'] })) }),
+    await bob.put('/api/account/likes/acme'),
+    await alice.get('/api/archives/acme-1.0.0.tar.gz'),
+    await admin.delete('/api/admin/packages/gone'),
+    await alice.put('/api/packages/beta/options', { isDiscontinued: true, replacedBy: 'acme' }),
+    await alice.put('/api/packages/acme/versions/1.1.0/options', { isRetracted: true }),
+  ]
+  for (const { status, body } of answers)
+    expect({ status, body }).toMatchObject({
+      status: expect.toBeOneOf([200, 201]),
+      body: expect.not.objectContaining({ errors: expect.anything() }),
+    })
+  await keepDownloads(app.services)
+  await sealEntries(app.services)
+  return { admin, alice, bob, browser: await bob.session() }
+}
+
+const pages = [
+  '/api/packages/acme',
+  '/api/packages/beta/options',
+  '/api/packages/acme/downloads',
+  '/api/packages/acme/advisories',
+  '/api/packages/acme/activity-log',
+  '/api/search?q=made%20test',
+  '/api/search?sort=likes',
+  '/api/search?q=dependency:acme',
+  '/api/account/likes',
+  '/api/auth/me',
+  '/api/auth/keys',
+]
+const pagesOfAdmins = ['/api/admin/audit-log', '/api/admin/users', '/api/admin/reserved-names']
+
+/** What people see, with every moment in it. */
+async function seenBy({ admin, alice, bob, browser }: Awaited<ReturnType<typeof filled>>, app: TestApp) {
+  const asked = [
+    ...[alice, bob, browser].flatMap((actor) => pages.map((page) => ({ actor, page }))),
+    ...pagesOfAdmins.map((page) => ({ actor: admin, page })),
+  ]
+  return Promise.all(
+    asked.map(async ({ actor, page }) => {
+      const { status, body } = await actor.at(app).get(page)
+      // Each kind of database weighs words in its own way.
+      if (page.startsWith('/api/search')) for (const found of body.packages) delete found.score
+      return { page, status, body }
+    }),
+  )
+}
+
+async function emptyPostgres(config: Config): Promise<Config> {
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { ...config, DB_BACKEND: 'postgres', POSTGRES_URL: url }
+}
+
+const hashOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
+const quiet = () => {}
+
+it('moves everything that people made, to the millisecond, and leaves the file as it was', async () => {
+  await using app = await testApp({ now: new Date() })
+  const people = await filled(app)
+  await expect(moveDatabase(app.config, await emptyPostgres(app.config), quiet)).rejects.toThrow('Stop the other server first')
+  const seen = await seenBy(people, app)
+  const { text: head } = await verifyAudit({ em: app.services.database.fork(), config: app.config })
+  await app.stop()
+  const before = hashOf(app.config.SQLITE_PATH)
+
+  const to = await emptyPostgres(app.config)
+  const said: MoveProgress[] = []
+  const moved = await moveDatabase(app.config, to, (progress) => void said.push(progress))
+  expect(moved.tables.find(({ name }) => name === 'package_versions')).toMatchObject({
+    rows: 3,
+    sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+  })
+  expect(said.at(-1)).toEqual({ step: 'indexing', table: 'packages', done: 2, total: 2 })
+  expect(hashOf(app.config.SQLITE_PATH)).toBe(before)
+  expect(existsSync(`${app.config.SQLITE_PATH}-wal`)).toBe(false)
+  await expect(testApp({ beside: app })).rejects.toThrow('was moved to PostgreSQL')
+  await expect(moveDatabase(app.config, await emptyPostgres(app.config), quiet)).rejects.toThrow('was moved to PostgreSQL')
+  await expect(moveDatabase(app.config, to, quiet)).rejects.toThrow('was moved to PostgreSQL')
+
+  await using after = await testApp({ beside: app, config: to })
+  expect(await seenBy(people, after)).toEqual(seen)
+  // What one of them must not see is refused on both.
+  expect(new Set(seen.map(({ status }) => status))).toEqual(new Set([200, 403]))
+  const operation = { em: after.services.database.fork(), config: to }
+  const known = /hash of the last is (\w{64})/.exec(head)?.[1]
+  expect((await verifyAudit(operation, known)).text).toContain('The audit log is as it was written.')
+  expect(await people.alice.at(after).get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+  await publish(people.alice.at(after), { name: 'acme', version: '1.2.0' })
+  expect((await verify(to)).text).toMatch(/all as it should be\.$/)
+})
+
+it('goes on after an interruption at any step, and no server starts before the end', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  await app.stop()
+  const to = await emptyPostgres(app.config)
+  const interrupt = (at: (progress: MoveProgress) => boolean) =>
+    expect(
+      moveDatabase(app.config, to, (progress) => {
+        if (at(progress)) throw new Error('interrupted')
+      }),
+    ).rejects.toThrow('interrupted')
+  const steps = [
+    ({ step, table }: MoveProgress) => step === 'copying' && table === 'packages',
+    ({ step, table, done }: MoveProgress) => step === 'copying' && table === 'server_settings' && done > 0,
+    ({ step, table }: MoveProgress) => step === 'comparing' && table === 'users',
+    ({ step }: MoveProgress) => step === 'indexing',
+  ]
+  for (const at of steps) {
+    await interrupt(at)
+    await expect(testApp({ beside: app, config: to })).rejects.toThrow(/is being moved to .*, and not everything is there yet/)
+    await expect(verify(to)).rejects.toThrow('not everything is there yet')
+  }
+  expect(await moveDatabase(app.config, to, quiet)).toMatchObject({ isContinued: true })
+  await using after = await testApp({ beside: app, config: to })
+  expect((await (await after.viewer()).get('/api/search?q=acme')).body.packages).toMatchObject([{ package: 'acme' }])
+})
+
+it('begins anew when the file has changed since, and ends nothing that somebody else changed', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await sealEntries(app.services)
+  await app.stop()
+  const to = await emptyPostgres(app.config)
+  const interrupted = moveDatabase(app.config, to, ({ step }) => {
+    if (step === 'comparing') throw new Error('interrupted')
+  })
+  await expect(interrupted).rejects.toThrow('interrupted')
+  await using again = await testApp({ beside: app })
+  await publish(alice.at(again), { name: 'acme', version: '1.1.0' })
+  await again.stop()
+  const change = (sql: string) => withClient(to.POSTGRES_URL ?? '', (client) => client.query(sql))
+  const unfinished = moveDatabase(app.config, to, ({ step, table }) => {
+    if (step === 'comparing' && table === 'users') throw new Error('interrupted')
+  })
+  await expect(unfinished).rejects.toThrow('interrupted')
+  await change("update users set created_at = created_at + interval '1 millisecond' where role = 'member'")
+  await expect(moveDatabase(app.config, to, quiet)).rejects.toThrow(
+    'The table users is not the same in both databases: they differ at row 2',
+  )
+  await change("update users set created_at = created_at - interval '1 millisecond' where role = 'member'")
+  const { tables } = await moveDatabase(app.config, to, quiet)
+  expect(tables.find(({ name }) => name === 'package_versions')).toMatchObject({ rows: 2 })
+})
+
+it('refuses a database that is not empty, and arguments that mean nothing', async () => {
+  await using app = await testApp()
+  await app.stop()
+  const to = await emptyPostgres(app.config)
+  const other = await testApp({
+    beside: app,
+    config: { ...to, SQLITE_PATH: `${app.config.SQLITE_PATH}-none`, BLOB_PATH: `${app.config.BLOB_PATH}-none` },
+  })
+  await expect(moveDatabase(app.config, to, quiet)).rejects.toThrow('A server is using the database. Stop it first.')
+  await other.stop()
+  const url = to.POSTGRES_URL ?? ''
+  await expect(moveToPostgres(app.config, url)).rejects.toThrow(/^The database "test_\w+" on 127\.0\.0\.1:\d+ is not empty\./)
+  await expect(moveToPostgres(app.config)).rejects.toThrow('Name the database to move to')
+  await expect(moveToPostgres(app.config, 'mysql://localhost/snug')).rejects.toThrow('write postgres://')
+  await expect(moveToPostgres(to)).rejects.toThrow('The server uses PostgreSQL already')
+  await expect(moveToPostgres(app.config, url.replace(/[^/]*$/, 'none'))).rejects.toThrow('does not exist')
+  rmSync(app.config.SQLITE_PATH)
+  await expect(moveToPostgres(app.config, url)).rejects.toThrow('There is no database at')
+})
