@@ -1,6 +1,6 @@
 import { ServerAddress } from './addresses/entity.ts'
 import { Advisory, AdvisoryPackage } from './advisories/entity.ts'
-import { AuditLink } from './audit/chain-entity.ts'
+import { AuditCut, AuditLink } from './audit/chain-entity.ts'
 import { AuditEntry } from './audit/entity.ts'
 import { ArchiveFault } from './integrity/fault-entity.ts'
 import { IntegrityReport } from './integrity/entity.ts'
@@ -40,6 +40,7 @@ export const entities = [
   SetupCode,
   AuditEntry,
   AuditLink,
+  AuditCut,
   Package,
   PackageVersion,
   VersionDocument,

@@ -1,5 +1,6 @@
 import { createApp } from './app.ts'
 import { sealEntries } from './audit/chain.ts'
+import { deleteOldEntries } from './audit/delete-old.ts'
 import { scheduleBackups } from './backup/schedule/plan.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
 import { collectDocs } from './docs/collect.ts'
@@ -69,6 +70,7 @@ async function serve(config: Config): Promise<void> {
     regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
     regularly('sealing the audit log', sealEveryMs, log, () => sealEntries(services)),
+    regularly('deleting old audit entries', collectEveryMs, log, () => deleteOldEntries(services)),
     regularly('scheduling backups', scheduleEveryMs, log, () => scheduleBackups(services)),
     regularly('collecting sessions', collectEveryMs, log, () => collectSessions(services)),
     regularly('collecting authorizations', collectEveryMs, log, () => collectAuthorizations(services)),

@@ -7,11 +7,12 @@ import type { Operation, Outcome } from './command.ts'
  */
 export async function verifyAudit({ em }: Operation, known?: string): Promise<Outcome> {
   const verdict = await verifyChain(em, new Date(), known?.trim().toLowerCase())
-  const { entries, head, unsealed, problems } = verdict
+  const { entries, deleted, head, unsealed, problems } = verdict
   const young = unsealed > 0 ? ` Not in the chain yet: ${unsealed}; the server adds them within a minute.` : ''
+  const gone = deleted > 0 ? ` Deleted before them because of their age: ${deleted}.` : ''
   const ok = problems.length === 0
   const text = ok
-    ? `The audit log is as it was written. Entries in the chain: ${entries}${head === null ? '' : `; the hash of the last is ${head}`}.${young}`
-    : [...problems, `Entries in the chain: ${entries}.${young}`].join('\n')
+    ? `The audit log is as it was written. Entries in the chain: ${entries}${head === null ? '' : `; the hash of the last is ${head}`}.${gone}${young}`
+    : [...problems, `Entries in the chain: ${entries}.${gone}${young}`].join('\n')
   return { text, data: verdict, ok }
 }

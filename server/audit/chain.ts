@@ -30,6 +30,9 @@ export const hashOf = (before: string, entry: EntryRow): string =>
 /** What stands before the first entry. */
 export const start = '0'.repeat(64)
 
+/** A place in the chain. */
+export type Place = { position: number; hash: string }
+
 /** So many entries are sealed by one transaction. */
 const atOnce = 500
 /** Entries that were committed so long after they got their id are still found, also after a pause, without looking at all of them. */
@@ -41,7 +44,7 @@ const lookBackMs = 3_600_000
  * the same time, one succeeds.
  */
 export async function sealEntries({ database, log, now }: Pick<Services, 'database' | 'log' | 'now'>): Promise<void> {
-  let [sealed, head]: [number, Head | undefined] = [0, undefined]
+  let [sealed, head]: [number, Place | undefined] = [0, undefined]
   for (;;) {
     const added = await sealSome(database.fork(), now())
     if (!added) break
@@ -51,15 +54,13 @@ export async function sealEntries({ database, log, now }: Pick<Services, 'databa
   if (head) log.info(`audit log: sealed ${sealed} entries up to position ${head.position}, hash ${head.hash}`)
 }
 
-type Head = { position: number; hash: string }
-
-async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Head } | null> {
+async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Place } | null> {
   // Most often there is none, which needs no transaction to see.
   if ((await readUnsealed(em, now, 1)).entries.length === 0) return null
   try {
     return await em.fork().transactional(async (inner) => {
       const { last, entries } = await readUnsealed(inner, now, atOnce)
-      let head: Head = last
+      let head: Place = last
       const links = entries.map((entry) => {
         head = { position: head.position + 1, hash: hashOf(head.hash, entry) }
         return { entry_id: entry.id, ...head }
@@ -74,7 +75,7 @@ async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; 
   }
 }
 
-async function readUnsealed(em: EntityManager, now: Date, limit: number): Promise<{ last: Head; entries: EntryRow[] }> {
+async function readUnsealed(em: EntityManager, now: Date, limit: number): Promise<{ last: Place; entries: EntryRow[] }> {
   const row = await readRow<{ position: number | string; hash: string; entry_id: string }>(
     em,
     'select position, hash, entry_id from audit_chain order by position desc limit 1',

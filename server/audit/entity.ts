@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
-/** One thing that happened. Entries are never changed, so they point at people and packages by value, not by key. */
+/** One thing that happened. Entries are never changed, and deleted because of their age only, so they point at people and packages by value, not by key. */
 export const AuditEntry = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entries',

@@ -17,7 +17,7 @@ export type AuditKind =
   | `package.${'created' | 'deleted' | 'options_updated' | 'uploader_added' | 'uploader_removed' | 'publisher_changed' | 'visibility_changed' | 'scored' | 'score_failed' | 'docs_generated'}`
   | `package.version_${'published' | 'retracted' | 'unretracted' | 'deleted'}`
   | `publisher.${'created' | 'verified' | 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'}`
-  | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled'}`
+  | `server.${'setup_completed' | 'public_packages_enabled' | 'public_packages_disabled' | 'legal_updated' | 'settings_updated' | 'sdk_installed' | 'sdk_removed' | 'job_cancelled' | 'audit_entries_deleted'}`
 
 export type AuditEvent = {
   kind: AuditKind
@@ -33,8 +33,8 @@ export type AuditEvent = {
   ip?: string | null
 }
 
-/** Records events at once, in the transaction of `em`, where nothing else needs a unit of work. */
-export function recordEvents(em: EntityManager, events: readonly AuditEvent[]): Promise<void> {
+/** Records events at once, in the transaction of `em`, where nothing else needs a unit of work; gives the ids of their entries. */
+export async function recordEvents(em: EntityManager, events: readonly AuditEvent[]): Promise<string[]> {
   const at = momentOf(em)
   const rows = events.map((event) => ({
     id: newId(),
@@ -48,7 +48,8 @@ export function recordEvents(em: EntityManager, events: readonly AuditEvent[]): 
     version: event.version ?? null,
     client_ip: event.ip ?? null,
   }))
-  return insertRows(em, 'audit_entries', rows)
+  await insertRows(em, 'audit_entries', rows)
+  return rows.map(({ id }) => id)
 }
 
 /** Records an event in the same unit of work as the change: both are committed, or neither. */

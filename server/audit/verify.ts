@@ -1,10 +1,15 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { readRow, readRows } from '../db/statements.ts'
-import { entryColumns, type EntryRow, hashOf, idAt, start } from './chain.ts'
+import { readRow } from '../db/statements.ts'
+import { idAt } from './chain.ts'
+import { anchorOf, type Cut, lastCut } from './cuts.ts'
+import { problemsOf, readLinks } from './links.ts'
 
 /** What a look at the whole chain found. */
 export type Verdict = {
+  /** How many entries are in the chain. */
   entries: number
+  /** How many were before them, and were deleted because of their age. */
+  deleted: number
   /** The hash of the last entry in the chain; null when there is none. */
   head: string | null
   /** Entries that are not in the chain yet: the server adds them within a minute. */
@@ -13,8 +18,6 @@ export type Verdict = {
   problems: string[]
 }
 
-type Link = { position: number | string; hash: string; entry_id: string } & ({ id: null } | EntryRow)
-
 /** So many links are read at once. */
 const atOnce = 1000
 /** An entry of this age that is not in the chain was added behind the server's back. */
@@ -22,32 +25,50 @@ const sealedAfterMs = 3_600_000
 
 /**
  * Compares every audit entry with the hash chain. `known` is a hash that the chain had before, as the log or an earlier verification told: without
- * one, whoever rewrote all entries and all hashes goes unnoticed.
+ * one, whoever rewrote all entries and all hashes goes unnoticed. What was deleted because of its age is taken over from the last cut, which an
+ * entry that is left has to name.
  */
 export async function verifyChain(em: EntityManager, now: Date, known?: string): Promise<Verdict> {
   const problems: string[] = []
-  let [position, before, hasKnown] = [0, start, known === undefined]
+  let cut = await lastCut(em)
+  let [place, hasKnown] = [anchorOf(cut), known === undefined || known === cut?.hash]
   for (;;) {
-    const links = await readRows<Link>(
-      em,
-      `select c.position, c.hash, c.entry_id, ${entryColumns} from audit_chain c left join audit_entries e on e.id = c.entry_id
-       where c.position > ? order by c.position limit ${atOnce}`,
-      [position],
-    )
+    const links = await readLinks(em, place.position, atOnce)
+    const moved = await lastCut(em)
+    if (moved && moved.position > place.position) {
+      // Entries were deleted meanwhile, maybe before these were read.
+      ;[cut, place, hasKnown] = [moved, anchorOf(moved), hasKnown || known === moved.hash]
+      continue
+    }
     for (const link of links) {
-      const next = Number(link.position)
-      if (next !== position + 1) problems.push(`The chain lacks the positions ${position + 1} to ${next - 1}.`)
-      if (link.id === null) problems.push(`The entry ${link.entry_id} at position ${next} was removed.`)
-      else if (hashOf(before, link) !== link.hash) problems.push(`The entry ${link.id} at position ${next}, or its hash, was changed.`)
-      ;[position, before, hasKnown] = [next, link.hash, hasKnown || link.hash === known]
+      problems.push(...problemsOf(place, link))
+      place = { position: Number(link.position), hash: link.hash }
+      hasKnown ||= link.hash === known
     }
     if (links.length < atOnce) break
   }
+  problems.push(...(await problemsOfCut(em, cut)))
   const { old, unsealed } = await countUnsealed(em, now)
   if (old > 0) problems.push(`Entries older than an hour that are not in the chain: ${old}. They were added, or the server did not run.`)
-  if (!hasKnown)
-    problems.push(`The hash ${known} is not in the chain. The chain was made anew, its end was removed, or an older backup was restored.`)
-  return { entries: position, head: position === 0 ? null : before, unsealed, problems }
+  if (!hasKnown) problems.push(`The hash ${known} is not in the chain. ${whyUnknown(cut)}`)
+  const { position: deleted } = anchorOf(cut)
+  return { entries: place.position - deleted, deleted, head: place.position === 0 ? null : place.hash, unsealed, problems }
+}
+
+const whyUnknown = (cut: Cut | null) =>
+  `The chain was made anew, its end was removed, ${cut ? 'an older backup was restored, or it is of an entry that was deleted because of its age' : 'or an older backup was restored'}.`
+
+/** Whoever cuts off the beginning of the log behind the server's back lacks the entry about it, or has entries or links left over. */
+async function problemsOfCut(em: EntityManager, cut: Cut | null): Promise<string[]> {
+  if (!cut) return []
+  const entry = await readRow<{ summary: string }>(em, 'select summary from audit_entries where id = ?', [cut.entryId])
+  const left = await readRow<{ total: number | string }>(em, 'select count(*) as total from audit_chain where position <= ?', [
+    cut.position,
+  ])
+  return [
+    ...(entry?.summary.includes(cut.hash) ? [] : [`No entry says that the entries up to position ${cut.position} were deleted.`]),
+    ...(Number(left?.total) > 0 ? [`Links up to position ${cut.position} are there, where they were deleted.`] : []),
+  ]
 }
 
 async function countUnsealed(em: EntityManager, now: Date): Promise<{ old: number; unsealed: number }> {

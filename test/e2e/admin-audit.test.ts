@@ -1,7 +1,9 @@
 import { text } from 'node:stream/consumers'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { fill } from '../support/audit.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
+import { expectSound } from '../support/looks.ts'
 
 it('filters the audit log, shows an entry, and saves what is shown as CSV and NDJSON', async () => {
   await using app = await consoleApp()
@@ -69,4 +71,35 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await page.getByRole('alert').getByText(/kind/).waitFor()
   await page.goto('/admin/audit?to=2020-01-31')
   await page.getByText('No entries found').waitFor()
+})
+
+it('lets the owner set how long entries are kept, and names how many are deleted before it does so', async () => {
+  await using app = await consoleApp()
+  const owner = await app.owner()
+  await fill(app, 12, (n) => ({ kind: 'user.login', summary: `entry ${n}`, createdAt: new Date(Date.now() - 400 * 86_400_000) }))
+  const admin = await app.admin()
+  const theirs = await openPage(app.url)
+  await startSession(theirs, app.url, admin.email)
+  await theirs.goto('/admin/audit')
+  await theirs.getByText('Entries are kept forever.').waitFor()
+  expect(await theirs.getByRole('button', { name: 'Retention…' }).count()).toBe(0)
+
+  const page = await openPage(app.url)
+  await startSession(page, app.url, owner.email)
+  await page.goto('/admin/audit')
+  await page.getByRole('button', { name: 'Retention…' }).click()
+  await choose(page, 'Keep entries', 'For 365 days (1 year)')
+  await page.getByText('12 audit entries are older now.').waitFor()
+  await expectSound(page, 'audit-retention')
+  await page.getByRole('button', { name: 'Continue…' }).click()
+  const question = page.getByRole('alertdialog', { name: 'Delete 12 audit entries?' })
+  await question.waitFor()
+  await expectSound(page, 'audit-retention-question')
+  await question.getByRole('button', { name: 'Keep entries for 365 days' }).click()
+  await page.getByText('Entries are kept for 365 days.', { exact: false }).first().waitFor()
+
+  await page.getByRole('button', { name: 'Retention…' }).click()
+  await choose(page, 'Keep entries', 'Forever')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Entries are kept forever.').waitFor()
 })

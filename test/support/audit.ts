@@ -15,3 +15,13 @@ export async function fill(
   for (let n = 0; n < count; n++) em.create(AuditEntry, { clientIp: null, ...entry(n) })
   await em.flush()
 }
+
+/** Takes away what keeps entries, links and cuts from being changed, as whoever owns the tables can. */
+export async function unlock(app: TestApp): Promise<void> {
+  const triggers =
+    app.config.DB_BACKEND === 'postgres'
+      ? 'select trigger_name as name, event_object_table as "table" from information_schema.triggers where trigger_name like \'audit%\' group by 1, 2'
+      : "select name, tbl_name as \"table\" from sqlite_master where type = 'trigger' and name like 'audit%'"
+  for (const { name, table } of await app.services.database.reads.all<Record<'name' | 'table', string>>(triggers))
+    await app.services.database.orm.em.execute(`drop trigger ${name}${app.config.DB_BACKEND === 'postgres' ? ` on ${table}` : ''}`)
+}
