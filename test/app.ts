@@ -179,7 +179,13 @@ export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const bucket = runsSeveral && !options.beside ? await s3Bucket() : null
   const config = options.beside
     ? { ...options.beside.config, ...options.config }
-    : readConfig({ ...defaults, DATA_DIR: folder, ...database?.env, ...bucket?.env, ...options.env })
+    : readConfig({
+        ...defaults,
+        DATA_DIR: folder,
+        ...database?.env,
+        ...(bucket && { ...bucket.env, S3_PUBLIC_REDIRECTS: 'false' }),
+        ...options.env,
+      })
   const lines: string[] = []
   const queries: string[] = []
   const clock = options.beside?.clock ?? { now: options.now ?? null }
