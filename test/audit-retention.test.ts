@@ -2,9 +2,11 @@ import { expect, it } from 'vitest'
 import { sealEntries } from '../server/audit/chain.ts'
 import { deleteOldEntries } from '../server/audit/delete-old.ts'
 import { verifyChain } from '../server/audit/verify.ts'
+import { restoreBackup } from '../server/backup/restore.ts'
 import type { Actor } from './actor.ts'
 import { type TestApp, testApp } from './app.ts'
 import { fill, unlock } from './support/audit.ts'
+import { backUp, emptyPlace, folderOfTest } from './support/backups.ts'
 import { anotherInstance } from './support/instances.ts'
 
 const dayMs = 86_400_000
@@ -198,6 +200,28 @@ it('is refused to whoever tries it with SQL, but for what is sealed, of more tha
   await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position <= 3)')
   await execute(app, 'delete from audit_chain where position <= 3')
   expect(await verify(app)).toMatchObject({ deleted: 3, entries: 3, problems: [] })
+})
+
+it('goes through a backup, and on from there', async () => {
+  await using app = await testApp()
+  await older(app, 5, 200)
+  await older(app, 2, 100)
+  await older(app, 1, 0)
+  await seal(app)
+  await set(app, 150)
+  await retire(app)
+  await seal(app)
+  const { head } = await verify(app)
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  const place = await emptyPlace(app)
+  await restoreBackup(place, folder)
+  await using restored = await testApp({ beside: app, config: place })
+  expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 5, entries: 5, problems: [] })
+  await set(restored, 90)
+  await retire(restored)
+  expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 7, entries: 3, problems: [] })
+  await expect(execute(restored, 'delete from audit_entries')).rejects.toThrow(/never changed/)
 })
 
 it('names a beginning that was cut off without an entry about it', async () => {
