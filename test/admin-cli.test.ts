@@ -55,7 +55,12 @@ it('gives a one-time password while the server runs, and after it was stopped', 
   expect(await login(app, owner.email, passwordIn(out))).toMatchObject({ status: 200, body: { mustChangePassword: true } })
   const log = await (await app.admin()).get('/api/admin/audit-log?kind=user.password_reset')
   expect(log.body.entries).toMatchObject([
-    { summary: `The operator reset the password of ${owner.user.displayName}`, agent: null, user: { userId: owner.id }, clientIp: null },
+    {
+      summary: `The operator reset the password of ${owner.user.displayName}, on the command line`,
+      agent: null,
+      user: { userId: owner.id },
+      clientIp: null,
+    },
   ])
 
   await app.stop()
@@ -75,7 +80,11 @@ it('hands the server to somebody else at once', async () => {
   expect((await owner.get('/api/auth/me')).body.role).toBe('admin')
   const { entries } = (await owner.get('/api/admin/audit-log?kind=owner.transferred')).body
   expect(entries).toMatchObject([
-    { summary: `The operator made ${viewer.user.displayName} the owner in place of Olive Owner`, agent: null, user: { userId: viewer.id } },
+    {
+      summary: `The operator made ${viewer.user.displayName} the owner in place of Olive Owner, on the command line`,
+      agent: null,
+      user: { userId: viewer.id },
+    },
   ])
   expect(await runAdmin(settings(app), 'make-owner', viewer.email)).toMatchObject({
     code: 0,

@@ -5,8 +5,9 @@ import { Package, PackageVersion } from '../server/packages/entity.ts'
 import { versionKey } from '../server/pub/sort-key.ts'
 import { checkSearch } from '../server/search/health.ts'
 import { completeIndex, renewedTo, storedForm } from '../server/search/rebuild.ts'
-import { readSetting, writeSetting } from '../server/settings/service.ts'
+import { readSetting, readSettingIn, writeSetting } from '../server/settings/service.ts'
 import { type TestApp, testApp } from './app.ts'
+import { admin, adminJson } from './support/admin.ts'
 import { publish } from './support/publish.ts'
 import { find, stocked } from './support/search.ts'
 
@@ -53,6 +54,30 @@ it('goes on where a restart has interrupted it, and keeps what was found before'
     .execute<{ updated_at: number | string }[]>('select updated_at from package_search_documents order by package_id')
   expect(rows.map(({ updated_at: at }) => Number(at) > 0)).toEqual(Array.from({ length: 20 }, (_, index) => index > 9))
   expect((await alice.get('/api/search?q=pkg')).body.totalCount).toBe(20)
+})
+
+it('is made anew by the operator beside a running server, and goes on where that was interrupted', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await addPackages(app, 20)
+  const [{ code, body }] = await Promise.all([
+    adminJson(app, 'reindex'),
+    ...['acme', 'base'].map(async (name) => publish(alice, { name, version: '1.0.0' })),
+  ])
+  expect([code, body.ok, body.indexed >= 20]).toEqual([0, true, true])
+  expect((await alice.get('/api/search?q=pkg')).body.totalCount).toBe(20)
+  expect((await alice.get('/api/search?q=')).body.totalCount).toBe(22)
+  const { database } = app.services
+  const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
+  await database.fork().execute('update package_search_documents set updated_at = 0')
+  await writeSetting(database.fork(), renewedTo, half?.id ?? null)
+  expect(await admin(app, 'reindex')).toEqual({ code: 0, out: 'Indexed 12 packages anew.', err: '' })
+  const rows = await database
+    .fork()
+    .execute<{ updated_at: number | string }[]>('select updated_at from package_search_documents order by package_id')
+  expect(rows.map(({ updated_at: at }) => Number(at) > 0)).toEqual(Array.from({ length: 22 }, (_, index) => index > 9))
+  expect(await readSettingIn(database.fork(), renewedTo)).toBeNull()
+  expect((await adminJson(app, 'reindex')).body.indexed).toBe(22)
 })
 
 /** Packages with a version each, as if they had always been there, and unknown to the index. */

@@ -102,7 +102,7 @@ it('keeps no secret that it issued or was given: not in the log, the audit log o
   const token = await issueTokens(app, ivy, secrets)
   await putSecretsInWrongPlaces(app, token)
   const operation = { em: app.services.database.fork(), config: app.config }
-  secrets.set('password by the operator', /: (\S+)\n/.exec(await resetPassword(operation, 'sue@example.com'))?.[1] ?? '')
+  secrets.set('password by the operator', /: (\S+)\n/.exec((await resetPassword(operation, 'sue@example.com')).text)?.[1] ?? '')
   await makeOwner(operation, 'ivy@example.com')
   const audited = [await ivy.get('/api/admin/audit-log'), await ivy.get('/api/admin/audit-log', { headers: { accept: 'text/csv' } })]
   const places = {

@@ -52,3 +52,9 @@ export function countsOf({ values = '' }: Help): { fewest: number; greatest: num
   const words = values.match(/\[?<[^>]+>\]?/g) ?? []
   return { fewest: words.filter((word) => !word.startsWith('[')).length, greatest: words.length }
 }
+
+/** What came with an option that takes a value; undefined when it was not given. */
+export function textIn(options: Options, name: string): string | undefined {
+  const value = options[name]
+  return typeof value === 'string' ? value : undefined
+}

@@ -1,13 +1,15 @@
 import { forgetServerAddress, listServerAddresses, rememberServerAddress } from './addresses.ts'
 import { backup, restore } from './backup.ts'
 import { checkArchives } from './check-archives.ts'
-import type { Command } from './command.ts'
-import { importAdvisoryFile, makeOwner, resetPassword } from './commands.ts'
+import { type Command, textIn } from './command.ts'
+import { importAdvisoryFile, importSdkFile, makeOwner, resetPassword } from './commands.ts'
 import { doctor } from './doctor.ts'
-import { importSdkFile } from './import-sdk.ts'
 import { move } from './move-blobs.ts'
 import { moveToPostgres } from './move-database.ts'
+import { reindex } from './reindex.ts'
 import { adopt, collect, restoreArchive } from './store-commands.ts'
+import { listAccessTokens, revokeAccessToken } from './tokens.ts'
+import { changeRole, createAccount, listAccounts, setActive } from './users.ts'
 import { verify } from './verify.ts'
 import { verifyAudit } from './verify-audit.ts'
 
@@ -47,6 +49,24 @@ const looking: Command[] = [
 
 const people: Command[] = [
   {
+    name: 'users',
+    about: 'Lists the accounts with their roles, whether they can sign in, and when they did so last.',
+    options: { role: { value: '<role>', about: 'Lists those with this role only: viewer, member, admin or owner.' } },
+    examples: ['users', 'users --role admin --json'],
+    run: (operation, _values, options) => listAccounts(operation, textIn(options, 'role')),
+  },
+  {
+    name: 'create-user',
+    values: '<email>',
+    about: 'Makes an account and prints a one-time password; as owner only while there is none.',
+    options: {
+      name: { value: '<name>', about: 'What the person is called; the beginning of the e-mail address when left out.' },
+      role: { value: '<role>', about: 'viewer, member (when left out), admin or owner.' },
+    },
+    examples: ['create-user ada@example.com --name "Ada Lovelace" --role admin'],
+    run: (operation, [email], options) => createAccount(operation, { email, name: textIn(options, 'name'), role: textIn(options, 'role') }),
+  },
+  {
     name: 'reset-password',
     values: '<email>',
     about: "Prints a new one-time password and ends the person's sessions.",
@@ -59,6 +79,41 @@ const people: Command[] = [
     about: 'Makes the person the owner; the owner so far becomes an administrator.',
     examples: ['make-owner ada@example.com'],
     run: (operation, [email]) => makeOwner(operation, email),
+  },
+  {
+    name: 'change-role',
+    values: '<email> <role>',
+    about: "Makes the person a viewer, member or admin; not the owner, and not the owner's role.",
+    examples: ['change-role ada@example.com member'],
+    run: (operation, [email, role]) => changeRole(operation, email, role),
+  },
+  {
+    name: 'disable-user',
+    values: '<email>',
+    about: "Ends the person's sessions and keeps them and their tokens out; not the owner.",
+    examples: ['disable-user ada@example.com'],
+    run: (operation, [email]) => setActive(operation, email, false),
+  },
+  {
+    name: 'enable-user',
+    values: '<email>',
+    about: 'Lets a disabled person and their tokens in again.',
+    examples: ['enable-user ada@example.com'],
+    run: (operation, [email]) => setActive(operation, email, true),
+  },
+  {
+    name: 'tokens',
+    values: '[<email>]',
+    about: 'Lists the access tokens of everybody, or of a person, without their secrets.',
+    examples: ['tokens', 'tokens ada@example.com --json'],
+    run: (operation, [email]) => listAccessTokens(operation, email),
+  },
+  {
+    name: 'revoke-token',
+    values: '<id>',
+    about: 'Revokes an access token, and those that were made with it, by the id that tokens shows.',
+    examples: ['revoke-token 019aa7c4-5f0e-7c3a-9d61-2f6c1f0b8e11'],
+    run: (operation, [id]) => revokeAccessToken(operation, id),
   },
 ]
 
@@ -80,6 +135,12 @@ const backups: Command[] = [
 ]
 
 const storage: Command[] = [
+  {
+    name: 'reindex',
+    about: 'Builds the search index of all packages anew, in small steps. May be ended and begun again.',
+    examples: ['reindex'],
+    run: reindex,
+  },
   {
     name: 'collect',
     about: 'Removes archives that no version names; many at once only with --confirm.',
@@ -164,7 +225,7 @@ export const commandGroups: Record<string, readonly Command[]> = {
   'Look whether all is well': looking,
   People: people,
   'Packages, SDKs and addresses': content,
-  Storage: storage,
+  'Search index and storage': storage,
   'Backup and restore': backups,
 }
 

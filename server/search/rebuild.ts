@@ -2,10 +2,12 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { z } from 'zod'
 import { dayOf, windowEnd } from '../downloads/days.ts'
+import { readRow, readRows } from '../db/statements.ts'
 import { recount } from '../downloads/roll.ts'
 import { recountLikes } from '../likes/service.ts'
+import type { Here } from '../packages/hosted-here.ts'
 import type { Services } from '../services.ts'
-import { readSetting, type Setting, writeSetting } from '../settings/service.ts'
+import { readSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 import { refreshIndex } from './refresh-index.ts'
 
 type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
@@ -25,7 +27,8 @@ export const renewIndex = (em: EntityManager): Promise<void> => writeSetting(em,
  * takes turns with requests after every package, and writes in transactions of a few milliseconds.
  */
 export async function completeIndex(services: Rebuilder): Promise<void> {
-  const { database, log } = services
+  const { database, log, config, now } = services
+  const indexer = { config, now, fork: () => database.fork() }
   under.add(database)
   try {
     await nextTurn()
@@ -33,14 +36,33 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
     const renewed = await readSetting(database.reads, renewedTo)
     let done = 0
     if (renewed !== null) {
-      done += await indexAfter(services, renewed, everyOne)
+      done += await indexAfter(indexer, renewed, everyOne)
       await database.fork().transactional((em) => writeSetting(em, renewedTo, null))
     }
-    done += await indexAfter(services, beforeAll, missing)
+    done += await indexAfter(indexer, beforeAll, missing)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
     under.delete(database)
   }
+}
+
+/**
+ * Indexes every package anew, beside servers that may be running; it goes on where an earlier run was interrupted. `report` hears how many of
+ * all packages are done. Gives how many were indexed now.
+ */
+export async function rebuildIndex(
+  { config, em, now }: Pick<Indexer, 'config' | 'now'> & { em: EntityManager },
+  report: (done: number, all: number) => void,
+): Promise<number> {
+  const start = (await readSettingIn(em, renewedTo)) ?? beforeAll
+  const counts = 'select count(*) as n, count(case when id <= ? then 1 end) as done from packages'
+  const row = await readRow<{ n: number | string; done: number | string }>(em, counts, [start])
+  await writeSetting(em, renewedTo, start)
+  const indexed = await indexAfter({ config, now, fork: () => em.fork() }, start, everyOne, (count) =>
+    report(Number(row?.done) + count, Number(row?.n)),
+  )
+  await writeSetting(em, renewedTo, null)
+  return indexed
 }
 
 /** Whether packages are still being added to the index. */
@@ -53,6 +75,9 @@ const beforeAll = '00000000-0000-0000-0000-000000000000'
 const packagesAtOnce = 100
 /** How long a transaction may last; the package that it is at is finished. */
 const sliceMs = 15
+
+/** What packages are indexed with. */
+type Indexer = { config: Here; now: () => Date; fork: () => EntityManager }
 
 /** Which packages to index, and what to write down about how far it went. */
 type Course = { where: string; keep: (em: EntityManager, id: string) => Promise<void> }
@@ -73,13 +98,14 @@ async function noticeOtherForm(database: Services['database']): Promise<void> {
 }
 
 /** Indexes the packages after this one, in the order of their ids, so that instances that start together do not wait for each other in a circle. */
-async function indexAfter(services: Rebuilder, start: string, course: Course): Promise<number> {
+async function indexAfter(indexer: Indexer, start: string, course: Course, report: (done: number) => void = () => {}): Promise<number> {
   let done = 0
-  for (let window = await windowAfter(services, start, course); window; window = await windowAfter(services, window.end, course)) {
+  for (let window = await windowAfter(indexer, start, course); window; window = await windowAfter(indexer, window.end, course)) {
     for (let ids = window.ids; ids.length > 0;) {
-      const indexed = await indexSlice(services, ids, course)
+      const indexed = await indexSlice(indexer, ids, course)
       ids = ids.slice(indexed)
       done += indexed
+      report(done)
       await sleep(sliceMs)
     }
     await nextTurn()
@@ -88,19 +114,20 @@ async function indexAfter(services: Rebuilder, start: string, course: Course): P
 }
 
 /** The next packages by id, and which of them are to be indexed. */
-async function windowAfter({ database: { reads } }: Rebuilder, start: string, { where }: Course) {
-  const rows = await reads.all<{ id: string; wanted: boolean | number }>(
+async function windowAfter({ fork }: Indexer, start: string, { where }: Course) {
+  const rows = await readRows<{ id: string; wanted: boolean | number }>(
+    fork(),
     `select p.id, (${where}) and exists (select 1 from package_versions v where v.package_id = p.id and v.version = p.latest_version) as wanted
      from (select id, latest_version from packages where id > ? order by id limit ${packagesAtOnce}) p order by p.id`,
-    start,
+    [start],
   )
   const end = rows.at(-1)?.id
   return end === undefined ? null : { end, ids: rows.flatMap(({ id, wanted }) => (wanted ? id : [])) }
 }
 
 /** Indexes as many packages as fit into one short transaction; gives their number. */
-function indexSlice({ config, database, now }: Rebuilder, ids: string[], { keep }: Course): Promise<number> {
-  return database.fork().transactional(async (em) => {
+function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Course): Promise<number> {
+  return fork().transactional(async (em) => {
     const startedAt = performance.now()
     let done = 0
     for (const id of ids) {

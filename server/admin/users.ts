@@ -1,0 +1,137 @@
+import { UniqueConstraintViolationException } from '@mikro-orm/core'
+import type { EntityManager } from '@mikro-orm/sql'
+import { listUsers } from '../accounts/list.ts'
+import { audit } from '../audit/service.ts'
+import { sharedClock } from '../db/shared-clock.ts'
+import { conflict, invalidInput } from '../errors.ts'
+import { Invite } from '../invites/entity.ts'
+import { type Role, roles } from '../roles/roles.ts'
+import { revokeSessions } from '../sessions/service.ts'
+import { SetupCode } from '../setup/entity.ts'
+import { changeUnlessOwner } from '../users/editable.ts'
+import { User } from '../users/entity.ts'
+import { generatePassword } from '../users/generate-password.ts'
+import { hashPassword } from '../users/hashing.ts'
+import { displayName, email as address, emailKey } from '../users/input.ts'
+import { adminCommand } from '../version.ts'
+import type { Operation, Outcome } from './command.ts'
+import { counted } from './counted.ts'
+import { byOperator, person } from './commands.ts'
+
+/**
+ * Lists the accounts by e-mail address: all, or those with this role.
+ * @throws ApiError InvalidInput for a role that there is not.
+ */
+export async function listAccounts({ em }: Operation, wanted?: string): Promise<Outcome> {
+  const role = wanted === undefined ? undefined : roleIn(wanted)
+  const users: ReturnType<typeof told>[] = []
+  for (let after: string | null | undefined; after !== null;) {
+    const page = await listUsers(em, { role }, 'email', { first: 100, after })
+    users.push(...page.edges.map(({ node }) => told(node)))
+    after = page.pageInfo.hasNextPage ? page.pageInfo.endCursor : null
+    em.clear()
+  }
+  const lines = users.map(({ email, role: has, status, lastLoginAt, displayName: name }) =>
+    [email, has, status, lastLoginAt === null ? 'never signed in' : `last signed in ${lastLoginAt}`, name].join('  '),
+  )
+  return { text: [...lines, `${counted(users.length, 'accounts')}.`].join('\n'), data: { users } }
+}
+
+const told = (user: User) => ({
+  id: user.id,
+  email: user.email,
+  displayName: user.displayName,
+  role: user.role,
+  status: !user.isActive ? 'disabled' : user.passwordHash == null ? 'invited' : 'active',
+  createdAt: user.createdAt.toISOString(),
+  lastLoginAt: user.lastLoginAt?.toISOString() ?? null,
+})
+
+/**
+ * Makes an account with a one-time password; as owner only while there is none, which completes the setup.
+ * @throws ApiError InvalidInput; Conflict when the e-mail address has an account, or there is an owner.
+ */
+export async function createAccount({ em, config }: Operation, given: { email?: string; name?: string; role?: string }): Promise<Outcome> {
+  const [email, name] = [parsed(address, given.email, '<email>'), parsed(displayName, given.name ?? given.email?.split('@')[0], '--name')]
+  const role = roleIn(given.role ?? 'member')
+  const key = emailKey(email)
+  if (await em.count(User, { emailKey: key })) throw conflict(`There is an account with the e-mail address ${email} already.`)
+  const owner = role === 'owner' ? await em.findOne(User, { role }) : null
+  if (owner) throw conflict(`${owner.email} is the owner. To hand the server over: ${adminCommand} make-owner ${email}`)
+  const password = generatePassword()
+  const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
+  const createdAt = (await sharedClock(em, config))()
+  const account = { email, emailKey: key, displayName: name, role, passwordHash, mustChangePassword: true, createdAt }
+  await em
+    .transactional(async (inner) => insert(inner, account))
+    .catch((error: unknown) => {
+      throw error instanceof UniqueConstraintViolationException ? conflict('The accounts were changed a moment ago. Try again.') : error
+    })
+  const url = `${config.SERVER_URL}/login`
+  const text = `Made an account for ${email} (${role}).\nOne-time password: ${password}\nSign in with it at ${url} and choose another.`
+  return { text, data: { email, role, password, url } }
+}
+
+async function insert(
+  em: EntityManager,
+  account: Pick<User, 'email' | 'emailKey' | 'displayName' | 'role' | 'mustChangePassword' | 'createdAt'> & { passwordHash: string },
+): Promise<void> {
+  const user = em.create(User, account)
+  await em.flush()
+  const { displayName: name, role } = account
+  // Whoever has the setup code must not become owner any more.
+  if (role === 'owner') await em.nativeDelete(SetupCode, {})
+  const summary = byOperator(
+    role === 'owner' ? `made ${name} the owner, which completed the setup` : `created an account for ${name} (${role})`,
+  )
+  audit(em, { kind: role === 'owner' ? 'server.setup_completed' : 'user.created', actor: null, user, summary })
+}
+
+/**
+ * Disables an account, which ends its sessions and keeps its tokens from working; or enables it again.
+ * @throws ApiError NotFound; InsufficientPermissions for the owner.
+ */
+export async function setActive({ em }: Operation, email: string | undefined, isActive: boolean): Promise<Outcome> {
+  const user = await person(em, email)
+  const state = isActive ? 'active' : 'disabled'
+  const data = { email: user.email, isActive, changed: user.isActive !== isActive }
+  if (!data.changed) return { text: `${user.email} is ${state} already.`, data }
+  await em.transactional(async (inner) => {
+    await changeUnlessOwner(inner, user.id, { isActive })
+    if (!isActive) {
+      await revokeSessions(inner, user.id)
+      await inner.nativeDelete(Invite, { user: user.id })
+    }
+    audit(inner, { kind: 'user.updated', actor: null, user, summary: byOperator(`changed ${user.displayName}: ${state}`) })
+  })
+  return { text: `${user.email} is ${state} now.`, data }
+}
+
+/**
+ * Gives somebody another role, but not that of the owner.
+ * @throws ApiError NotFound; InvalidInput for a role that there is not, and for that of the owner; InsufficientPermissions for the owner.
+ */
+export async function changeRole({ em }: Operation, email: string | undefined, wanted = ''): Promise<Outcome> {
+  const role = roleIn(wanted)
+  if (role === 'owner') throw invalidInput(`To hand the server over: ${adminCommand} make-owner <email>`)
+  const user = await person(em, email)
+  const data = { email: user.email, role, changed: user.role !== role }
+  if (!data.changed) return { text: `${user.email} has the role ${role} already.`, data }
+  await em.transactional(async (inner) => {
+    await changeUnlessOwner(inner, user.id, { role })
+    audit(inner, { kind: 'user.updated', actor: null, user, summary: byOperator(`changed ${user.displayName}: role ${role}`) })
+  })
+  return { text: `${user.email} has the role ${role} now.`, data }
+}
+
+function roleIn(text: string): Role {
+  const role = roles.find((one) => one === text)
+  if (!role) throw invalidInput(`There is no role ${text}: write ${roles.join(', ')}.`)
+  return role
+}
+
+function parsed(shape: typeof address | typeof displayName, text: string | undefined, what: string): string {
+  const result = shape.safeParse(text ?? '')
+  if (!result.success) throw invalidInput(`${what}: ${result.error.issues[0]?.message ?? 'cannot be read'}.`)
+  return result.data
+}
