@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { moveToPostgres } from '../../server/admin/move-database.ts'
 import { verifyAudit } from '../../server/admin/verify-audit.ts'
 import { verify } from '../../server/admin/verify.ts'
 import { sealEntries } from '../../server/audit/chain.ts'
+import type { Manifest } from '../../server/backup/manifest.ts'
 import { withClient } from '../../server/backup/postgres-client.ts'
+import { openPostgresTarget } from '../../server/backup/postgres-restore.ts'
 import type { Config } from '../../server/config/config.ts'
 import { keepDownloads } from '../../server/downloads/tally.ts'
 import { moveDatabase, type MoveProgress } from '../../server/move/move.ts'
+import { holdRemovals } from '../../server/store/hold.ts'
 import { Avatar } from '../../server/users/avatar-entity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
@@ -91,6 +94,9 @@ async function emptyPostgres(config: Config): Promise<Config> {
 
 const hashOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
 const quiet = () => {}
+const at = '2026-11-22T00:00:00Z'
+const contents = { migrations: [], files: [], tables: [], blobs: { count: 0, bytes: 0, lacking: [] } }
+const noBackup: Manifest = { format: 1, id: '', version: '', database: 'postgres', storeId: '', startedAt: at, finishedAt: at, ...contents }
 
 it('moves everything that people made, to the millisecond, and leaves the file as it was', async () => {
   await using app = await testApp({ now: new Date() })
@@ -149,6 +155,15 @@ it('goes on after an interruption at any step, and no server starts before the e
     await expect(testApp({ beside: app, config: to })).rejects.toThrow(/is being moved to .*, and not everything is there yet/)
     await expect(verify(to)).rejects.toThrow('not everything is there yet')
   }
+  await expect(openPostgresTarget(to, noBackup, '')).rejects.toThrow('not everything is there yet')
+  await using other = await testApp()
+  const hold = await holdRemovals(other.services.database.fork(), () => new Date())
+  await expect(moveDatabase(other.config, to, quiet)).rejects.toThrow('A backup of this server is running.')
+  await hold.release()
+  await other.stop()
+  await expect(moveDatabase(other.config, to, quiet)).rejects.toThrow('Another SQLite database is being moved to')
+  // Killed at the very end: the note lies beside the file already.
+  writeFileSync(`${app.config.SQLITE_PATH}.moved`, 'moved')
   expect(await moveDatabase(app.config, to, quiet)).toMatchObject({ isContinued: true })
   await using after = await testApp({ beside: app, config: to })
   expect((await (await after.viewer()).get('/api/search?q=acme')).body.packages).toMatchObject([{ package: 'acme' }])
