@@ -13,14 +13,20 @@ import {
   isNonNullType,
   isObjectType,
 } from 'graphql'
+import type { Answer } from '../actor.ts'
 
 /** What a walk fills in for arguments: a name for texts, a row's id for ids. */
 export type Words = { name: string; id: string; type: string }
 
-/** Sends a query; tells whether it was answered with something. */
-type Ask = (query: string, path: string) => Promise<boolean>
+/** A field by itself: what asks for it, and the names on the way to it. */
+export type Asked = { query: string; path: string }
+
+/** Asks for fields; tells of each whether it was answered with something. */
+type Ask = (asked: Asked[]) => Promise<boolean[]>
 
 type Step = { text: string; type: string }
+/** A field, or a type that it may have, and the fields below that. */
+type Place = Asked & { steps: Step[]; below: GraphQLField<unknown, unknown>[] }
 type Walker = { schema: GraphQLSchema; words: Words; ask: Ask; seen: Set<string> }
 
 /**
@@ -29,27 +35,57 @@ type Walker = { schema: GraphQLSchema; words: Words; ask: Ask; seen: Set<string>
  */
 export async function walk(schema: GraphQLSchema, words: readonly Words[], ask: Ask): Promise<void> {
   const fields = Object.values(schema.getQueryType()?.getFields() ?? {})
-  const asked = new Map<string, Promise<boolean>>()
-  const askOnce: Ask = (query, path) => asked.get(query) ?? asked.set(query, ask(query, path)).get(query) ?? Promise.resolve(false)
-  for (const some of words) {
-    for (const field of fields) await visit(field, [], { schema, words: some, ask: askOnce, seen: new Set() })
+  const known = new Map<string, boolean>()
+  async function askOnce(asked: Asked[]): Promise<boolean[]> {
+    const fresh = asked.filter(({ query }) => !known.has(query))
+    const answered = fresh.length > 0 ? await ask(fresh) : []
+    for (const [index, { query }] of fresh.entries()) known.set(query, answered[index] ?? false)
+    return asked.map(({ query }) => known.get(query) ?? false)
   }
+  for (const some of words) await visit(fields, [], { schema, words: some, ask: askOnce, seen: new Set() })
 }
 
-async function visit(field: GraphQLField<unknown, unknown>, above: Step[], walker: Walker): Promise<void> {
-  const { schema, words, ask, seen } = walker
+async function visit(fields: GraphQLField<unknown, unknown>[], above: Step[], walker: Walker): Promise<void> {
+  const places = fields.flatMap((field) => placesOf(field, above, walker))
+  const answered = await walker.ask(places)
+  for (const [index, { steps, below }] of places.entries()) if (answered[index] && below.length > 0) await visit(below, steps, walker)
+}
+
+/** Where a field leads to; nowhere when it was asked for in such a place before. */
+function placesOf(field: GraphQLField<unknown, unknown>, above: Step[], { schema, words, seen }: Walker): Place[] {
   const type = getNamedType(field.type)
-  const path = [...above, { text: `${field.name}${argumentsOf(field.args, words)}`, type: type.name }]
+  const steps = [...above, { text: `${field.name}${argumentsOf(field.args, words)}`, type: type.name }]
   const turn = [above[0]?.text, above.length > 1, nameOf(above.slice(-1)), above.at(-1)?.type, field.name].join(' ')
-  if (seen.has(turn)) return
+  if (seen.has(turn)) return []
   seen.add(turn)
-  if (isLeafType(type)) return void (await ask(queryOf(path), nameOf(path)))
+  if (isLeafType(type)) return [{ query: queryOf(steps), path: nameOf(steps), steps, below: [] }]
   const objects = isAbstractType(type) ? schema.getPossibleTypes(type) : isObjectType(type) ? [type] : []
-  for (const object of objects) {
-    const inner = isAbstractType(type) ? [...path, { text: `... on ${object.name}`, type: object.name }] : path
-    if (!(await ask(queryOf([...inner, { text: '__typename', type: 'String' }]), nameOf(inner)))) continue
-    for (const one of Object.values(object.getFields())) await visit(one, inner, walker)
+  return objects.map((object) => {
+    const inner = isAbstractType(type) ? [...steps, { text: `... on ${object.name}`, type: object.name }] : steps
+    const query = queryOf([...inner, { text: '__typename', type: 'String' }])
+    return { query, path: nameOf(inner), steps: inner, below: Object.values(object.getFields()) }
+  })
+}
+
+/** What a query was answered with, and of each field that it asked for, by its place among them, what the answer holds. */
+export type Told = { query: string; answer: Answer; fields: { asked: Asked; data: unknown }[] }
+
+/** The server takes no more aliases in a query. */
+const maxTogether = 25
+
+/** Asks for several fields in one query, each below an alias of its own. What had an error is asked for in halves: one by one in the end. */
+export async function askTogether(asked: Asked[], send: (query: string) => Promise<Answer>): Promise<Told[]> {
+  const told: Told[] = []
+  for (let at = 0; at < asked.length; at += maxTogether) {
+    const some = asked.slice(at, at + maxTogether)
+    const query = `{ ${some.map((one, index) => one.query.replace('{ ', `a${index}: `).replace(/ \}$/, '')).join(' ')} }`
+    const answer = await send(query)
+    if (answer.body.errors && some.length > 1) {
+      const half = Math.ceil(some.length / 2)
+      for (const part of [some.slice(0, half), some.slice(half)]) told.push(...(await askTogether(part, send)))
+    } else told.push({ query, answer, fields: some.map((one, index) => ({ asked: one, data: answer.body.data?.[`a${index}`] })) })
   }
+  return told
 }
 
 const queryOf = (path: Step[]) => path.reduceRight((inner, { text }) => `{ ${text} ${inner} }`, '')
