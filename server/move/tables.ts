@@ -5,6 +5,7 @@ export const movedTables = [
   'advisory_packages',
   'archive_faults',
   'audit_chain',
+  'audit_cuts',
   'audit_entries',
   'avatars',
   'confusable_names',

@@ -5,6 +5,7 @@ import { moveToPostgres } from '../../server/admin/move-database.ts'
 import { verifyAudit } from '../../server/admin/verify-audit.ts'
 import { verify } from '../../server/admin/verify.ts'
 import { sealEntries } from '../../server/audit/chain.ts'
+import { deleteOldEntries } from '../../server/audit/delete-old.ts'
 import type { Manifest } from '../../server/backup/manifest.ts'
 import { withClient } from '../../server/backup/postgres-client.ts'
 import { openPostgresTarget } from '../../server/backup/postgres-restore.ts'
@@ -15,6 +16,7 @@ import { holdRemovals } from '../../server/store/hold.ts'
 import { Avatar } from '../../server/users/avatar-entity.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
+import { fill } from '../support/audit.ts'
 import { documentVersion } from '../support/docs.ts'
 import { plain } from '../support/pictures.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -27,6 +29,8 @@ const odd = '# Odd\n\u2028 \\N \\. \t \u0001 \r\n é 🎯 \\\n'
 
 /** Somebody of each kind, and something of everything that people make. */
 async function filled(app: TestApp) {
+  const longAgo = new Date(Date.now() - 400 * 86_400_000)
+  await fill(app, 3, (n) => ({ kind: 'user.login', summary: `long ago, ${n}`, createdAt: longAgo }))
   const [admin, alice, bob] = [await app.admin(), await app.member(), await app.viewer()]
   await publish(alice, { name: 'acme', version: '1.0.0', files: { 'README.md': odd } })
   await publish(alice, { name: 'acme', version: '1.1.0' })
@@ -44,6 +48,7 @@ async function filled(app: TestApp) {
     await admin.delete('/api/admin/packages/gone'),
     await alice.put('/api/packages/beta/options', { isDiscontinued: true, replacedBy: 'acme' }),
     await alice.put('/api/packages/acme/versions/1.1.0/options', { isRetracted: true }),
+    await (await app.owner()).graphql('mutation { updateAuditRetention(input: { days: 365 }) { auditRetention { days } } }'),
   ]
   for (const { status, body } of answers)
     expect({ status, body }).toMatchObject({
@@ -51,6 +56,9 @@ async function filled(app: TestApp) {
       body: expect.not.objectContaining({ errors: expect.anything() }),
     })
   await keepDownloads(app.services)
+  await sealEntries(app.services)
+  await deleteOldEntries(app.services)
+  expect(await app.services.database.reads.all('select 1 from audit_cuts')).toHaveLength(1)
   await sealEntries(app.services)
   return { admin, alice, bob, browser: await bob.session() }
 }
