@@ -2,8 +2,19 @@ import { expect, it } from 'vitest'
 import { withClient } from '../server/backup/postgres-client.ts'
 import { planMove } from '../server/move/plan.ts'
 import { canonicalRow } from '../server/move/rows.ts'
-import { movedTables, ownTables } from '../server/move/tables.ts'
+import { movedTables } from '../server/move/tables.ts'
 import { testApp } from './app.ts'
+
+/** The tables that each database fills itself, and by what. */
+const ownTables = {
+  package_search_brief: 'the search index, made anew from the packages',
+  package_search_documents: 'the search index, made anew from the packages',
+  package_search_full: 'the search index, made anew from the packages',
+  package_search_trigrams: 'the search index, made anew from the packages; SQLite only',
+  rate_limits: 'what instances on PostgreSQL count of the last minutes; a process on SQLite keeps that in its memory',
+  schema_migrations: 'the migrations of this kind of database, which made its tables',
+  write_probe: 'what shows that the database can be written to',
+}
 
 /** Every table, but for those that a virtual table of SQLite consists of. */
 const tablesOf = {

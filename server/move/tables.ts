@@ -1,4 +1,7 @@
-/** The tables whose rows are moved from one kind of database to another: all that people and the server have written. */
+/**
+ * The tables whose rows are moved from one kind of database to another: all that people and the server have written. The others each database
+ * fills itself.
+ */
 export const movedTables = [
   'access_tokens',
   'advisories',
@@ -43,14 +46,3 @@ export const movedTables = [
   'version_downloads',
   'version_surfaces',
 ]
-
-/** The tables that each database fills itself, and by what. */
-export const ownTables = {
-  package_search_brief: 'the search index, made anew from the packages',
-  package_search_documents: 'the search index, made anew from the packages',
-  package_search_full: 'the search index, made anew from the packages',
-  package_search_trigrams: 'the search index, made anew from the packages; SQLite only',
-  rate_limits: 'what instances on PostgreSQL count of the last minutes; a process on SQLite keeps that in its memory',
-  schema_migrations: 'the migrations of this kind of database, which made its tables',
-  write_probe: 'what shows that the database can be written to',
-} as const

@@ -101,5 +101,5 @@ it('lets the owner set how long entries are kept, and names how many are deleted
   await page.getByRole('button', { name: 'Retention…' }).click()
   await choose(page, 'Keep entries', 'Forever')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText('Entries are kept forever.').waitFor()
+  await page.getByText('newest first. Entries are kept forever.').waitFor()
 })
