@@ -3,7 +3,8 @@ import { routes } from '../server/rest/routes.ts'
 import { schema } from '../server/graphql/schema.ts'
 import { type Actor } from './actor.ts'
 import { testApp, type TestApp } from './app.ts'
-import { type Access, graphql, rest } from './support/policy-tables.ts'
+import { graphql } from './support/policy-graphql.ts'
+import { type Access, rest } from './support/policy-rest.ts'
 import { bodyFor, fieldQuery, pathFor } from './support/minimal-request.ts'
 
 type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
