@@ -96,9 +96,12 @@ export const builder = new SchemaBuilder<{
       authScopes: (_root, { ids }) => scopeOfIds(ids),
       // Pothos notes the type of a node only for the first field that asks for it, and has another one that asks at the same time go without.
       async resolve(_root, { ids }, _context, _info, resolveNodes) {
-        const nodes = await Promise.all(await resolveNodes(ids))
-        for (const [index, { typename }] of ids.entries()) brandWithType<AnyTypes>(nodes[index], typename)
-        return nodes
+        const nodes = await resolveNodes(ids)
+        return ids.map(async ({ typename }, index) => {
+          const node = await nodes[index]
+          brandWithType<AnyTypes>(node, typename)
+          return node
+        })
       },
     },
     pageInfoTypeOptions: { description: 'Where a page of a connection lies.' },
