@@ -31,6 +31,21 @@ it('takes the lowest priority first, and what has been due for longest among tho
   expect(seen).toEqual(['first', 'second', 'third', 'oldest, but later'])
 })
 
+it('passes over a job that somebody has locked, instead of waiting for it', async () => {
+  await using app = await testApp()
+  const { database, now } = app.services
+  if (database.backend === 'sqlite') return expect(await claim(database.fork(), ['work'], now(), 1)).toBeNull() // it has no locks of rows
+  const next = async () => (await claim(database.fork(), ['work'], now(), 60_000))?.subject
+  await ask(app, { kind: 'work', subject: 'lost' })
+  await claim(database.fork(), ['work'], now(), -1)
+  await ask(app, { kind: 'work', subject: 'waits' })
+  await database.fork().transactional(async (em) => {
+    await em.execute("select 1 from jobs where subject = 'lost' for update")
+    expect([await next(), await next()]).toEqual(['waits', undefined])
+  })
+  expect(await next()).toBe('lost')
+})
+
 it('analyzes what was just published before a thousand versions that remained, and finds it without reading those', async () => {
   await using app = await testApp()
   const [alice, admin] = [await app.member(), await app.admin()]

@@ -1,7 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
-import { changeRows, readRow, type Value } from '../db/statements.ts'
+import { changeRows, readRow, readRows, type Value } from '../db/statements.ts'
 import { unforced } from '../db/unforced.ts'
 import { Job } from './entity.ts'
 
@@ -10,18 +10,17 @@ export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts'>
 
 /**
  * Takes a job of these kinds: one whose holder let its lease run out, else of those that wait and are due the one with the lowest priority, and
- * among those the one that has been due for longest. Null when there is none. However many ask at once, each gets another one; and none while
- * another job for the same is running. Whoever asks does not get what it is doing itself (`own`, by id), even if the clock was put forward
- * meanwhile. For one kind the cost does not depend on how many wait; several are sorted.
+ * among those the one that has been due for longest. Null when there is none, but for what somebody else has locked just now. However many ask at
+ * once, each gets another one; and none while another job for the same is running. Whoever asks does not get what it is doing itself (`own`, by
+ * id), even if the clock was put forward meanwhile. For one kind the cost does not depend on how many wait; several are sorted.
  */
 export async function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
-  for (;;) {
-    // Most often there is none, which is seen without writing.
-    const state = await findDue(em.fork(), { kinds, now, own })
-    if (state === null) return null
+  // Most often there is none, which is seen without writing.
+  for (const state of await findDue(em.fork(), { kinds, now, own })) {
     const held = await take(em.fork(), state, { kinds, now, own, leaseMs })
     if (held) return held
   }
+  return null
 }
 
 type Wanted = { kinds: string[]; now: Date; own: string[] }
@@ -37,14 +36,14 @@ function due(state: Takeable, { kinds, now, own }: Wanted): { sql: string; value
   return { sql, values: [...kinds, now, ...own] }
 }
 
-/** The state of the job to take next; null when there is none. */
-async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable | null> {
+/** The states that have a job to take, in the order in which to look. */
+async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable[]> {
   const [lost, waiting] = [due('running', wanted), due('queued', wanted)]
-  const sql = `select state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting order by state desc limit 1`
-  return (await readRow<{ state: Takeable }>(em, sql, [...lost.values, ...waiting.values]))?.state ?? null
+  const sql = `select state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting order by state desc`
+  return (await readRows<{ state: Takeable }>(em, sql, [...lost.values, ...waiting.values])).map(({ state }) => state)
 }
 
-/** Takes the next job in a state; null when somebody else was faster. */
+/** Takes the next job in a state; null when somebody else was faster, or has all of them locked. */
 async function take(em: EntityManager, state: Takeable, { leaseMs, ...wanted }: Wanted & { leaseMs: number }): Promise<Held | null> {
   const next = due(state, wanted)
   // On PostgreSQL, each passes over what another one is just taking; SQLite has one writer.
