@@ -202,6 +202,23 @@ it('is refused to whoever tries it with SQL, but for what is sealed, of more tha
   expect(await verify(app)).toMatchObject({ deleted: 3, entries: 3, problems: [] })
 })
 
+it('is refused to whoever gives an entry that is not in the chain yet the position of a deleted one', async () => {
+  await using app = await testApp()
+  await older(app, 3, 200)
+  await older(app, 1, 80)
+  await seal(app)
+  await set(app, 90)
+  await seal(app)
+  await retire(app)
+  const theirs = "where kind = 'server.audit_entries_deleted'"
+  const link = (position: number) => execute(app, `insert into audit_chain select id, ${position}, 'x' from audit_entries ${theirs}`)
+  for (const position of [3, 2, 0, -1]) await expect(link(position)).rejects.toThrow(/never changed/)
+  // As whoever inserts on PostgreSQL while the entries before are being deleted.
+  await execute(app, `drop trigger audit_chain_keep_order${app.config.DB_BACKEND === 'postgres' ? ' on audit_chain' : ''}`)
+  await link(2)
+  await expect(execute(app, `delete from audit_entries ${theirs}`)).rejects.toThrow(/never changed/)
+})
+
 it('goes through a backup, and on from there', async () => {
   await using app = await testApp()
   await older(app, 5, 200)
