@@ -1,7 +1,8 @@
-import { rm } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { noteBeside, unfinishedTable } from '../server/db/moved.ts'
 import type { Check } from '../server/doctor/check.ts'
 import { clockOf } from '../server/doctor/clocks.ts'
 import { version } from '../server/version.ts'
@@ -104,6 +105,16 @@ it('tells migrations that are missing from those of a newer version', async () =
   await change("delete from schema_migrations where name like '%_later'")
 })
 
+it('finds a database that was moved elsewhere, and one that is not all there yet', async () => {
+  await using app = await testApp()
+  const isFile = app.config.DB_BACKEND === 'sqlite'
+  if (isFile) await writeFile(noteBeside(app.config.SQLITE_PATH), '')
+  else await app.services.database.fork().execute(`create table ${unfinishedTable} (id int)`)
+  const { code, find } = await doctor(environmentOf(app))
+  const message = expect.stringContaining(isFile ? 'was moved to PostgreSQL' : 'not everything is there yet')
+  expect([code, find('database')]).toMatchObject([1, { status: 'failed', message }])
+})
+
 it('finds a store that is not there, is empty or belongs to another database', async () => {
   await using app = await testApp()
   await using other = await testApp()
@@ -122,6 +133,7 @@ it('says what is wrong with a database that cannot be used', async () => {
   if (app.config.DB_BACKEND === 'postgres') {
     const away = await doctor({ ...environment, POSTGRES_URL: `postgres://someone:verysecret@127.0.0.1:${await freePort()}/snug` })
     expect([away.code, away.find('database')?.message]).toEqual([1, expect.stringContaining('Cannot connect to PostgreSQL')])
+    expect(JSON.stringify([away.checks, away.settings])).not.toContain('verysecret')
     return
   }
   await app.services.database.orm.em.getConnection().execute('pragma foreign_keys = off')

@@ -117,13 +117,15 @@ export async function openBeside(config: DatabaseConfig, { isMove = false }: Pic
 
 /**
  * Opens the database to look at it, whatever its schema is: without its lock, and without changing anything. Null for a file that does not exist.
- * @throws Error when it cannot be reached.
+ * @throws Error when it cannot be reached; ConfigError when it was moved elsewhere or is not all here yet.
  */
 export async function openToLook(config: DatabaseConfig): Promise<MikroORM | null> {
+  refuseMoved(config)
   if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH)) return null
   const orm = await openPatiently(config)
   try {
     await orm.em.getConnection().execute('select 1')
+    await refuseUnfinished(orm, config)
     return orm
   } catch (error) {
     await orm.close(true)
