@@ -1,5 +1,5 @@
-import { appendFileSync, cpSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { appendFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { placesIn } from '../server/backup/layout.ts'
 import { restoreBackup } from '../server/backup/restore.ts'
@@ -17,6 +17,29 @@ it('backs up into an empty folder or its own only', async () => {
   const own = folderOfTest()
   await backUp(other, own)
   await expect(backUp(app, own)).rejects.toThrow('has backups of another server')
+})
+
+it('leaves a folder alone that has backups of another server, or of the one that it was restored from', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  const place = await emptyPlace(app)
+  await restoreBackup(place, folder)
+  await using restored = await testApp({ beside: app, config: place })
+  // What the first one is writing meanwhile.
+  const underWay = [join(placesIn(folder).partial, 'blob'), join(placesIn(folder).snapshots, '20990101T000000000Z', 'rows.copy')]
+  mkdirSync(dirname(underWay[1] ?? ''))
+  for (const path of underWay) writeFileSync(path, 'half')
+  await using stranger = await testApp()
+  for (const other of [restored, stranger]) await expect(backUp(other, folder)).rejects.toThrow('has backups of another server')
+  expect(underWay.map((path) => existsSync(path))).toEqual([true, true])
+  await backUp(restored, folderOfTest())
+  await backUp(app, folder)
+  expect(underWay.map((path) => existsSync(path))).toEqual([false, false])
+  // The first one is gone for good.
+  rmSync(placesIn(folder).owner)
+  await backUp(restored, folder)
 })
 
 it('restores into an empty place only', async () => {

@@ -8,8 +8,9 @@ import { type HeldRemovals, holdRemovals } from '../store/hold.ts'
 import { version } from '../version.ts'
 import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
 import { blobList, listSnapshots, type Places, placesIn, snapshotId } from './layout.ts'
-import { type Manifest, readManifest, type Snapshot, writeManifest } from './manifest.ts'
+import { type Manifest, type Snapshot, writeManifest } from './manifest.ts'
 import { readBlobList } from './named-blobs.ts'
+import { claimPlaces } from './owner.ts'
 import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
 
 /** What a backup is made of. */
@@ -46,12 +47,12 @@ async function fill(
   { signal, report }: Conduct & { signal: AbortSignal },
 ): Promise<Made> {
   const [startedAt, id] = [source.now(), snapshotId(source.now())]
+  await claimPlaces(source.em, places)
   await clearPartial(places)
   if (existsSync(places.snapshot(id))) throw conflict(`There is a backup ${id} in ${places.root} already.`)
   makeFolder(places.snapshot(id))
   try {
     const snapshot = await takeSnapshot(source.config, places.snapshot(id), signal)
-    await requireOwn(places, snapshot.storeId)
     const blobs = await copyBlobs(source, places, readBlobList(join(places.snapshot(id), blobList)), { signal, report })
     for (const folder of [places.snapshot(id), places.snapshots, places.root]) await syncDirectory(folder)
     await hold.confirm()
@@ -83,13 +84,6 @@ export async function preparePlaces({ root, snapshots, blobs, partial }: Places)
   const isOther = existsSync(root) && !existsSync(snapshots) && (await readdir(root)).length > 0
   if (isOther) throw conflict(`${root} has other files. Name an empty folder, or one with backups.`)
   for (const folder of [root, snapshots, blobs, partial]) makeFolder(folder)
-}
-
-/** Backups of two servers in one folder would take each other's blobs away. */
-async function requireOwn(places: Places, storeId: string): Promise<void> {
-  const earlier = (await listSnapshots(places)).findLast(({ isWhole }) => isWhole)
-  if (earlier && (await readManifest(places, earlier.id)).storeId !== storeId)
-    throw conflict(`${places.root} has backups of another server. Give each server a folder of its own.`)
 }
 
 /** Clears away what killed backups left. */

@@ -11,7 +11,8 @@ export const tableFile = (table: string): string => `${table}.copy`
 
 /**
  * Where what is in the folder of backups: a snapshot of the database each in `snapshots/<id>/`, of which those with a manifest are whole; the
- * blobs of all of them in `blobs/ab/cd/<sha256>`; what is being written in `partial/`.
+ * blobs of all of them in `blobs/ab/cd/<sha256>`; what is being written in `partial/`; the
+ * id of the server that they are of in `owner`.
  */
 export function placesIn(root: string) {
   const snapshots = join(root, 'snapshots')
@@ -21,6 +22,7 @@ export function placesIn(root: string) {
     snapshots,
     blobs: join(root, 'blobs'),
     partial: join(root, 'partial'),
+    owner: join(root, 'owner'),
     snapshot,
     manifest: (id: string) => join(snapshot(id), 'manifest.json'),
     blob: (sha256: string) => join(root, 'blobs', sha256.slice(0, 2), sha256.slice(2, 4), sha256),

@@ -12,14 +12,13 @@ import { unfinished, unfinishedTable } from '../db/moved.ts'
 import { openPatiently } from '../db/open-postgres.ts'
 import { openDatabase } from '../db/orm.ts'
 import { conflict } from '../errors.ts'
-import { holdSetting } from '../store/hold.ts'
 import { damaged } from './damaged.ts'
 import { hashFile, readInto } from './files.ts'
 import { tableFile } from './layout.ts'
 import type { Manifest, SnapshotTable } from './manifest.ts'
 import { hasTable, holdAlone, withClient } from './postgres-client.ts'
 import { byReference } from './postgres-order.ts'
-import { occupied, type Target } from './target.ts'
+import { occupied, settingsLeftOut, type Target } from './target.ts'
 
 /**
  * A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction.
@@ -99,8 +98,7 @@ async function fill(client: Client, { tables }: Manifest, folder: string): Promi
   }
   await continueSequences(client)
   for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`)
-  // A hold of the backup that was being made is nobody's here.
-  await client.query('delete from server_settings where key = $1', [holdSetting.key])
+  await client.query('delete from server_settings where key = any($1)', [settingsLeftOut])
   await client.query('commit')
 }
 

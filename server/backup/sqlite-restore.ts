@@ -9,12 +9,11 @@ import type { Config } from '../config/config.ts'
 import { lockSqlite } from '../db/lock.ts'
 import { openDatabase } from '../db/orm.ts'
 import { makeFolder } from '../db/private-files.ts'
-import { holdSetting } from '../store/hold.ts'
 import { damaged } from './damaged.ts'
 import { readInto, writeHashed } from './files.ts'
 import { sqliteFile } from './layout.ts'
 import type { Manifest } from './manifest.ts'
-import type { Target } from './target.ts'
+import { settingsLeftOut, type Target } from './target.ts'
 
 /**
  * An SQLite file to restore into. Everything happens in a file beside it, which takes its name at the end.
@@ -65,10 +64,9 @@ async function copyVerified(from: string, to: string, { files }: Manifest): Prom
   if (sum.digest('hex') !== expected?.sha256) throw damaged(from)
 }
 
-/** A hold of the backup that was being made is nobody's here. */
 function tidy(path: string): void {
   const db = new SqliteDatabase(path)
-  db.prepare('delete from server_settings where key = ?').run(holdSetting.key)
+  for (const key of settingsLeftOut) db.prepare('delete from server_settings where key = ?').run(key)
   db.close()
 }
 

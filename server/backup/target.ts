@@ -1,4 +1,6 @@
 import { conflict } from '../errors.ts'
+import { holdSetting } from '../store/hold.ts'
+import { ownerSetting } from './owner.ts'
 
 /** A database that a backup is restored into. */
 export type Target = {
@@ -10,6 +12,9 @@ export type Target = {
   upgrade: () => Promise<void>
   close: () => Promise<void>
 }
+
+/** Settings of the server that was backed up, and not of the one that is restored: the hold of the backup itself, and whose its backups are. */
+export const settingsLeftOut: readonly string[] = [holdSetting.key, ownerSetting.key]
 
 /** Nobody's data is overwritten. */
 export const occupied = () =>

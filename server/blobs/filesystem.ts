@@ -6,7 +6,7 @@ import type { Readable } from 'node:stream'
 import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
 import { bytesOf, streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
-import { readMarker, writeMarker } from './filesystem-marker.ts'
+import { readMarker, writeMarker } from './marker-file.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
 import { factsOf, hashOf, measure } from './measured.ts'
 import { stagedName, storedAt } from './names.ts'
@@ -20,7 +20,7 @@ import { openVerifier } from './verified-reads.ts'
  * in `removed/`, all on one volume, so that a rename moves them. What a call reports as done survives a power cut.
  */
 export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
-  const places = placesBelow(root)
+  const [places, marker] = [placesBelow(root), join(root, 'store-id')]
   await makeDirectories([places.staging, places.stored, places.removed])
   const [promoting, lasting] = [new Set<string>(), new Set<string>()]
   const [room, verifier, syncs] = [watchRoom(root), openVerifier(), openStagedSyncs()]
@@ -50,8 +50,8 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
     restore: (sha256) => room.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256))),
     purge: (before) => purgeRemoved(places.removed, before),
     collectStaged: (before) => collectStaged(places.staging, before),
-    identity: () => readMarker(root),
-    identify: (id, { replace } = { replace: false }) => room.write(() => writeMarker(root, id, replace)),
+    identity: () => readMarker(marker),
+    identify: (id, { replace } = { replace: false }) => room.write(() => writeMarker(marker, id, { replace })),
     check: () => room.check(),
   }
 }
