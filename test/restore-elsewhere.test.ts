@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { createBackup } from '../server/backup/create.ts'
-import { restoreBackup } from '../server/backup/restore.ts'
+import { restoreBackup } from '../server/backup/restore/restore.ts'
 import { verifyPlace } from '../server/backup/verify/server.ts'
 import type { Config } from '../server/config/config.ts'
 import { migrateTo } from '../server/db/migrate.ts'

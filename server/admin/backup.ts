@@ -1,5 +1,5 @@
 import { createBackup } from '../backup/create.ts'
-import { restoreBackup } from '../backup/restore.ts'
+import { restoreBackup } from '../backup/restore/restore.ts'
 import type { Config } from '../config/config.ts'
 import { sharedClock } from '../db/shared-clock.ts'
 import { conflict } from '../errors.ts'

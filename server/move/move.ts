@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
-import { continueSequences } from '../backup/postgres-restore.ts'
+import { continueSequences } from '../backup/restore/postgres.ts'
 import { syncDirectory } from '../blobs/directories.ts'
 import type { Config } from '../config/config.ts'
 import { nameOfDatabase } from '../db/missing.ts'

@@ -1,6 +1,6 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
-import { byReference } from '../backup/postgres-order.ts'
+import { byReference } from '../backup/restore/postgres-order.ts'
 import type { Column } from './rows.ts'
 import { movedTables } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 import { hasTable, holdAlone, requireNoServer } from '../backup/postgres-client.ts'
-import { byReference } from '../backup/postgres-order.ts'
+import { byReference } from '../backup/restore/postgres-order.ts'
 import { migrate } from '../db/migrate.ts'
 import { explainMissing, nameOfDatabase } from '../db/missing.ts'
 import { refuseMoved, unfinishedTable } from '../db/moved.ts'

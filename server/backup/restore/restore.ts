@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import type { Config } from '../config/config.ts'
-import { migrationNames } from '../db/migration-files.ts'
-import { conflict } from '../errors.ts'
-import { restoringMark } from '../store/identity.ts'
-import { nameOfStore, openStores, type Stores } from '../store/open.ts'
-import { damaged } from './damaged.ts'
-import { hashFile } from './files.ts'
-import { blobList, type Places, placesIn } from './layout.ts'
-import { findManifest, type Manifest } from './manifest.ts'
-import { readBlobList } from './named-blobs.ts'
-import { restoreBlobs } from './restore-blobs.ts'
+import type { Config } from '../../config/config.ts'
+import { migrationNames } from '../../db/migration-files.ts'
+import { conflict } from '../../errors.ts'
+import { restoringMark } from '../../store/identity.ts'
+import { nameOfStore, openStores, type Stores } from '../../store/open.ts'
+import { damaged } from '../damaged.ts'
+import { hashFile } from '../files.ts'
+import { blobList, type Places, placesIn } from '../layout.ts'
+import { findManifest, type Manifest } from '../manifest.ts'
+import { readBlobList } from '../named-blobs.ts'
+import { restoreBlobs } from './blobs.ts'
 import { occupied, type Target } from './target.ts'
 
 /**
@@ -68,8 +68,8 @@ function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: M
 }
 
 async function openTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
-  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite-restore.ts')).openSqliteTarget(config, manifest, folder)
-  return (await import('./postgres-restore.ts')).openPostgresTarget(config, manifest, folder)
+  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite.ts')).openSqliteTarget(config, manifest, folder)
+  return (await import('./postgres.ts')).openPostgresTarget(config, manifest, folder)
 }
 
 async function requireEmpty(config: Config, { archives, docs }: Stores): Promise<void> {

@@ -1,6 +1,6 @@
-import { conflict } from '../errors.ts'
-import { holdSetting } from '../store/hold.ts'
-import { ownerSetting } from './owner.ts'
+import { conflict } from '../../errors.ts'
+import { holdSetting } from '../../store/hold.ts'
+import { ownerSetting } from '../owner.ts'
 
 /** A database that a backup is restored into. */
 export type Target = {

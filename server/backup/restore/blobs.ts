@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { createReadStream, statSync } from 'node:fs'
-import type { BlobStore } from '../blobs/store.ts'
-import { conflict } from '../errors.ts'
-import { forEachOf } from './at-once.ts'
-import { damaged } from './damaged.ts'
-import type { Places } from './layout.ts'
-import type { NamedBlob } from './named-blobs.ts'
+import type { BlobStore } from '../../blobs/store.ts'
+import { conflict } from '../../errors.ts'
+import { forEachOf } from '../at-once.ts'
+import { damaged } from '../damaged.ts'
+import type { Places } from '../layout.ts'
+import type { NamedBlob } from '../named-blobs.ts'
 
 type Into = { stores: Record<NamedBlob['store'], BlobStore>; lacking: ReadonlySet<string> }
 
