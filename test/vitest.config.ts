@@ -1,4 +1,4 @@
-import { globSync, readFileSync } from 'node:fs'
+import { globSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig, type TestProjectConfiguration } from 'vitest/config'
@@ -12,12 +12,10 @@ keepTemporaryFilesInMemory()
 const workers = Math.ceil(availableParallelism() * 1.5)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-const here = 'test/*.test.ts'
 
-/** Tests that drive the app behave alike on both databases and so run on both. Everything else has no database to vary. */
-const driveTheApp = globSync(here, { cwd: root }).filter((file) =>
-  /from '\.\/(app|support\/public-packages)\.ts'/.test(readFileSync(root + file, 'utf8')),
-)
+/** Tests that drive the app behave alike on both databases and so run on both: all but those in these folders. */
+const apart = ['unit', 'e2e', 'faults', 'measured'].map((folder) => `test/${folder}/**`)
+const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart })
 
 /** Files for two instances that take turns: a few in every run, all of them by `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? holdsInTurns : isTelling)
@@ -40,7 +38,7 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      project('sqlite', [here, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
+      project('sqlite', [...driveTheApp, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // Two instances on one PostgreSQL and one bucket, which get requests in turn.
       project('several', inTurns, {

@@ -1,35 +1,47 @@
 /** Why some files run with one instance only: what they look at is one process's own. */
 const reasons = {
   'counts statements, of which the first request of an instance has more': [
-    'audit-log',
-    'pipelining',
-    'public-packages',
-    'queries',
-    'query-cost',
+    'audit/log',
+    'http/pipelining',
+    'visibility/public-packages',
+    'graphql/queries',
+    'graphql/query-cost',
   ],
-  'has one instance write down what it counted': ['admin-packages', 'badges', 'downloads', 'pana', 'score'],
-  'reads the metrics, the log or the readiness of one instance': ['log-format', 'metrics', 'proxy', 'readiness'],
-  'holds up, measures or cuts off one instance': ['database-held', 'index-rebuild', 'slow-clients', 'upload-bodies', 'upload-connections'],
+  'has one instance write down what it counted': [
+    'packages/administration',
+    'badges/badges',
+    'downloads/downloads',
+    'pana/pana',
+    'scoring/score',
+  ],
+  'reads the metrics, the log or the readiness of one instance': ['http/log-format', 'metrics/metrics', 'http/proxy', 'health/readiness'],
+  'holds up, measures or cuts off one instance': [
+    'db/held',
+    'search/index-rebuild',
+    'http/slow-clients',
+    'uploads/bodies',
+    'uploads/connections',
+  ],
   'looks into the folder of archives, or opens stores itself': [
-    'admin-cli',
-    'backup',
-    'damaged-archives',
-    'deletion-races',
-    'docs-store',
-    'integrity',
-    'move-blobs',
-    'restore',
-    'restore-hostile',
-    's3',
-    's3-faults',
-    'scoring-runs',
-    'stats',
-    'store-collection',
-    'store-identity',
-    'upload-places',
-    'upload-staging',
-    'uploads',
-    'verify',
+    'admin/cli',
+    'backup/backup',
+    'integrity/damaged-archives',
+    'packages/deletion-races',
+    'docs/store',
+    'integrity/integrity',
+    'store/move-blobs',
+    'backup/restore',
+    'backup/restore-hostile',
+    'blobs/s3',
+    'blobs/s3-faults',
+    'scoring/runs',
+    'stats/stats',
+    'store/collection',
+    'store/identity',
+    'uploads/places',
+    'uploads/staging',
+    'uploads/uploads',
+    'backup/verify',
   ],
 }
 
@@ -39,7 +51,7 @@ const alone = new Set(Object.values(reasons).flat())
 export const holdsInTurns = (file: string): boolean => !alone.has(nameOf(file))
 
 /** What could show best that instances differ, of what takes little time: every run has these. */
-const telling = new Set(['contract-rows', 'oauth', 'retraction', 'sessions', 'setup'])
+const telling = new Set(['contract/rows', 'oauth/oauth', 'packages/retraction', 'sessions/sessions', 'setup/setup'])
 export const isTelling = (file: string): boolean => telling.has(nameOf(file))
 
 const nameOf = (file: string): string => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')

@@ -1,0 +1,132 @@
+import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { askFor } from '../support/oauth.ts'
+
+const later = (app: TestApp, minutes: number) => (app.clock.now = new Date((app.clock.now ?? new Date()).getTime() + minutes * 60_000))
+const confirm = (browser: Actor, currentPassword = 'correct horse') => browser.post('/api/auth/confirm-password', { currentPassword })
+const unproved = {
+  status: 403,
+  body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('Confirm your password first') } },
+}
+
+/** Only GraphQL does this; a refusal is given as REST would answer it. */
+async function inviteAgain(as: Actor, id: string): ReturnType<Actor['post']> {
+  const answer = await as.graphql('mutation ($id: ID!) { createInvite(input: { id: $id }) { inviteUrl } }', { id })
+  const [error] = answer.body.errors ?? []
+  return error ? { ...answer, body: { error: { code: error.extensions.code, message: error.message } } } : answer
+}
+
+/** Everything that takes more than an unlocked browser; each works once. */
+async function gravities(app: TestApp, by: Actor): Promise<[string, (as: Actor) => ReturnType<Actor['post']>][]> {
+  const [heir, member, forgetful] = [await app.admin(), await app.member(), await app.member()]
+  const disabled = await app.admin()
+  await heir.put(`/api/admin/users/${disabled.id}`, { isActive: false })
+  const invited = await heir.post('/api/admin/users', { email: 'late@example.com', displayName: 'Late', role: 'admin', mode: 'invite' })
+  const user = `query ($id: ID!) { user(uuid: $id) { id } }`
+  const { id } = (await heir.graphql(user, { id: invited.body.userId })).body.data.user
+  const consent = await askFor(by, { scope: 'admin' })
+  return [
+    ['the switch', (as) => as.put('/api/admin/public-packages', { enabled: true })],
+    ['a new administrator', (as) => as.post('/api/admin/users', { email: 'new@example.com', displayName: 'New', role: 'admin' })],
+    ['making an administrator', (as) => as.put(`/api/admin/users/${member.id}`, { role: 'admin' })],
+    ['activating an administrator', (as) => as.put(`/api/admin/users/${disabled.id}`, { isActive: true })],
+    ['inviting an administrator again', (as) => inviteAgain(as, id)],
+    ['a reset', (as) => as.post(`/api/admin/users/${forgetful.id}/reset-password`, {})],
+    ['a token to administer', (as) => as.post('/api/auth/keys', { name: 'root', scopes: ['admin'] })],
+    ['a client that administers', (as) => as.post('/oauth/approve', { request_id: consent })],
+    ['the ownership', (as) => as.post('/api/admin/transfer-ownership', { email: heir.email })],
+  ]
+}
+
+it('wants a password proved within ten minutes for what changes who has power, of sessions', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z'), env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  const owner = await app.owner()
+  const browser = await owner.session()
+  const other = await owner.session()
+  later(app, 10)
+  const all = await gravities(app, browser)
+  for (const [name, attempt] of all) expect({ name, ...(await attempt(browser)) }).toMatchObject({ name, ...unproved })
+  // What is no such thing goes on.
+  expect(await browser.post('/api/auth/keys', { name: 'ci' })).toMatchObject({ status: 201 })
+  expect(await browser.post('/api/admin/users', { email: 'm@example.com', displayName: 'M', role: 'member' })).toMatchObject({
+    status: 201,
+  })
+  expect(await confirm(browser)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  // It counts for the session that proved it, not for another one of the same person.
+  expect(await all[0]?.[1](other)).toMatchObject(unproved)
+  later(app, 9)
+  for (const [name, attempt] of all) {
+    const { status } = await attempt(browser)
+    expect({ name, done: status < 300 }).toEqual({ name, done: true })
+  }
+})
+
+it('asks tokens for nothing: their scopes are their proof', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z'), env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  const owner = await app.owner()
+  const all = await gravities(app, await owner.session())
+  later(app, 60)
+  for (const [name, attempt] of all.filter(([what]) => !what.includes('client'))) {
+    const { status } = await attempt(owner)
+    expect({ name, done: status < 300 }).toEqual({ name, done: true })
+  }
+})
+
+it('marks the refusal on GraphQL, so that a client can ask and go on', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const browser = await (await app.admin()).session()
+  later(app, 11)
+  const mutation = 'mutation { createToken(input: { name: "x", scopes: [ADMIN] }) { token { scopes } } }'
+  expect((await browser.graphql(mutation)).body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions', proof: 'password' })
+  const proof = 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }'
+  expect((await browser.graphql(proof, { input: { currentPassword: 'correct horse' } })).body).toEqual({ data: { confirmPassword: true } })
+  expect((await browser.graphql(mutation)).body.data.createToken.token.scopes).toEqual(['ADMIN'])
+})
+
+it('bounds guesses, also a hundred at once, and takes none of them for the rest', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const browser = await alice.session()
+  for (let round = 0; round < 6; round++) expect(await confirm(browser)).toMatchObject({ status: 200 })
+  const guesses = await Promise.all(Array.from({ length: 20 }, (_, n) => confirm(browser, `a guess ${n}`)))
+  expect(guesses.filter(({ status }) => status === 400)).toHaveLength(5)
+  expect(guesses.filter(({ status }) => status === 429)).toHaveLength(15)
+  expect(await confirm(browser)).toMatchObject({ status: 429 })
+  expect(await confirm(alice)).toMatchObject({ status: 403 })
+  expect(
+    await browser.post('/api/auth/confirm-password', { currentPassword: 'correct horse' }, { headers: { 'x-csrf-token': '' } }),
+  ).toMatchObject({
+    status: 403,
+    body: { error: { code: 'CsrfMismatch' } },
+  })
+})
+
+it('never proves a password that is being changed', async () => {
+  await using app = await testApp()
+  for (let round = 0; round < 50; round++) {
+    const alice = await app.member()
+    const browser = await alice.session()
+    const [proof] = await Promise.all([
+      confirm(browser),
+      alice.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' }),
+    ])
+    expect([200, 400, 401]).toContain(proof.status)
+    expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
+  }
+}, 120_000)
+
+it('lets nobody reset their own password, with a session or a token', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const reset = 'mutation ($id: ID!) { resetPassword(input: { id: $id }) { generatedPassword } }'
+  const { id } = (await admin.graphql('{ viewer { id } }')).body.data.viewer
+  for (const actor of [admin, await admin.session()]) {
+    expect(await actor.post(`/api/admin/users/${admin.id}/reset-password`, {})).toMatchObject({
+      status: 403,
+      body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('own password') } },
+    })
+    expect((await actor.graphql(reset, { id })).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+  }
+  expect((await admin.session()).csrf).not.toBe('')
+})

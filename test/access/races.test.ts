@@ -1,0 +1,69 @@
+import { expect, it } from 'vitest'
+import { announceSetupCode } from '../../server/setup/service.ts'
+import { statuses } from '../actor.ts'
+import { testApp } from '../app.ts'
+
+const rounds = 200
+
+it('never makes two owners of two completions of the setup', async () => {
+  await using app = await testApp({ setUp: false })
+  const { reads, orm } = app.services.database
+  for (let round = 0; round < rounds; round++) {
+    const ip = app.address()
+    await announceSetupCode(app.services)
+    const code = app.lines
+      .findLast((line) => line.startsWith('Setup code: '))
+      ?.slice(12)
+      .trim()
+    const { setupToken } = (await app.anonymous.post('/api/setup/verify', { code }, { ip })).body
+    const complete = (name: string) =>
+      app.anonymous.post(
+        '/api/setup/complete',
+        { email: `${name}@example.com`, displayName: name, password: 'a fine password', setupToken },
+        { ip },
+      )
+    const answers = await Promise.all([complete('ann'), complete('ben')])
+    expect(statuses(answers)).toEqual([201, 404])
+    expect(await reads.all('select id from users')).toHaveLength(1)
+    await orm.em.getConnection().execute('delete from users')
+    app.forgetSetup()
+  }
+}, 120_000)
+
+it('never accepts an invitation twice', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  for (let round = 0; round < rounds; round++) {
+    const { body } = await admin.post('/api/admin/users', { email: `i${round}@example.com`, displayName: 'I', mode: 'invite' })
+    const token = body.inviteUrl.split('/invite/')[1]
+    const accept = (password: string) => app.anonymous.post(`/api/invites/${token}/accept`, { password }, { ip: app.address() })
+    const answers = await Promise.all([accept('first password'), accept('second password')])
+    expect(statuses(answers)).toEqual([200, 404])
+  }
+}, 120_000)
+
+it('always has exactly one active owner, whoever transfers, demotes or disables at once', async () => {
+  await using app = await testApp({ now: new Date() })
+  const { reads } = app.services.database
+  let owner = await app.owner()
+  const admins = [await app.admin(), await app.admin()]
+  for (let round = 0; round < rounds; round++) {
+    const [one, two] = admins as [typeof owner, typeof owner]
+    // Addresses that fail are counted by the hour.
+    app.clock.now = new Date(Date.now() + round * 3_600_000)
+    const answers = await Promise.all([
+      owner.post('/api/admin/transfer-ownership', { email: one.email }),
+      owner.post('/api/admin/transfer-ownership', { email: two.email }),
+      round % 2 ? two.put(`/api/admin/users/${one.id}`, { isActive: false }) : two.put(`/api/admin/users/${one.id}`, { role: 'viewer' }),
+    ])
+    expect(answers.slice(0, 2).filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1)
+    for (const { status } of answers) expect([200, 403, 409]).toContain(status)
+    const owners = await reads.all<{ id: string; is_active: boolean | number }>("select id, is_active from users where role = 'owner'")
+    expect(owners).toHaveLength(1)
+    expect(Boolean(owners[0]?.is_active)).toBe(true)
+    const everybody = [owner, one, two]
+    owner = everybody.find(({ id }) => id === owners[0]?.id) ?? owner
+    admins.splice(0, 2, ...everybody.filter(({ id }) => id !== owner.id))
+    for (const { id } of admins) await owner.put(`/api/admin/users/${id}`, { role: 'admin', isActive: true })
+  }
+}, 120_000)

@@ -1,0 +1,192 @@
+import { expect, it } from 'vitest'
+import { statuses } from '../actor.ts'
+import { testApp } from '../app.ts'
+
+const person = { email: 'Nina@Example.com', displayName: 'Nina' }
+
+it('makes an account with a one-time password that must be changed', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const made = await admin.post('/api/admin/users', person)
+  expect(made).toMatchObject({
+    status: 201,
+    body: {
+      email: 'Nina@Example.com',
+      role: 'viewer',
+      mode: 'password',
+      mustChangePassword: true,
+      status: 'active',
+      generatedPassword: expect.stringMatching(/^\S{16}$/),
+    },
+  })
+  expect(Object.keys(made.body)).not.toContain('inviteUrl')
+  const login = await app.anonymous.post('/api/auth/login', { email: 'nina@example.com', password: made.body.generatedPassword })
+  expect(login).toMatchObject({ status: 200, body: { userId: made.body.userId, mustChangePassword: true } })
+})
+
+it('knows the old name of the role member, and refuses owner and anything else', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  expect(await admin.post('/api/admin/users', { ...person, role: 'editor' })).toMatchObject({ status: 201, body: { role: 'member' } })
+  for (const role of ['owner', 'king', 5, '', 'MEMBER', ['admin']]) {
+    expect(await admin.post('/api/admin/users', { email: 'x@example.com', displayName: 'X', role })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^role: /) } },
+    })
+  }
+  const { body } = await admin.get('/api/admin/users?email=x@example')
+  expect(body.totalCount).toBe(0)
+})
+
+it('has one account per address, whatever its case', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  await admin.post('/api/admin/users', person)
+  expect(await admin.post('/api/admin/users', { ...person, email: ' NINA@example.com ' })).toMatchObject({
+    status: 409,
+    body: { error: { code: 'Conflict' } },
+  })
+  const both = await Promise.all([1, 2].map(() => admin.post('/api/admin/users', { email: 'twin@example.com', displayName: 'Twin' })))
+  expect(statuses(both)).toEqual([201, 409])
+})
+
+it('lists people by page and by part of the address', async () => {
+  await using app = await testApp()
+  const admin = await app.admin({ email: 'boss@example.com' })
+  for (let count = 0; count < 55; count++) await app.member({ email: `P_${count}@corp.example` })
+  const first = await admin.get('/api/admin/users')
+  expect(first.body).toMatchObject({ page: 1, pageSize: 50, totalCount: 57, totalPages: 2 })
+  expect(first.body.users).toHaveLength(50)
+  expect(first.body.users[0]).toMatchObject({ email: 'P_54@corp.example', role: 'member', status: 'active' })
+  const second = await admin.get('/api/admin/users?page=2')
+  expect(second.body.users.map(({ email }: { email: string }) => email)).toContain('boss@example.com')
+  expect(second.body.users).toHaveLength(7)
+  expect((await admin.get('/api/admin/users?page=3')).body).toMatchObject({ users: [], page: 3 })
+  expect((await admin.get('/api/admin/users?email=p_1%40CORP')).body.totalCount).toBe(1)
+  expect((await admin.get('/api/admin/users?email=%25')).body.totalCount).toBe(0)
+  for (const page of ['0', '-1', 'x', '1.5', ''])
+    expect(await admin.get(`/api/admin/users?page=${page}`)).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^page: /) } },
+    })
+})
+
+it('reads one person, or says that there is none', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  expect(await admin.get(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 200, body: { userId: alice.id, email: alice.email } })
+  for (const id of ['x', '00000000-0000-7000-8000-000000000000', '..%2f..'])
+    expect(await admin.get(`/api/admin/users/${id}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+})
+
+it('changes only what is given', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member({ displayName: 'Alice' })]
+  expect(await admin.put(`/api/admin/users/${alice.id}`, { role: 'admin' })).toMatchObject({
+    status: 200,
+    body: { role: 'admin', displayName: 'Alice', isActive: true },
+  })
+  expect(await admin.put(`/api/admin/users/${alice.id}`, { displayName: 'Al' })).toMatchObject({
+    status: 200,
+    body: { role: 'admin', displayName: 'Al' },
+  })
+  expect(await admin.put(`/api/admin/users/${alice.id}`, {})).toMatchObject({ status: 200, body: { role: 'admin', displayName: 'Al' } })
+  for (const change of [{ role: 'owner' }, { isActive: 'no' }, { displayName: '' }])
+    expect(await admin.put(`/api/admin/users/${alice.id}`, change)).toMatchObject({ status: 400 })
+  expect(await admin.put('/api/admin/users/00000000-0000-7000-8000-000000000000', { role: 'viewer' })).toMatchObject({ status: 404 })
+})
+
+it('cuts a disabled person off at once, and lets tokens work again afterwards', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const browser = await alice.session()
+  expect(await admin.put(`/api/admin/users/${alice.id}`, { isActive: false })).toMatchObject({
+    status: 200,
+    body: { isActive: false, status: 'inactive' },
+  })
+  expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
+  expect(await alice.get('/api/auth/me')).toMatchObject({ status: 401 })
+  await expect(alice.session()).rejects.toThrow('Cannot sign in')
+  await admin.put(`/api/admin/users/${alice.id}`, { isActive: true })
+  expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
+  expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
+})
+
+it('keeps everybody off the owner, and administrators off their own role', async () => {
+  await using app = await testApp()
+  const [owner, admin] = [await app.owner(), await app.admin()]
+  const refused = { status: 403, body: { error: { code: 'InsufficientPermissions' } } }
+  for (const actor of [admin, owner]) {
+    expect(await actor.put(`/api/admin/users/${owner.id}`, { displayName: 'X' })).toMatchObject(refused)
+    expect(await actor.delete(`/api/admin/users/${owner.id}`)).toMatchObject(refused)
+    expect(await actor.post(`/api/admin/users/${owner.id}/reset-password`, {})).toMatchObject(refused)
+  }
+  expect(await admin.put(`/api/admin/users/${admin.id}`, { role: 'viewer' })).toMatchObject(refused)
+  expect(await admin.put(`/api/admin/users/${admin.id}`, { isActive: false })).toMatchObject(refused)
+  expect(await admin.delete(`/api/admin/users/${admin.id}`)).toMatchObject(refused)
+  expect(await admin.put(`/api/admin/users/${admin.id}`, { displayName: 'Me' })).toMatchObject({ status: 200 })
+})
+
+it('resets a password: made up, or given', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const browser = await alice.session()
+  const made = await admin.post(`/api/admin/users/${alice.id}/reset-password`)
+  expect(made).toMatchObject({
+    status: 200,
+    body: { userId: alice.id, mustChangePassword: true, generatedPassword: expect.stringMatching(/^\S{16}$/) },
+  })
+  expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
+  expect(await alice.get('/api/auth/me')).toMatchObject({ status: 200 })
+  expect(await (await alice.session(made.body.generatedPassword)).get('/api/auth/me')).toMatchObject({ body: { mustChangePassword: true } })
+  const given = await admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'battery staple' })
+  expect(given.body).toEqual({ userId: alice.id, mustChangePassword: true })
+  expect(await admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'short' })).toMatchObject({
+    status: 400,
+    body: { error: { message: expect.stringMatching(/^password: /) } },
+  })
+  expect(await alice.session('battery staple')).toBeDefined()
+})
+
+it('deletes a person with what is theirs, and keeps what they did', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const browser = await alice.session()
+  expect(await admin.delete(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  for (const actor of [alice, browser]) expect(await actor.get('/api/auth/me')).toMatchObject({ status: 401 })
+  for (const table of ['sessions', 'access_tokens'])
+    expect(await app.services.database.reads.all(`select id from ${table} where user_id = ?`, alice.id)).toEqual([])
+  expect((await app.services.database.reads.all('select id from audit_entries where actor_id = ?', alice.id)).length).toBeGreaterThan(0)
+  expect(await admin.delete(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 404 })
+})
+
+it('hands the server over to an active administrator, and to nobody else', async () => {
+  await using app = await testApp()
+  const [owner, admin, alice, gone] = [await app.owner(), await app.admin(), await app.member(), await app.admin({ isActive: false })]
+  const transfer = (actor: typeof owner, email: string) => actor.post('/api/admin/transfer-ownership', { email })
+  expect(await transfer(admin, admin.email)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
+  for (const email of [alice.email, gone.email, owner.email])
+    expect(await transfer(owner, email)).toMatchObject({ status: 409, body: { error: { code: 'Conflict' } } })
+  expect(await transfer(owner, 'stranger@example.com')).toMatchObject({ status: 404 })
+  expect(await transfer(owner, admin.email.toUpperCase())).toMatchObject({ status: 200, body: { userId: admin.id, role: 'owner' } })
+  expect(await owner.get('/api/auth/me')).toMatchObject({ body: { role: 'admin' } })
+  expect(await transfer(owner, admin.email)).toMatchObject({ status: 403 })
+})
+
+it('answers in scripts: who has not signed in, filtered and paged by cursor', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const [admin, idle] = [await app.admin(), await app.member()]
+  app.clock.now = new Date('2026-06-01T00:00:00Z')
+  const busy = await app.member()
+  await busy.session()
+  const query =
+    'query ($since: DateTime, $after: String) { users(first: 2, after: $after, idleSince: $since, orderBy: EMAIL) { totalCount nodes { email } pageInfo { hasNextPage endCursor } } }'
+  const page = (await admin.graphql(query, { since: '2026-03-01T00:00:00Z' })).body.data.users
+  const next = (await admin.graphql(query, { since: '2026-03-01T00:00:00Z', after: page.pageInfo.endCursor })).body.data.users
+  const emails = [...page.nodes, ...next.nodes].map(({ email }: { email: string }) => email)
+  expect(page.totalCount).toBe(3)
+  expect(emails).toEqual([...emails].toSorted())
+  expect(emails).toContain(idle.email)
+  expect(emails).not.toContain(busy.email)
+  expect((await admin.graphql(query, { since: 'yesterday' })).body.errors[0].extensions.code).toBe('InvalidInput')
+})

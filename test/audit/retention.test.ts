@@ -1,0 +1,256 @@
+import { expect, it } from 'vitest'
+import { sealEntries } from '../../server/audit/chain.ts'
+import { deleteOldEntries } from '../../server/audit/delete-old.ts'
+import { verifyChain } from '../../server/audit/verify.ts'
+import { restoreBackup } from '../../server/backup/restore/restore.ts'
+import type { Actor } from '../actor.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { fill, unlock } from '../support/audit.ts'
+import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
+import { anotherInstance } from '../support/instances.ts'
+
+const dayMs = 86_400_000
+const ago = (days: number) => new Date(Date.now() - days * dayMs)
+const older = (app: TestApp, count: number, days: number) =>
+  fill(app, count, (n) => ({ kind: 'user.login', summary: `${days} days ago, ${n}`, createdAt: ago(days) }))
+const seal = ({ services }: TestApp) => sealEntries(services)
+const retire = ({ services }: TestApp) => deleteOldEntries(services)
+const verify = ({ services }: TestApp, known?: string) => verifyChain(services.database.fork(), services.now(), known)
+const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
+const rowsOf = async (app: TestApp, sql: string) => app.services.database.reads.all<Record<string, string>>(sql)
+const summaries = async (app: TestApp) => (await rowsOf(app, 'select summary from audit_entries order by id')).map(({ summary }) => summary)
+
+const change = (actor: Actor, days: unknown) =>
+  actor.graphql('mutation ($days: Int) { updateAuditRetention(input: { days: $days }) { auditRetention { days viewerCanUpdate } } }', {
+    days,
+  })
+const set = async (app: TestApp, days: number | null) => expect((await change(await app.owner(), days)).body.errors).toBeUndefined()
+
+it('keeps every entry until the owner says for how long, which is recorded', async () => {
+  await using app = await testApp()
+  await older(app, 3, 400)
+  await seal(app)
+  await retire(app)
+  expect(await summaries(app)).toHaveLength(3)
+  const owner = await app.owner()
+  expect((await change(owner, 365)).body.data).toEqual({
+    updateAuditRetention: { auditRetention: { days: 365, viewerCanUpdate: true } },
+  })
+  await set(app, 365)
+  await set(app, null)
+  const state = '{ auditRetention { days minimumDays keptFrom viewerCanUpdate entriesOlderThan(days: 365) } }'
+  expect((await (await app.admin()).graphql(state)).body.data.auditRetention).toEqual({
+    days: null,
+    minimumDays: 90,
+    keptFrom: null,
+    viewerCanUpdate: false,
+    entriesOlderThan: 3,
+  })
+  expect((await summaries(app)).slice(3)).toEqual([
+    'Olive Owner changed how long audit entries are kept: from forever to 365 days',
+    'Olive Owner changed how long audit entries are kept: from 365 days to forever',
+  ])
+})
+
+it('is set by the owner only, who proved the password lately, and to no less than 90 days', async () => {
+  await using app = await testApp()
+  const owner = await app.owner()
+  const browser = await owner.session()
+  for (const actor of [await app.admin(), await (await app.admin()).session(), await app.member(), await app.withScopes(owner, ['write'])])
+    expect((await change(actor, 90)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+  expect((await change(app.anonymous, 90)).body.errors[0].extensions.code).toBe('MissingAuthentication')
+  for (const days of [89, 0, -1, 36_501])
+    expect((await change(owner, days)).body.errors[0].message).toMatch(/must be at (least 90|most 36500) days/)
+  app.clock.now = new Date(Date.now() + 11 * 60_000)
+  expect((await change(browser, 90)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+  expect(await rowsOf(app, "select * from server_settings where key like 'audit.%'")).toEqual([])
+})
+
+it('deletes the entries that are old enough from the beginning of the chain, says so, and leaves a chain that verifies', async () => {
+  await using app = await testApp()
+  await older(app, 4100, 200)
+  await older(app, 2, 10)
+  await seal(app)
+  const { head } = await verify(app)
+  await set(app, 120)
+  await seal(app)
+  const first = (await rowsOf(app, 'select hash from audit_chain where position = 1'))[0]?.hash
+  await retire(app)
+  const left = await summaries(app)
+  expect(left.map((text = '') => text.replace(/[0-9a-f]{64}/, '…'))).toEqual([
+    '10 days ago, 0',
+    '10 days ago, 1',
+    expect.stringContaining('from forever to 120 days'),
+    ...[2000, 4000, 4100].map((end) => {
+      const day = new Date(Date.now() - 120 * dayMs - 3_600_000).toISOString().slice(0, 10)
+      return `Deleted the audit entries from before ${day} (kept for 120 days): ${end === 4100 ? 100 : 2000}, up to position ${end} with the hash …`
+    }),
+  ])
+  expect(await verify(app, head ?? '')).toMatchObject({ entries: 3, deleted: 4100, unsealed: 3, problems: [] })
+  await seal(app)
+  await retire(app)
+  const hashes = await rowsOf(app, 'select hash from audit_cuts order by position')
+  expect(hashes).toHaveLength(3)
+  for (const known of [head, hashes.at(-1)?.hash]) expect(await verify(app, known ?? '')).toMatchObject({ entries: 6, problems: [] })
+  expect((await verify(app, first)).problems).toEqual([expect.stringMatching(/is not in the chain\..*deleted because of its age\.$/)])
+  expect((await (await app.owner()).graphql('{ auditRetention { keptFrom } }')).body.data.auditRetention.keptFrom).toMatch(
+    /T00:00:00\.000Z$/,
+  )
+})
+
+it('stops before an entry that is younger, in the chain or not in it yet, and never deletes the last', async () => {
+  await using app = await testApp()
+  await set(app, 90)
+  await older(app, 1, 300)
+  await seal(app)
+  await retire(app)
+  expect(await summaries(app)).toHaveLength(2)
+  await older(app, 2, 300)
+  await retire(app)
+  expect(await summaries(app)).toHaveLength(4)
+})
+
+it('deletes once, whichever instance is faster, and while the log is written, sealed, exported and verified', async () => {
+  await using app = await testApp()
+  await using instance = await anotherInstance(app)
+  const other = instance ?? app
+  await older(app, 3000, 200)
+  await older(app, 600, 1)
+  await seal(app)
+  await set(app, 90)
+  const admin = await app.admin()
+  const download = () => admin.get('/api/admin/audit-log', { headers: { accept: 'application/x-ndjson' } })
+  const [, , , , file, ...verdicts] = await Promise.all([
+    retire(app),
+    retire(other),
+    older(other, 20, 0),
+    seal(other),
+    download(),
+    verify(app),
+    verify(other),
+  ])
+  expect(verdicts.map(({ problems }) => problems)).toEqual([[], []])
+  const lines = file.raw.toString().trim().split('\n')
+  expect(lines.map((line) => JSON.parse(line)).filter(({ summary }) => summary.startsWith('1 days ago'))).toHaveLength(600)
+  await seal(app)
+  expect(await verify(app)).toMatchObject({ deleted: 3000, entries: 623, unsealed: 0, problems: [] })
+  expect((await summaries(app)).filter((text) => text?.startsWith('Deleted'))).toHaveLength(2)
+})
+
+it('leaves all of a transaction that fails, and goes on where it was cut off', async () => {
+  await using app = await testApp()
+  await older(app, 2500, 200)
+  await older(app, 1, 0)
+  await seal(app)
+  await set(app, 90)
+  const { database, log, now } = app.services
+  const stopping = new AbortController()
+  await deleteOldEntries({ database, log: { ...log, info: () => stopping.abort() }, now, stopping })
+  expect(await verify(app)).toMatchObject({ deleted: 2000, entries: 501, problems: [] })
+  const cuts = await rowsOf(app, 'select position from audit_cuts')
+  await unlock(app)
+  await execute(app, 'delete from audit_entries where id = (select entry_id from audit_chain where position = 2300)')
+  await expect(retire(app)).rejects.toThrow(/not as it was written.*at position 2300 was removed/)
+  expect(await rowsOf(app, 'select position from audit_cuts')).toEqual(cuts)
+  expect((await verify(app)).problems).toEqual([expect.stringContaining('at position 2300 was removed')])
+})
+
+it('is refused to whoever tries it with SQL, but for what is sealed, of more than 90 days ago, and recorded', async () => {
+  await using app = await testApp()
+  await older(app, 3, 200)
+  await older(app, 3, 80)
+  await seal(app)
+  const links = await rowsOf(app, 'select position, hash, entry_id from audit_chain order by position')
+  const [third, fourth, last] = [links[2], links[3], links[5]]
+  const record = async (hash: string | undefined, kind = 'server.audit_entries_deleted') => {
+    await fill(app, 1, () => ({ kind, summary: `up to ${hash}` }))
+    return (await rowsOf(app, 'select id from audit_entries order by id desc limit 1'))[0]?.id
+  }
+  const moment = app.config.DB_BACKEND === 'sqlite' ? '0' : "'2020-01-01'"
+  const cut = (entryId: string | undefined, { position, hash }: Record<string, string> = {}) =>
+    execute(app, `insert into audit_cuts (entry_id, position, hash, kept_from) values ('${entryId}', ${position}, '${hash}', ${moment})`)
+  for (const [entryId, place] of [
+    [await record(fourth?.hash), fourth],
+    [await record(last?.hash), last],
+    [await record(third?.hash, 'user.login'), third],
+    [await record(fourth?.hash), third],
+    [await record(fourth?.hash), { ...third, hash: fourth?.hash ?? '' }],
+    [third?.entry_id, third],
+  ] as const)
+    await expect(cut(entryId, place)).rejects.toThrow(/more than 90 days ago/)
+  await cut(await record(third?.hash), third)
+  await expect(cut(await record(links[1]?.hash), links[1])).rejects.toThrow(/more than 90 days ago/)
+  for (const statement of [
+    'delete from audit_cuts',
+    'update audit_cuts set position = 6',
+    'delete from audit_entries',
+    'delete from audit_chain',
+    // An entry would be left that is not in the chain.
+    'delete from audit_chain where position = 1',
+    `delete from audit_entries where id = '${fourth?.entry_id}'`,
+    ...(app.config.DB_BACKEND === 'sqlite'
+      ? [
+          'insert or replace into audit_cuts select entry_id, 5, hash, 0 from audit_cuts',
+          'replace into audit_chain select entry_id, position, 1 from audit_chain',
+        ]
+      : ['truncate audit_cuts', 'truncate audit_chain', 'truncate audit_entries']),
+  ])
+    await expect(execute(app, statement), statement).rejects.toThrow(/audit entries are never changed|more than 90 days ago/)
+  expect((await verify(app)).problems).toEqual(['Links up to position 3 are there, where they were deleted.'])
+  await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position <= 3)')
+  await execute(app, 'delete from audit_chain where position <= 3')
+  expect(await verify(app)).toMatchObject({ deleted: 3, entries: 3, problems: [] })
+})
+
+it('is refused to whoever gives an entry that is not in the chain yet the position of a deleted one', async () => {
+  await using app = await testApp()
+  await older(app, 3, 200)
+  await older(app, 1, 80)
+  await seal(app)
+  await set(app, 90)
+  await seal(app)
+  await retire(app)
+  const theirs = "where kind = 'server.audit_entries_deleted'"
+  const link = (position: number) => execute(app, `insert into audit_chain select id, ${position}, 'x' from audit_entries ${theirs}`)
+  for (const position of [3, 2, 0, -1]) await expect(link(position)).rejects.toThrow(/never changed/)
+  // As whoever inserts on PostgreSQL while the entries before are being deleted.
+  await execute(app, `drop trigger audit_chain_keep_order${app.config.DB_BACKEND === 'postgres' ? ' on audit_chain' : ''}`)
+  await link(2)
+  await expect(execute(app, `delete from audit_entries ${theirs}`)).rejects.toThrow(/never changed/)
+})
+
+it('goes through a backup, and on from there', async () => {
+  await using app = await testApp()
+  await older(app, 5, 200)
+  await older(app, 2, 100)
+  await older(app, 1, 0)
+  await seal(app)
+  await set(app, 150)
+  await retire(app)
+  await seal(app)
+  const { head } = await verify(app)
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  const place = await emptyPlace(app)
+  await restoreBackup(place, folder)
+  await using restored = await testApp({ beside: app, config: place })
+  expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 5, entries: 5, problems: [] })
+  await set(restored, 90)
+  await retire(restored)
+  expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 7, entries: 3, problems: [] })
+  await expect(execute(restored, 'delete from audit_entries')).rejects.toThrow(/never changed/)
+})
+
+it('names a beginning that was cut off without an entry about it', async () => {
+  await using app = await testApp()
+  await older(app, 4, 1)
+  await seal(app)
+  await unlock(app)
+  await execute(
+    app,
+    'insert into audit_cuts select entry_id, position, hash, (select min(created_at) from audit_entries) from audit_chain where position = 2',
+  )
+  for (const table of ['audit_entries where id in (select entry_id from audit_chain where position < 3)', 'audit_chain where position < 3'])
+    await execute(app, `delete from ${table}`)
+  expect((await verify(app)).problems).toEqual(['No entry says that the entries up to position 2 were deleted.'])
+})

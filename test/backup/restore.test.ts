@@ -1,0 +1,115 @@
+import { appendFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, it } from 'vitest'
+import { placesIn } from '../../server/backup/layout.ts'
+import { restoreBackup } from '../../server/backup/restore/restore.ts'
+import { testApp } from '../app.ts'
+import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
+import { publish } from '../support/publish.ts'
+import { shaOf } from '../support/stored.ts'
+
+it('backs up into an empty folder or its own only', async () => {
+  await using app = await testApp()
+  const folder = folderOfTest()
+  writeFileSync(join(folder, 'notes.txt'), 'mine')
+  await expect(backUp(app, folder)).rejects.toThrow(`${folder} has other files`)
+  await using other = await testApp()
+  const own = folderOfTest()
+  await backUp(other, own)
+  await expect(backUp(app, own)).rejects.toThrow('has backups of another server')
+})
+
+it('leaves a folder alone that has backups of another server, or of the one that it was restored from', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const folder = folderOfTest()
+  await backUp(app, folder)
+  const place = await emptyPlace(app)
+  await restoreBackup(place, folder)
+  await using restored = await testApp({ beside: app, config: place })
+  // What the first one is writing meanwhile.
+  const underWay = [join(placesIn(folder).partial, 'blob'), join(placesIn(folder).snapshots, '20990101T000000000Z', 'rows.copy')]
+  mkdirSync(dirname(underWay[1] ?? ''))
+  for (const path of underWay) writeFileSync(path, 'half')
+  await using stranger = await testApp()
+  for (const other of [restored, stranger]) await expect(backUp(other, folder)).rejects.toThrow('has backups of another server')
+  expect(underWay.map((path) => existsSync(path))).toEqual([true, true])
+  await backUp(restored, folderOfTest())
+  await backUp(app, folder)
+  expect(underWay.map((path) => existsSync(path))).toEqual([false, false])
+  // The first one is gone for good.
+  rmSync(placesIn(folder).owner)
+  await backUp(restored, folder)
+})
+
+it('restores into an empty place only', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const folder = folderOfTest()
+  await expect(restoreBackup(await emptyPlace(app), folder)).rejects.toThrow('There is no complete backup in')
+  const { manifest } = await backUp(app, folder)
+  await expect(restoreBackup(await emptyPlace(app), folder, '20200101T000000000Z')).rejects.toThrow(`It has these: ${manifest.id}.`)
+  await app.stop()
+  await expect(restoreBackup(app.config, folder)).rejects.toThrow('The database has accounts or packages.')
+  const place = await emptyPlace(app)
+  await expect(restoreBackup({ ...place, BLOB_PATH: app.config.BLOB_PATH }, folder)).rejects.toThrow('has archives or documentation')
+  const other = app.config.DB_BACKEND === 'sqlite' ? 'postgres' : 'sqlite'
+  await expect(restoreBackup({ ...place, DB_BACKEND: other }, folder)).rejects.toThrow(`DB_BACKEND is ${other}`)
+})
+
+it('refuses a backup of a newer version, and one whose manifest is damaged', async () => {
+  await using app = await testApp()
+  const folder = folderOfTest()
+  const { manifest } = await backUp(app, folder)
+  const path = placesIn(folder).manifest(manifest.id)
+  writeFileSync(
+    path,
+    JSON.stringify({ ...manifest, version: '99.0.0', migrations: [...manifest.migrations, 'Migration99999999000000_later'] }),
+  )
+  await expect(restoreBackup(await emptyPlace(app), folder)).rejects.toThrow('made by Snug 99.0.0, which is newer')
+  writeFileSync(path, JSON.stringify(manifest).slice(0, -20))
+  await expect(restoreBackup(await emptyPlace(app), folder)).rejects.toThrow('is damaged, or was made by a newer version')
+})
+
+it('leaves nothing usable when bytes of the backup are damaged, and begins anew when it is run again', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
+  await publish(alice, { name: 'beta', version: '1.0.0' })
+  const folder = folderOfTest()
+  const { manifest } = await backUp(app, folder)
+  const places = placesIn(folder)
+  const rows = join(places.snapshot(manifest.id), app.config.DB_BACKEND === 'sqlite' ? 'registry.sqlite' : 'users.copy')
+  const place = await emptyPlace(app)
+  for (const path of [places.blob(shaOf(archive)), rows]) {
+    const whole = join(folderOfTest(), 'whole')
+    cpSync(path, whole)
+    appendFileSync(path, '\n')
+    await expect(restoreBackup(place, folder)).rejects.toThrow('damaged')
+    await expect(testApp({ beside: app, config: place })).rejects.toThrow('A restore of a backup into')
+    rmSync(path)
+    await expect(restoreBackup(place, folder)).rejects.toThrow()
+    mkdirSync(join(path, '..'), { recursive: true })
+    renameSync(whole, path)
+  }
+  expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 2 })
+  await using restored = await testApp({ beside: app, config: place })
+  expect((await restored.withToken(alice.secret ?? '').get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
+})
+
+it('ties a restored database to its store when it was interrupted just before that', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const folder = folderOfTest()
+  const { manifest } = await backUp(app, folder)
+  const place = await emptyPlace(app)
+  await restoreBackup(place, folder)
+  writeFileSync(join(place.BLOB_PATH, 'store-id'), `restoring ${manifest.id}\n`)
+  await expect(testApp({ beside: app, config: place })).rejects.toThrow('was interrupted, so the server does not start')
+  await restoreBackup(place, folder)
+  await using restored = await testApp({ beside: app, config: place })
+  expect(await restored.withToken(alice.secret ?? '').get('/api/packages/acme')).toMatchObject({ status: 200 })
+  await restored.stop()
+  await expect(restoreBackup(place, folder)).rejects.toThrow('The database has accounts or packages.')
+})

@@ -1,0 +1,121 @@
+import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { forgetBackups } from '../../server/backup/forget.ts'
+import { blobList, placesIn } from '../../server/backup/layout.ts'
+import { scheduleBackups } from '../../server/backup/schedule/plan.ts'
+import { verifyBackups } from '../../server/backup/verify/backups.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { backUp, folderOfTest, sourceOf } from '../support/backups.ts'
+import { anotherInstance } from '../support/instances.ts'
+import { runJobs } from '../support/jobs.ts'
+import { sample } from '../support/metrics.ts'
+import { publish } from '../support/publish.ts'
+import { pathOf, shaOf } from '../support/stored.ts'
+
+const dayMs = 86_400_000
+const schedule = `{ backupSchedule { place expression keep nextAt lastSuccess { id at bytes blobs lacking } lastFailure { at reason } } }`
+const snapshotsIn = (folder: string) => readdirSync(placesIn(folder).snapshots).toSorted()
+const forget = (app: TestApp, folder: string, made: string, keep: number) => forgetBackups(sourceOf(app), folder, { made, keep })
+
+it('backs up when it is due, once for all instances, and keeps as many as it should', async () => {
+  const folder = folderOfTest()
+  const start = new Date()
+  const env = { BACKUP_TO: folder, BACKUP_SCHEDULE: '0 3 * * *', BACKUP_KEEP: '1', METRICS_TOKEN: 'the token of the metrics' }
+  await using app = await testApp({ now: start, env })
+  await using other = await anotherInstance(app)
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const first = await publish(alice, { name: 'acme', version: '1.0.0' })
+  const second = await publish(alice, { name: 'acme', version: '1.1.0' })
+  const turn = async () => {
+    const due = await Promise.all([app, ...(other ? [other] : [])].map(({ services }) => scheduleBackups(services)))
+    await Promise.all([runJobs(app), ...(other ? [runJobs(other)] : [])])
+    return due.filter(Boolean).length
+  }
+  const shown = async () => (await admin.graphql(schedule)).body.data.backupSchedule
+  expect(await turn()).toBe(0)
+  expect(await shown()).toMatchObject({ place: folder, expression: env.BACKUP_SCHEDULE, keep: 1, lastSuccess: null, lastFailure: null })
+  app.clock.now = new Date(start.getTime() + 3 * dayMs)
+  expect(await turn()).toBe(1)
+  expect(await turn()).toBe(0)
+  const [id] = snapshotsIn(folder)
+  expect(snapshotsIn(folder)).toHaveLength(1)
+  const { nextAt, ...state } = await shown()
+  expect(state).toMatchObject({ lastSuccess: { id, blobs: 2, lacking: 0 }, lastFailure: null })
+  expect(Number(state.lastSuccess.bytes)).toBeGreaterThan(first.length + second.length)
+  expect([new Date(nextAt) > app.clock.now, nextAt.slice(11)]).toEqual([true, '03:00:00.000Z'])
+
+  await admin.delete('/api/admin/packages/acme/versions/1.0.0')
+  app.clock.now = new Date(nextAt)
+  expect(await turn()).toBe(1)
+  expect(snapshotsIn(folder)).toEqual([(await shown()).lastSuccess.id])
+  expect([first, second].map((archive) => existsSync(placesIn(folder).blob(shaOf(archive))))).toEqual([false, true])
+  expect(await verifyBackups(folder)).toMatchObject({ checked: { backups: 1, blobs: 1 }, problems: [] })
+  const text = (await app.services.metrics?.text()) ?? ''
+  expect(sample(text, 'snug_backup_last_success_timestamp_seconds')).toBeGreaterThan(start.getTime() / 1000)
+  expect(sample(text, 'snug_backup_next_timestamp_seconds')).toBe((new Date(nextAt).getTime() + dayMs) / 1000)
+  expect(sample(text, 'snug_backup_size_bytes')).toBeGreaterThan(second.length)
+  expect(sample(text, 'snug_backup_last_failure_timestamp_seconds')).toBeUndefined()
+})
+
+it('tells administrators why a backup failed', async () => {
+  const folder = folderOfTest()
+  await using app = await testApp({ now: new Date(), env: { BACKUP_TO: folder, METRICS_TOKEN: 'the token of the metrics' } })
+  const [admin, member] = [await app.admin(), await app.member()]
+  await scheduleBackups(app.services)
+  app.clock.now = new Date(Date.now() + dayMs)
+  expect(await scheduleBackups(app.services)).toBe(true)
+  await app.services.database.fork().execute("update jobs set attempts = 4 where kind = 'backup'")
+  rmSync(folder, { recursive: true })
+  writeFileSync(folder, 'no folder')
+  await runJobs(app)
+  const { lastSuccess, lastFailure } = (await admin.graphql(schedule)).body.data.backupSchedule
+  expect([lastSuccess, lastFailure.at]).toEqual([null, app.clock.now.toISOString()])
+  expect(lastFailure.reason).toContain(folder)
+  expect(sample((await app.services.metrics?.text()) ?? '', 'snug_backup_last_failure_timestamp_seconds')).toBeGreaterThan(0)
+  expect((await member.graphql(schedule)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+})
+
+it('never deletes the last backup that lacks nothing, nor what one that stays needs', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const lost = await publish(alice, { name: 'lost', version: '1.0.0' })
+  const folder = folderOfTest()
+  const made: string[] = []
+  const backUpAgain = async () => made.push((await backUp(app, folder)).manifest.id)
+  await backUpAgain()
+  await backUpAgain()
+  writeFileSync(pathOf(app, shaOf(lost)), 'other bytes')
+  rmSync(placesIn(folder).blob(shaOf(lost)))
+  await backUpAgain()
+  await backUpAgain()
+  const [, complete = '', , newest = ''] = made
+  expect(await forget(app, folder, newest, 1)).toMatchObject({ backups: [made[0], made[2]], blobs: 0 })
+  expect(snapshotsIn(folder)).toEqual([complete, newest])
+  expect(await forget(app, folder, newest, 1)).toMatchObject({ backups: [], blobs: 0 })
+})
+
+it('deletes nothing while the new backup is damaged, and no blob while nobody knows which ones are needed', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
+  const [folder, places] = [folderOfTest(), () => placesIn(folder)]
+  const [first, second] = [(await backUp(app, folder)).manifest.id, (await backUp(app, folder)).manifest.id]
+  const list = (id: string) => join(places().snapshot(id), blobList)
+  appendFileSync(list(second), `${'f'.repeat(64)}\t1\tarchives\n`)
+  await expect(forget(app, folder, second, 1)).rejects.toThrow('The backup is damaged')
+  expect(snapshotsIn(folder)).toEqual([first, second])
+  const third = (await backUp(app, folder)).manifest.id
+  await expect(forget(app, folder, third, 2)).rejects.toThrow('The backup is damaged')
+  expect(snapshotsIn(folder)).toEqual([second, third])
+  expect(existsSync(places().blob(shaOf(archive)))).toBe(true)
+  expect(await forget(app, folder, third, 1)).toMatchObject({ backups: [second], blobs: 0 })
+})
+
+it('does not start with a place where backups cannot be', async () => {
+  const folder = folderOfTest()
+  writeFileSync(join(folder, 'notes.txt'), 'mine')
+  await expect(testApp({ env: { BACKUP_TO: folder } })).rejects.toThrow(`BACKUP_TO: ${folder} has other files`)
+  await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow(/^BACKUP_TO: /)
+  await expect(testApp({ env: { BLOB_PATH: folder, BACKUP_TO: join(folder, 'backups') } })).rejects.toThrow('is in BLOB_PATH')
+})

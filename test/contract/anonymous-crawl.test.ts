@@ -1,0 +1,211 @@
+import { encodeGlobalID } from '@pothos/plugin-relay'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { routes } from '../../server/rest/routes.ts'
+import { schema } from '../../server/graphql/schema.ts'
+import type { Actor, Answer } from '../actor.ts'
+import type { TestApp } from '../app.ts'
+import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+import { askTogether, type Told, walk, type Words } from '../support/schema-walk.ts'
+
+// Names of one length, so that answers that echo them are as long.
+const [secret, absent, open] = ['hushed_vault', 'absent_thing', 'open_doorway']
+const [noUser, noPackage, noVersion] = [1, 2, 3].map((n) => `00000000-0000-7000-8000-00000000000${n}`) as [string, string, string]
+
+type World = { name: string; ids: Record<'User' | 'Package' | 'PackageVersion', string> }
+
+let app: TestApp
+let alice: Actor
+/** Everything that must not be seen by whoever did not sign in. */
+let traces: string[]
+let hidden: World
+const missing: World = { name: absent, ids: { User: noUser, Package: noPackage, PackageVersion: noVersion } }
+let shown: World
+
+beforeAll(async () => {
+  app = await publicApp()
+  alice = await app.member({ email: 'alice@inside.example', displayName: 'Alice Inside' })
+  await publish(alice, { name: secret, version: '1.0.0', files: { 'README.md': '# Confidential words' } })
+  await publish(alice, { name: open, version: '1.0.0' })
+  await publish(alice, dependent(open, '1.1.0', [], [secret]))
+  await publish(alice, dependent(open, '2.0.0', [secret]))
+  await publish(alice, dependent(secret, '2.0.0', [open]))
+  await alice.put(`/api/packages/${open}/options`, { isDiscontinued: true, replacedBy: secret })
+  const admin = await app.admin({ displayName: 'Ada Inside' })
+  const publisher = { id: 'inside-corp', displayName: 'Corporation', contactEmail: 'contact@inside.example' }
+  await done(admin.post('/api/publishers', publisher))
+  for (const name of [secret, open]) await done(admin.put(`/api/packages/${name}/publisher`, { publisherId: publisher.id }))
+  await makePublic(app, open)
+  hidden = await worldOf(secret)
+  shown = await worldOf(open)
+  const people = await app.services.database.reads.all<{ id: string; email: string; display_name: string }>(
+    'select id, email, display_name from users',
+  )
+  const withheld = await app.services.database.reads.all<{ id: string }>(
+    "select v.id from package_versions v join packages p on p.id = v.package_id where p.name = ? or v.version = '2.0.0'",
+    secret,
+  )
+  traces = [
+    secret,
+    'Confidential',
+    'contact@inside.example',
+    ...people.flatMap(({ id, email, display_name }) => [id, email, display_name, encodeGlobalID('User', id)]),
+    hidden.ids.Package,
+    ...withheld.map(({ id }) => id),
+    encodeGlobalID('Package', hidden.ids.Package),
+    ...withheld.map(({ id }) => encodeGlobalID('PackageVersion', id)),
+  ]
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+/** Without what the walk is to look for, it would find no trace and prove nothing. */
+async function done(answer: Promise<Answer>): Promise<void> {
+  const { status, body } = await answer
+  if (status >= 300) throw new Error(`Cannot prepare the walk: ${JSON.stringify(body)}`)
+}
+
+async function worldOf(name: string): Promise<World> {
+  const row = await app.services.database.reads.get<{ package: string; version: string; person: string }>(
+    `select p.id as package, v.id as version, v.published_by_id as person from packages p
+     join package_versions v on v.package_id = p.id where p.name = ? and v.version = '1.0.0'`,
+    name,
+  )
+  if (!row) throw new Error(`There is no ${name}`)
+  return { name, ids: { User: row.person, Package: row.package, PackageVersion: row.version } }
+}
+
+const tracesIn = ({ headers, raw }: Answer): string[] => {
+  const text = JSON.stringify(headers) + raw.toString()
+  return traces.filter((trace) => text.includes(trace))
+}
+
+/** An answer as it would be if the question had been about nothing. */
+function asIfMissing({ status, headers, raw }: Answer): object {
+  const pairs = [
+    [hidden.name, missing.name],
+    ...Object.keys(hidden.ids).flatMap((type) => {
+      const [there, none] = [hidden.ids[type as keyof World['ids']], missing.ids[type as keyof World['ids']]]
+      return [
+        [there, none],
+        [encodeGlobalID(type, there), encodeGlobalID(type, none)],
+      ]
+    }),
+  ] as [string, string][]
+  const text = JSON.stringify({ ...headers, date: '' }) + raw.toString()
+  return { status, text: pairs.reduce((all, [from, to]) => all.replaceAll(from, to), text) }
+}
+
+describe('no GET route', () => {
+  /** A route's paths with a package of that world, or somebody or something of it, in its parameters; also asked for in the query. */
+  function pathsOf(route: (typeof routes)[number], { name, ids }: World): string[] {
+    const filled = Object.values(ids).map((id) =>
+      route.path
+        .replaceAll(/:(pkg|package|name)\b/g, name)
+        .replaceAll(':file', `${name}-1.0.0.tar.gz`)
+        .replaceAll(':version', '1.0.0')
+        .replaceAll(/:\w+/g, id),
+    )
+    const operation = route.kind === 'operation' ? route.operation : ''
+    const texts = [...operation.matchAll(/\$(\w+): (?:String|ID)\b/g)].map(([, variable = '']) => variable)
+    const asked = texts.filter((variable) => !route.path.includes(`:${variable}`)).map((variable) => `${variable}=${name}`)
+    return [...new Set(filled)].flatMap((path) => [path, ...asked.map((query) => `${path}?${query}`)])
+  }
+
+  const cases = routes.filter(({ method }) => method === 'GET').map((route) => [route.path, route] as const)
+
+  it.each(cases)('%s shows a trace of a private package or a person', async (_path, route) => {
+    for (const path of pathsOf(route, shown)) expect({ path, found: tracesIn(await app.anonymous.get(path)) }).toEqual({ path, found: [] })
+    const absentPaths = pathsOf(route, missing)
+    for (const [index, path] of pathsOf(route, hidden).entries()) {
+      // A picture is public, as is whose it is to whoever knows the id.
+      if (path.endsWith('/avatar') || path === absentPaths[index]) continue
+      for (const method of ['GET', 'HEAD'] as const) {
+        for (const headers of [{}, { range: 'bytes=0-9' }, { 'if-none-match': '*' }] as Record<string, string>[]) {
+          const answers = [path, absentPaths[index] ?? ''].map((one) =>
+            app.anonymous.send(method, one, undefined, { headers, ip: app.address() }),
+          )
+          const [there, none] = (await Promise.all(answers)) as [Answer, Answer]
+          expect({ path, method, headers, ...asIfMissing(there) }).toEqual({ path, method, headers, ...asIfMissing(none) })
+        }
+      }
+    }
+  })
+
+  it.each(['/', '/robots.txt', '/packages', `/packages/${secret}`, '/api/docs', '/api/docs/openapi.json'])(
+    '%s does either',
+    async (path) => {
+      expect(tracesIn(await app.anonymous.get(path))).toEqual([])
+    },
+  )
+})
+
+describe('no field of GraphQL', () => {
+  const wordsOf = ({ name, ids }: World): Words[] => [
+    ...Object.entries(ids).map(([type, id]) => ({ name, type, id })),
+    // The beginning of a name, as in a search box.
+    { name: name.slice(0, 6), type: 'Package', id: ids.Package },
+  ]
+  const isAnswer = (data: unknown) => data !== undefined && !/(null|\{\}|\[\])[}\]]*$/.test(JSON.stringify({ data }))
+  // From a new address each time: nobody runs into the limit of queries a minute.
+  const ask = (actor: Actor, query: string) => actor.graphql(query, {}, { ip: app.address() })
+  const answersIn = (told: Told[]) => told.flatMap(({ fields }) => fields.map(({ data }) => isAnswer(data)))
+
+  it('shows a trace of a private package or a person', async () => {
+    const found: object[] = []
+    const answered = new Set<string>()
+    await walk(schema, wordsOf(shown), async (asked) => {
+      const told = await askTogether(asked, (query) => ask(app.anonymous, query))
+      for (const { query, answer, fields } of told) {
+        found.push(...tracesIn(answer).map((trace) => ({ query, trace })))
+        for (const { asked: one, data } of fields) if (isAnswer(data)) answered.add(one.path)
+      }
+      return answersIn(told)
+    })
+    expect(found).toEqual([])
+    expect(without(answered, ['package.name', '.latest.version', '.nodes.name', 'packageNames', '... on PackageVersion.version'])).toEqual(
+      [],
+    )
+  }, 300_000)
+
+  it('tells what is private from what is not there', async () => {
+    const pairs: { query: string; same: string; there: Answer }[] = []
+    const [secrets, absences] = [wordsOf(hidden), wordsOf(missing)]
+    await walk(schema, secrets, async (asked) => {
+      const told = await askTogether(asked, (query) => ask(app.anonymous, query))
+      for (const { query, answer: there } of told) {
+        const same = secrets.reduce((text, words, index) => insteadOf(text, words, absences[index] ?? words), query)
+        if (same !== query) pairs.push({ query, same, there })
+      }
+      return answersIn(told)
+    })
+    for (const { query, same, there } of pairs) {
+      const none = await ask(app.anonymous, same)
+      expect({ query, is: asIfMissing(there) }).toEqual({ query, is: asIfMissing(none) })
+    }
+    expect(pairs.length).toBeGreaterThan(10)
+  }, 300_000)
+
+  it('escapes the walk: whoever signed in sees traces all over', async () => {
+    const seen = new Set<string>()
+    let [reader, sent] = [await app.viewer(), 0]
+    const send = async (query: string) => {
+      // Somebody new every few hundred queries, for each has a limit.
+      if (++sent % 500 === 0) reader = await app.viewer()
+      return ask(reader, query)
+    }
+    await walk(schema, wordsOf(hidden), async (asked) => {
+      const told = await askTogether(asked, send)
+      for (const { asked: one, data } of told.flatMap(({ fields }) => fields))
+        if (traces.some((trace) => JSON.stringify(data)?.includes(trace))) seen.add(one.path)
+      return answersIn(told)
+    })
+    expect(without(seen, ['package.name', '.uploaders.email', '.nodes.name', 'packageNames'])).toEqual([])
+  }, 300_000)
+})
+
+const globalId = ({ type, id }: Words) => encodeGlobalID(type, id)
+const insteadOf = (query: string, from: Words, to: Words) =>
+  query.replaceAll(JSON.stringify(from.name), JSON.stringify(to.name)).replaceAll(globalId(from), globalId(to))
+
+/** The endings that no path has: the same field is asked for on one of many ways only. */
+const without = (paths: Set<string>, endings: string[]) => endings.filter((ending) => ![...paths].some((path) => path.endsWith(ending)))

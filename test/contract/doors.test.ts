@@ -1,0 +1,244 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { Client, fetchExchange } from '@urql/vue'
+import { serverAudits } from 'graphql-http'
+import { expect, it } from 'vitest'
+import { mountRoutes } from '../../server/rest/router.ts'
+import { route } from '../../server/rest/route.ts'
+import { routes } from '../../server/rest/routes.ts'
+import { printedSchema, schema } from '../../server/graphql/schema.ts'
+import { testApp } from '../app.ts'
+
+it('speaks GraphQL over HTTP as the specification wants', async () => {
+  await using app = await testApp()
+  const url = `${await app.listen()}/graphql`
+  const token = (await app.member()).secret
+  const audits = serverAudits({
+    url,
+    fetchFn: (input: string, init: RequestInit = {}) =>
+      fetch(input, { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), authorization: `Bearer ${token}` } }),
+  })
+  const results = await Promise.all(audits.map((audit) => audit.fn()))
+  expect(results.length).toBeGreaterThan(50)
+  expect(results.flatMap((result) => (result.status === 'error' ? `${result.name}: ${result.reason}` : []))).toEqual([])
+})
+
+it('prints the schema that is checked in', () => {
+  expect(readFileSync(new URL('../../schema.graphql', import.meta.url), 'utf8')).toBe(printedSchema())
+})
+
+it('describes every type, field, argument and value', () => {
+  const lines = printedSchema().split('\n')
+  const bare = lines.filter(
+    (line, index) =>
+      /^(type|input|enum|scalar|interface) |^ {2}\w+[(:]|^ {4}\w+:|^ {2}[A-Z_]+$/.test(line) && !lines[index - 1]?.endsWith('"""'),
+  )
+  expect(bare).toEqual([])
+})
+
+it('answers unknown paths, wrong methods and broken addresses in the envelope', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const path of ['/api/nothing', '/api', '/oauth/nothing', '/graphql/x', '/api/%zz', `/api/auth/keys/${'x'.repeat(600)}`]) {
+    expect({ path, ...(await alice.get(path)) }).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NotFound', message: expect.any(String) } },
+    })
+  }
+  expect(await alice.put('/api/auth/keys', {})).toMatchObject({
+    status: 405,
+    headers: { allow: 'POST, GET, HEAD' },
+    body: { error: { code: 'InvalidInput' } },
+  })
+  expect(await alice.head('/api/auth/keys')).toMatchObject({ status: 200 })
+})
+
+it('answers wrong methods with 405 outside the table of endpoints too', async () => {
+  await using app = await testApp()
+  const assets = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png'].map((file) => `/api/docs/assets/${file}`)
+  for (const path of ['/api/docs', '/api/docs/openapi.json', '/api/docs/start.js', ...assets]) {
+    for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)
+      expect({ path, ...(await app.anonymous.send(method, path)) }).toMatchObject({
+        path,
+        status: 405,
+        headers: { allow: 'GET, HEAD' },
+        body: { error: { code: 'InvalidInput' } },
+      })
+    expect({ path, ...(await app.anonymous.head(path)) }).toMatchObject({ path, status: 200 })
+  }
+  for (const method of ['PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const)
+    expect(await app.anonymous.send(method, '/graphql', 'x', { headers: { 'content-type': 'text/plain' } })).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD, POST' },
+      body: { errors: [{ extensions: { code: 'InvalidInput' } }] },
+    })
+  const query = `/graphql?query=${encodeURIComponent('{ server { version } }')}`
+  expect(await app.anonymous.get(query)).toMatchObject({ status: 200 })
+  expect(await app.anonymous.head(query)).toMatchObject({ status: 200, body: '' })
+})
+
+it('shows the console at SERVER_URL itself, also below a path', async () => {
+  await using app = await testApp({ env: { SERVER_URL: 'https://example.com/registry' } })
+  for (const path of ['/registry', '/registry/', '/registry?q=x', '/registry/?q=x', '/registry/login'])
+    expect({ path, ...(await app.anonymous.get(path)) }).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': expect.any(String) },
+      body: expect.stringContaining('<html'),
+    })
+  expect(await app.anonymous.head('/registry')).toMatchObject({ status: 200 })
+  for (const path of ['/', '/registryx', '/registry/api']) expect(await app.anonymous.get(path)).toMatchObject({ status: 404 })
+})
+
+it('takes an empty body for none, also where the type is announced', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const json = { headers: { 'content-type': 'application/json' } }
+  const { body: key } = await alice.post('/api/auth/keys', { name: 'ci' })
+  expect(await alice.delete(`/api/auth/keys/${key.id}`, json)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  const [one, other] = [await alice.session(), await alice.session()]
+  expect(await one.post('/api/auth/logout', undefined, json)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await other.post('/api/auth/logout', '', json)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await alice.post('/api/auth/keys', '', json)).toMatchObject({
+    status: 400,
+    body: { error: { code: 'InvalidInput', message: 'name: is required.' } },
+  })
+  expect(await alice.post('/api/auth/keys', ' ', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
+})
+
+it('answers even malformed HTTP in the envelope', async () => {
+  await using app = await testApp()
+  const { port, hostname } = new URL(await app.listen())
+  const answer = await new Promise<string>((resolve) => {
+    let text = ''
+    const socket = connect(Number(port), hostname, () => socket.write('NONSENSE / HTTP/9.9\r\n\r\n'))
+    socket.on('data', (chunk) => (text += chunk)).on('close', () => resolve(text))
+  })
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /)
+  expect(JSON.parse(answer.split('\r\n\r\n')[1] ?? '')).toMatchObject({ error: { code: 'InvalidInput' } })
+})
+
+it('hides what went wrong inside, and logs it', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await app.services.database.orm.em.getConnection().execute('alter table access_tokens rename to lost')
+  const { status, body } = await alice.get('/api/auth/keys')
+  expect({ status, body }).toMatchObject({
+    status: 500,
+    body: { error: { code: 'InternalError', message: expect.stringMatching(/^Something went wrong on the server \(request [\w-]+\)\.$/) } },
+  })
+  const answer = await alice.graphql('{ viewer { tokens(first: 1) { nodes { name } } } }')
+  expect(answer).toMatchObject({
+    status: 500,
+    body: { errors: [{ message: expect.stringContaining('request'), extensions: { code: 'InternalError' } }] },
+  })
+  expect(JSON.stringify([body, answer.body])).not.toMatch(/access_tokens|select/)
+  expect(app.lines.filter((line) => line.includes('ERROR') && line.includes('access_tokens')).length).toBeGreaterThan(1)
+})
+
+it('refuses queries that are too deep, too dear, too long, or too many at once', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const deep = `{ viewer { tokens(first: 1) { ${'edges { node { id } } nodes { id } '.repeat(1)} } } ${Array.from({ length: 40 }, (_, n) => `a${n}: server { version }`).join(' ')} }`
+  expect((await alice.graphql(deep)).body.errors[0].extensions.code).toBe('InvalidInput')
+  expect(await alice.graphql(`{ server { version } } # ${'x'.repeat(70_000)}`)).toMatchObject({ status: 413 })
+  expect((await alice.post('/graphql', [{ query: '{ server { version } }' }, { query: '{ server { version } }' }])).status).toBe(400)
+  expect((await app.anonymous.graphql('{ __schema { types { name } } }')).body.errors[0].extensions.code).toBe('InvalidInput')
+  expect((await alice.graphql('{ all: __schema { types { name } } }')).body.data.all.types.length).toBeGreaterThan(10)
+})
+
+it('answers what fails before a query is read as GraphQL clients read errors', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const text = JSON.stringify({ query: '{ server { version } }', variables: { filler: 'x'.repeat(1_100_000) } })
+  expect(await alice.post('/graphql', text, { headers: { 'content-type': 'application/json' } })).toMatchObject({
+    status: 413,
+    body: { errors: [{ message: expect.stringContaining('larger than'), extensions: { code: 'InvalidInput' } }] },
+  })
+  expect(await alice.post('/graphql', '{}', { headers: { 'content-type': 'text/plain' } })).toMatchObject({
+    status: 415,
+    body: { errors: [{ extensions: { code: 'InvalidInput' } }] },
+  })
+  const nobody = app.anonymous.ip
+  await Promise.all([nobody, '127.0.0.1'].flatMap((ip) => Array.from({ length: 600 }, () => app.services.limits.use('graphql', ip))))
+  const refused = await app.anonymous.graphql('{ server { version } }')
+  expect(refused).toMatchObject({
+    status: 429,
+    headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/), 'content-type': 'application/json; charset=utf-8' },
+    body: { errors: [{ message: expect.stringContaining('Try again'), extensions: { code: 'RateLimitExceeded' } }] },
+  })
+  expect(refused.body.errors[0].extensions.retryAfter).toBe(Number(refused.headers['retry-after']))
+  // As the console asks.
+  const client = new Client({ url: `${await app.listen()}/graphql`, preferGetMethod: false, exchanges: [fetchExchange] })
+  const { error } = await client.query('{ server { version } }', {}).toPromise()
+  expect(error?.graphQLErrors).toMatchObject([{ message: refused.body.errors[0].message, extensions: { code: 'RateLimitExceeded' } }])
+})
+
+it('changes nothing by GET', async () => {
+  await using app = await testApp()
+  const browser = await (await app.member()).session()
+  expect((await browser.get(`/graphql?query=${encodeURIComponent('mutation { logout }')}`)).status).toBe(405)
+  expect(await browser.get('/api/auth/me')).toMatchObject({ status: 200 })
+})
+
+it('sends no CORS headers, and no one else may frame or sniff it', async () => {
+  await using app = await testApp()
+  for (const path of ['/graphql?query={server{version}}', '/api/v1/health', '/']) {
+    const { headers } = await app.anonymous.get(path, { headers: { origin: 'https://evil.example' } })
+    expect(headers['access-control-allow-origin']).toBeUndefined()
+    expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' })
+  }
+})
+
+it('stops the start when a route does not fit the schema', async () => {
+  await using app = await testApp()
+  expect(() => mountRoutes(app.http, app.services, schema, [route('GET /api/wrong', '{ nonsense }')])).toThrow(
+    /GET \/api\/wrong does not fit the schema/,
+  )
+})
+
+it('shows the GraphQL explorer and the REST reference from its own files only', async () => {
+  await using app = await testApp()
+  const html = { headers: { accept: 'text/html,*/*;q=0.8' } }
+  const explorer = await app.anonymous.get('/graphql', html)
+  expect(explorer).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8', 'cache-control': 'no-cache' } })
+  expect(explorer.headers['content-security-policy']).toContain("script-src 'self';")
+  expect(explorer.raw.length).toBeLessThan(10_000)
+  expect(await app.anonymous.head('/graphql', html)).toMatchObject({ status: 200, body: '' })
+  // With a query it is GraphQL, whatever the client would rather see.
+  expect(await app.anonymous.get('/graphql?query={server{version}}', html)).toMatchObject({ status: 200, body: { data: {} } })
+  const page = await app.anonymous.get('/api/docs')
+  for (const { body } of [explorer, page])
+    for (const [, path = ''] of body.matchAll(/(?:src|href)="([^"]+)"/g)) {
+      const { origin, pathname } = new URL(path, 'http://here')
+      expect(origin).toBe('http://here')
+      if (pathname !== '/') expect(await app.anonymous.get(pathname)).toMatchObject({ status: 200 })
+    }
+  expect((await app.anonymous.get('/api/docs/schema.graphql')).body).toBe(printedSchema())
+})
+
+it('describes every route in a valid OpenAPI document', async () => {
+  await using app = await testApp()
+  const { body } = await app.anonymous.get('/api/docs/openapi.json')
+  expect(body.openapi).toBe('3.1.0')
+  for (const { method, path } of routes)
+    expect(
+      body.paths[path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')]?.[method.toLowerCase()]?.summary,
+      `${method} ${path}`,
+    ).toMatch(/./)
+  expect(await new Validator().validate(body)).toMatchObject({ valid: true })
+})
+
+it('logs a line per request, without query, cookie or token', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const line = /^\d{4}-\d\d-\d\dT[\d:.]+Z INFO GET \/api\/auth\/me 200 \d+ms (\S+) (\S+)\n$/
+  const lines = () => app.lines.flatMap((text) => (line.exec(text) ? [line.exec(text)?.slice(1)] : []))
+  await alice.get('/api/auth/me?token=geheim', { ip: '203.0.113.77' })
+  await alice.get('/api/auth/me', { ip: '127.0.0.1', headers: { 'x-forwarded-for': '198.51.100.4' } })
+  await expect.poll(lines).toHaveLength(2)
+  expect(lines().map((found) => found?.[0])).toEqual(['203.0.113.77', '198.51.100.4'])
+  expect(new Set(lines().map((found) => found?.[1])).size).toBe(2)
+  expect(app.lines.join('')).not.toContain('geheim')
+  expect(app.lines.join('')).not.toContain(alice.secret)
+})

@@ -1,0 +1,68 @@
+import { expect, it } from 'vitest'
+import { audit } from '../../server/audit/service.ts'
+import { User } from '../../server/users/entity.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { codeFor } from '../support/oauth.ts'
+
+/** What the end of a test says about an app in which this happened. */
+async function complaint(happen: (app: TestApp) => Promise<void>): Promise<string> {
+  const app = await testApp()
+  await happen(app)
+  return app[Symbol.asyncDispose]().then(
+    () => 'nothing',
+    (error: unknown) => String(error),
+  )
+}
+
+const keep = async ({ services }: TestApp, secret: string) => {
+  const em = services.database.fork()
+  audit(em, { kind: 'user.updated', actor: null, summary: `They said ${secret}` })
+  await em.flush()
+}
+
+it('says nothing where nothing leaks', async () => {
+  expect(await complaint(async (app) => void (await (await app.member()).session()))).toBe('nothing')
+})
+
+it('finds a cookie in the log', async () => {
+  const browse = async (app: TestApp) => app.services.log.info(`cookie ${(await (await app.member()).session()).cookies.svc_session}`)
+  expect(await complaint(browse)).toContain('cookie in the log')
+})
+
+it('finds tokens of REST, of GraphQL and of the factories in the audit log', async () => {
+  expect(await complaint(async (app) => keep(app, (await app.member()).secret ?? ''))).toContain('token in the database')
+  const rest = async (app: TestApp) => keep(app, (await (await app.member()).post('/api/auth/keys', { name: 'ci' })).body.secret)
+  expect(await complaint(rest)).toContain('secret in the database')
+  const graphql = async (app: TestApp) => {
+    const { body } = await (await app.member()).graphql('mutation { createToken(input: { name: "ci" }) { secret } }')
+    await keep(app, body.data.createToken.secret)
+  }
+  expect(await complaint(graphql)).toContain('secret in the database')
+})
+
+it('finds passwords, invitations and codes in any table, also in lower case', async () => {
+  const person = { email: 'ivy@example.com', displayName: 'Ivy' }
+  const invite = async (app: TestApp) => {
+    const { body } = await (await app.admin()).post('/api/admin/users', { ...person, mode: 'invite' })
+    await keep(app, new URL(body.inviteUrl).pathname.split('/').at(-1) ?? '')
+  }
+  expect(await complaint(invite)).toContain('inviteUrl in the database')
+  const generated = async (app: TestApp) => {
+    const { body } = await (await app.admin()).post('/api/admin/users', person)
+    await app.services.database.fork().nativeUpdate(User, { id: body.userId }, { displayName: body.generatedPassword.toLowerCase() })
+  }
+  expect(await complaint(generated)).toContain('generatedPassword in the database')
+  const code = async (app: TestApp) => keep(app, (await codeFor(await (await app.member()).session())).code)
+  expect(await complaint(code)).toContain('authorization code in the database')
+})
+
+it('hears what passes over the network', async () => {
+  const overNetwork = async (app: TestApp) => {
+    const [url, { email }] = [await app.listen(), await app.member({ password: 'a password of hers' })]
+    const body = JSON.stringify({ email, password: 'a password of hers' })
+    const { status } = await fetch(`${url}/api/auth/login`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    expect(status).toBe(200)
+    app.services.log.info('typed: a password of hers')
+  }
+  expect(await complaint(overNetwork)).toContain('password in the log')
+})

@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { routes } from '../../server/rest/routes.ts'
+import { schema } from '../../server/graphql/schema.ts'
+import { type Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { graphql } from '../support/policy-graphql.ts'
+import { type Access, rest } from '../support/policy-rest.ts'
+import { bodyFor, fieldQuery, pathFor } from '../support/minimal-request.ts'
+
+type Caller = { name: string; actor: Actor; allowed: readonly Access[] }
+const known: Access[] = ['open', 'identity', 'signedIn']
+
+async function callers(app: TestApp): Promise<Caller[]> {
+  const [viewer, member, admin, owner] = [await app.viewer(), await app.member(), await app.admin(), await app.owner()]
+  const scoped = async (actor: Actor, scope: 'read' | 'write' | 'admin') => app.withScopes(actor, [scope])
+  return [
+    { name: 'anonymous', actor: app.anonymous, allowed: ['open'] },
+    { name: 'a wrong token', actor: app.withToken('svc_pat_wrong'), allowed: ['open'] },
+    { name: 'viewer, session', actor: await viewer.session(), allowed: [...known, 'session', 'ownAccount', 'read'] },
+    { name: 'viewer, token', actor: viewer, allowed: [...known, 'read'] },
+    { name: 'member, token', actor: member, allowed: [...known, 'ownAccount', 'read', 'write'] },
+    { name: 'member, session', actor: await (await app.member()).session(), allowed: [...known, 'session', 'ownAccount', 'read', 'write'] },
+    { name: 'admin, token to read', actor: await scoped(admin, 'read'), allowed: [...known, 'read'] },
+    { name: 'admin, token to write', actor: await scoped(admin, 'write'), allowed: [...known, 'ownAccount', 'read', 'write'] },
+    {
+      name: 'admin, token to administer',
+      actor: await scoped(admin, 'admin'),
+      allowed: [...known, 'ownAccount', 'read', 'write', 'admin'],
+    },
+    {
+      name: 'admin, session',
+      actor: await (await app.admin()).session(),
+      allowed: [...known, 'session', 'ownAccount', 'read', 'write', 'admin'],
+    },
+    // Before the owner's tokens: one of the endpoints ends every other session.
+    {
+      name: 'owner, session',
+      actor: await owner.session(),
+      allowed: [...known, 'session', 'ownAccount', 'read', 'write', 'admin', 'owner'],
+    },
+    { name: 'owner, token to write', actor: await scoped(owner, 'write'), allowed: [...known, 'ownAccount', 'read', 'write'] },
+    { name: 'owner, token', actor: owner, allowed: [...known, 'ownAccount', 'read', 'write', 'admin', 'owner'] },
+  ]
+}
+
+/** Reads change nothing, so one group of people sends them all; each change is sent by people, and to a server, that no read looks at. */
+let changed: TestApp
+let reading: { app: TestApp; everybody: Caller[] }
+beforeAll(async () => {
+  const env = { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true' }
+  changed = await testApp({ env })
+  const app = await testApp({ env })
+  reading = { app, everybody: await callers(app) }
+})
+afterAll(() => Promise.all([changed, reading.app].map((app) => app[Symbol.asyncDispose]())))
+const worldFor = async (isRead: boolean) => (isRead ? reading : { app: changed, everybody: await callers(changed) })
+
+const anybody = new Set(['anonymous', 'a wrong token'])
+const refusalOf = (name: string) => (anybody.has(name) ? 'MissingAuthentication' : 'InsufficientPermissions')
+
+it('names every REST endpoint in the policy table', () => {
+  expect(routes.map(({ method, path }) => `${method} ${path}`).toSorted()).toEqual(Object.keys(rest).toSorted())
+})
+
+it('names every GraphQL root field in the policy table', () => {
+  const fields = [schema.getQueryType(), schema.getMutationType()].flatMap((type) =>
+    Object.keys(type?.getFields() ?? {}).map((field) => `${type?.name}.${field}`),
+  )
+  expect(fields.toSorted()).toEqual(Object.keys(graphql).toSorted())
+})
+
+it.each(Object.entries(rest))('%s is for %s', async (endpoint, access) => {
+  const [method = '', path = ''] = endpoint.split(' ')
+  const route = routes.find((one) => one.method === method && one.path === path)
+  const { app, everybody } = await worldFor(method === 'GET')
+  for (const { name, actor, allowed } of everybody) {
+    const answer = await actor.send(method as 'GET', pathFor(path), route && bodyFor(schema, route), { ip: app.address() })
+    const refused = answer.status === 401 || (answer.status === 403 && answer.body.error?.code === 'InsufficientPermissions')
+    // A login with a wrong password is 401 for a reason of its own.
+    const own = endpoint === 'POST /api/auth/login' && answer.status === 401
+    // A token that does not work is told so everywhere but where none is looked at.
+    const useless = name === 'a wrong token' && !route?.anyCredential && !own
+    expect({ name, refused: refused && !own, status: answer.status }).toMatchObject({ name, refused: useless || !allowed.includes(access) })
+    if (refused && !own) expect({ name, code: answer.body.error.code }).toEqual({ name, code: refusalOf(name) })
+    expect(answer.status).not.toBe(500)
+  }
+})
+
+it.each(Object.entries(graphql))('%s is for %s', async (field, access) => {
+  const { app, everybody } = await worldFor(field.startsWith('Query.'))
+  for (const { name, actor, allowed } of everybody) {
+    const { body } = await actor.graphql(fieldQuery(schema, field), {}, { ip: app.address() })
+    const code: string | undefined = body.errors?.[0].extensions.code
+    const own = field === 'Mutation.login' && code === 'MissingAuthentication'
+    const refused = (code === 'MissingAuthentication' || code === 'InsufficientPermissions') && !own
+    const useless = name === 'a wrong token' && !own
+    expect({ name, code, refused }).toMatchObject({ name, refused: useless || !allowed.includes(access) })
+    if (refused) expect({ name, code }).toEqual({ name, code: refusalOf(name) })
+    expect(code).not.toBe('InternalError')
+  }
+})

@@ -1,0 +1,83 @@
+import { isInputObjectType } from 'graphql'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import type { Route } from '../../server/rest/route.ts'
+import { routes } from '../../server/rest/routes.ts'
+import { schema } from '../../server/graphql/schema.ts'
+import type { Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { bodyFor, pathFor } from '../support/minimal-request.ts'
+
+// PostgreSQL keeps no text with a NUL in it, and would fail.
+let app: TestApp
+let owner: Actor
+beforeAll(async () => {
+  app = await testApp({ env: { SIGNUP_ENABLED: 'true', PUBLIC_PACKAGES_ENABLED: 'true' } })
+  owner = await (await app.owner()).session()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const variable = /\$(\w+): (?:String|ID)\b/g
+const takesText = (route: (typeof routes)[number]) =>
+  route.kind === 'binary' || route.path.includes(':') || textsOf(route).length > 0 || route.operation.search(variable) >= 0
+const all = routes.filter(takesText)
+const statusOf = async ({ method, path }: { method: string; path: string }, body?: unknown) =>
+  (await owner.send(method as 'GET', path, body, { ip: app.address() })).status
+
+it.each(all.map((route) => [`${route.method} ${route.path}`, route] as const))('%s takes no NUL', async (_name, route) => {
+  const { method, path } = route
+  const fine = method === 'GET' ? undefined : (bodyFor(schema, route) as Record<string, unknown> | undefined)
+  if (path.includes(':')) expect(await statusOf({ method, path: path.replace(/:\w+/g, 'a%00b') }, fine)).toBeLessThan(500)
+  if (route.kind === 'binary') return expect(await statusOf({ method, path: `${pathFor(path)}?upload_id=%00&q=%00` })).toBeLessThan(500)
+  for (const [, name = ''] of route.operation.matchAll(variable))
+    expect({ name, status: await statusOf({ method, path: `${pathFor(path)}?${name}=a%00b` }, fine) }).not.toMatchObject({ status: 500 })
+  for (const name of textsOf(route)) {
+    const answer = await owner.send(method, pathFor(path), { ...fine, [name]: 'a\u0000b' }, { ip: app.address() })
+    expect({ name, ...answer }).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: expect.stringContaining(name) } },
+    })
+  }
+})
+
+it('takes none in GraphQL either, written out or given beside', async () => {
+  const inline = await owner.graphql(String.raw`{ user(email: "a\u0000b") { id } }`)
+  const beside = await owner.graphql('query ($email: String) { user(email: $email) { id } }', { email: 'a\u0000b' })
+  for (const { body } of [inline, beside])
+    expect(body.errors[0]).toMatchObject({
+      message: expect.stringContaining('email'),
+      extensions: { code: 'InvalidInput', field: 'email' },
+    })
+})
+
+it('takes no half of a surrogate pair, which would come back as another character', async () => {
+  const [high, low] = ['a\ud83d', '\ude00b']
+  for (const displayName of [high, low, low + high])
+    expect(await owner.patch('/api/auth/profile', { displayName })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'InvalidInput', message: 'displayName: must be well-formed Unicode, without unpaired surrogates.' } },
+    })
+  const query = 'query ($email: String) { user(email: $email) { id } }'
+  expect((await owner.graphql(query, { email: high })).body.errors[0].extensions).toMatchObject({ code: 'InvalidInput', field: 'email' })
+  expect(
+    (
+      await owner.graphql(
+        'mutation ($markdown: String!) { updateLegalDocument(input: { kind: TERMS, markdown: $markdown }) { document { markdown } } }',
+        { markdown: low },
+      )
+    ).body.errors[0].extensions,
+  ).toMatchObject({ code: 'InvalidInput', field: 'markdown' })
+  expect(await owner.patch('/api/auth/profile', { displayName: high + low })).toMatchObject({
+    status: 200,
+    body: { displayName: 'a\u{1f600}b' },
+  })
+})
+
+/** The fields of a body that are texts, as REST calls them. */
+function textsOf(route: Route): string[] {
+  const type = schema.getType(/\$input: (\w+)!/.exec(route.operation)?.[1] ?? '')
+  if (!isInputObjectType(type)) return []
+  const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => route.names?.[name] ?? name)
+  const settled = new Set([...inPath, ...Object.keys(route.given ?? {})])
+  const texts = Object.values(type.getFields()).filter(({ type: its, name }) => /^String!?$/.test(String(its)) && !settled.has(name))
+  return texts.map(({ name }) => Object.entries(route.names ?? {}).find(([, inner]) => inner === name)?.[0] ?? name)
+}

@@ -1,0 +1,95 @@
+import { MikroORM as PostgresOrm } from '@mikro-orm/postgresql'
+import { Migrator } from '@mikro-orm/migrations'
+import type { MikroORM } from '@mikro-orm/sql'
+import { MikroORM as SqliteOrm } from '@mikro-orm/sqlite'
+import { expect, it } from 'vitest'
+import { migrate } from '../../server/db/migrate.ts'
+import { migrationNames } from '../../server/db/migration-files.ts'
+import { commonOptions, type DatabaseConfig } from '../../server/db/options.ts'
+import { entities } from '../../server/entities.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { publish } from '../support/publish.ts'
+
+const columns = 'v.version, d.kind, d.name, d."constraint", d.hosted_url, d.sdk'
+const stored = `select ${columns} from package_dependencies d join package_versions v on v.id = d.version_id order by 1, 2, 3`
+
+/** Every way of stating a dependency that is accepted. */
+const pubspec = `dependencies:
+  plain: ^1.0.0
+  blank: ' >=1.0.0   <2.0.0 '
+  anything:
+  flutter:
+    sdk: flutter
+  here:
+    hosted: 'HTTP://LocalHost:8080/'
+    version: ^1.2.0
+  named:
+    hosted: { name: named, url: 'https://pub.dartlang.org' }
+  unaddressed:
+    hosted: { name: unaddressed }
+    version: '1.0.0'
+  nothing:
+    hosted:
+    version: any
+dev_dependencies:
+  plain: any
+  git_one:
+    git: https://example.com/one.git
+  git_two:
+    git: { url: https://example.com/two.git }
+    version: ^1.0.0
+  path_one:
+    path: ../one
+  elsewhere:
+    hosted: https://EXAMPLE.com:443/pub//
+    version: any
+`
+
+/** A database of its own that stands where this program stood before it kept dependencies as rows, with the same packages in it. */
+async function olderDatabase(app: TestApp): Promise<{ orm: MikroORM; config: DatabaseConfig } & AsyncDisposable> {
+  const connection = app.services.database.orm.em.getConnection()
+  const packages: Record<string, unknown>[] = await connection.execute(
+    'select id, created_at, name, updated_at, description, latest_version from packages',
+  )
+  const versions: Record<string, unknown>[] = await connection.execute(
+    'select id, created_at, package_id, version, sort_key, is_prerelease, archive_sha256, archive_bytes, archive_crc32c, pubspec from package_versions',
+  )
+  const { DB_BACKEND } = app.config
+  const database = DB_BACKEND === 'postgres' ? await createDatabase() : null
+  const config = { ...app.config, SQLITE_PATH: `${app.config.SQLITE_PATH}-older`, ...(database && { POSTGRES_URL: database.url }) }
+  const options = { ...commonOptions(DB_BACKEND), entities }
+  const orm =
+    DB_BACKEND === 'sqlite'
+      ? new SqliteOrm({ ...options, dbName: config.SQLITE_PATH })
+      : new PostgresOrm({ ...options, clientUrl: config.POSTGRES_URL ?? '' })
+  await new Migrator(orm.em).up({ to: 'Migration20261121000003_audit_order' })
+  for (const [table, rows] of Object.entries({ packages, package_versions: versions })) {
+    for (const row of rows) {
+      const names = Object.keys(row).join(', ')
+      const marks = Object.keys(row).map(() => '?')
+      await orm.em.getConnection().execute(`insert into ${table} (${names}) values (${marks.join(', ')})`, Object.values(row))
+    }
+  }
+  async function close() {
+    await orm.close(true)
+    await database?.drop()
+  }
+  return { orm, config, [Symbol.asyncDispose]: close }
+}
+
+it('gives versions that were published before the same rows of dependencies as publishing does now', async () => {
+  await using app = await testApp({ env: { ALLOWED_HOSTED_URLS: 'https://example.com/pub' } })
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0', pubspec })
+  await publish(alice, { name: 'acme', version: '1.1.0' })
+  await publish(alice, { name: 'acme', version: '1.2.0', pubspec: 'dependencies:\ndev_dependencies: {}\n' })
+  const now = await app.services.database.reads.all(stored)
+  expect(now).toHaveLength(10)
+  await using older = await olderDatabase(app)
+  const told: string[] = []
+  await migrate(older.orm, older.config, (name) => told.push(name))
+  expect(await older.orm.em.getConnection().execute(stored)).toEqual(now)
+  const names = migrationNames(older.config.DB_BACKEND)
+  expect(told).toEqual(names.slice(names.indexOf('Migration20261121000003_audit_order') + 1))
+})

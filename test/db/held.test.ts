@@ -1,0 +1,121 @@
+import SqliteDatabase from 'better-sqlite3'
+import { statSync } from 'node:fs'
+import { Client } from 'pg'
+import { expect, it } from 'vitest'
+import type { Answer } from '../actor.ts'
+import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+it('keeps an SQLite file and what lies beside it from other accounts', async () => {
+  await using app = await testApp()
+  const { DB_BACKEND, SQLITE_PATH } = app.config
+  if (DB_BACKEND !== 'sqlite') return expect(DB_BACKEND).toBe('postgres')
+  const rights = ['', '-wal', '-shm', '.lock'].map((end) => statSync(SQLITE_PATH + end).mode & 0o777)
+  return expect(rights).toEqual([0o600, 0o600, 0o600, 0o600])
+})
+
+it('never lets an audit entry be replaced', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  await publish(admin, { name: 'acme', version: '1.0.0' })
+  const connection = app.services.database.orm.em.getConnection()
+  const before = await app.services.database.reads.all('select * from audit_entries order by id')
+  expect(before.length).toBeGreaterThan(0)
+  const replacements =
+    app.config.DB_BACKEND === 'sqlite'
+      ? [
+          'insert or replace into audit_entries select * from audit_entries',
+          'replace into audit_entries (rowid, id, created_at, kind, summary) select rowid, id || 1, created_at, kind, 1 from audit_entries',
+          "insert into audit_entries select * from audit_entries where true on conflict (id) do update set summary = ''",
+        ]
+      : ["insert into audit_entries select * from audit_entries on conflict (id) do update set summary = ''"]
+  for (const sql of replacements) await expect(connection.execute(sql)).rejects.toThrow(/audit entries are never changed/)
+  expect(await app.services.database.reads.all('select * from audit_entries order by id')).toEqual(before)
+})
+
+it('waits for another process that holds an SQLite file for a moment, and answers 503 when it holds on, while others read', async () => {
+  await using app = await testApp()
+  const { DB_BACKEND, SQLITE_PATH } = app.config
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const makeToken = () => alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] })
+  if (DB_BACKEND !== 'sqlite') return expect(await makeToken()).toMatchObject({ status: 201 })
+  const other = new SqliteDatabase(SQLITE_PATH)
+  other.exec('begin exclusive')
+  const soon = makeToken()
+  setTimeout(() => other.exec('rollback'), 300)
+  expect(await soon).toMatchObject({ status: 201 })
+
+  // The first query loads what reads queries.
+  await alice.graphql('{ package(name: "acme") { name } }')
+  other.exec('begin exclusive')
+  const started = performance.now()
+  const refused = Promise.all([makeToken(), alice.graphql('mutation { updateProfile(input: { displayName: "Alicia" }) { user { id } } }')])
+  let answered = false
+  void refused.then(() => (answered = true))
+  const reads = await Promise.all([
+    alice.get('/api/auth/me'),
+    alice.get('/api/packages/acme'),
+    alice.graphql('{ package(name: "acme") { name } }'),
+  ])
+  expect(reads.map(({ status }) => status)).toEqual([200, 200, 200])
+  expect(answered).toBe(false)
+  const [rest, graphql] = await refused
+  expect(performance.now() - started).toBeLessThan(3000)
+  expect(rest).toMatchObject({ status: 503, body: { error: { code: 'ServiceUnavailable' } } })
+  expect(rest.headers['retry-after']).toBe('2')
+  expect(graphql).toMatchObject({ status: 503, headers: { 'retry-after': '2' } })
+  expect(graphql.body.errors[0].extensions.code).toBe('ServiceUnavailable')
+  await expect(app.services.database.probeWrite(300)).rejects.toThrow(/longer than 300 ms/)
+  other.exec('rollback')
+  other.close()
+  await app.services.database.probeWrite()
+  return expect(await makeToken()).toMatchObject({ status: 201 })
+})
+
+async function clientOf(url: string | undefined) {
+  const client = new Client(url)
+  await client.connect()
+  return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() })
+}
+
+it('lets others go on while somebody keeps a table locked, and refuses what needs that table within two seconds', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const listing = () => alice.get('/api/packages/acme')
+  if (app.config.DB_BACKEND !== 'postgres') return expect(await listing()).toMatchObject({ status: 200 })
+  await using other = await clientOf(app.config.POSTGRES_URL)
+  const timed = async (request: () => Promise<Answer>) => {
+    const started = performance.now()
+    const { status, headers } = await request()
+    return { status, retryAfter: headers['retry-after'], ms: performance.now() - started }
+  }
+  // The first query loads what reads queries.
+  await alice.graphql('{ package(name: "acme") { name } }')
+  await other.query('begin')
+  await other.query('lock table packages in access exclusive mode')
+  for (let round = 0; round < 3; round++) {
+    const search = () => alice.graphql('{ package(name: "acme") { name } }')
+    const blocked = Promise.all(Array.from({ length: 40 }, (_, at) => timed(at % 2 ? listing : search)))
+    const free = await Promise.all(Array.from({ length: 5 }, () => timed(() => alice.get('/api/auth/me'))))
+    const written = await timed(() => alice.post('/api/auth/keys', { name: 'ci', scopes: ['read'] }))
+    expect(free.map(({ status }) => status)).toEqual(free.map(() => 200))
+    expect(Math.max(...free.map(({ ms }) => ms))).toBeLessThan(2000)
+    expect(written).toMatchObject({ status: 201 })
+    for (const { status, retryAfter, ms } of await blocked) {
+      expect(status).toBe(503)
+      expect(retryAfter).toBe('2')
+      expect(ms).toBeLessThan(2500)
+    }
+  }
+  await other.query('rollback')
+  await expect.poll(async () => (await listing()).status, { timeout: 3000 }).toBe(200)
+  await other.query('begin')
+  await other.query('lock table sessions, access_tokens in access exclusive mode')
+  expect(await timed(() => alice.get('/api/auth/me'))).toMatchObject({ status: 503 })
+  expect(await app.anonymous.get('/api/v1/health')).toMatchObject({ status: 200 })
+  await other.query('rollback')
+  await expect.poll(async () => (await alice.get('/api/auth/me')).status, { timeout: 3000 }).toBe(200)
+  return undefined
+})

@@ -1,0 +1,183 @@
+import { rm, writeFile } from 'node:fs/promises'
+import { createServer, type RequestListener } from 'node:http'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { noteBeside, unfinishedTable } from '../../server/db/moved.ts'
+import type { Check } from '../../server/doctor/check.ts'
+import { clockOf } from '../../server/doctor/clocks.ts'
+import { version } from '../../server/version.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { environmentOf, runCommand } from '../support/admin.ts'
+import { publish } from '../support/publish.ts'
+import { freePort } from '../support/server-process.ts'
+
+type Report = { code: number; ok: boolean; checks: Check[]; settings: string[] | null; find: (name: string) => Check | undefined }
+
+/** What the doctor says with these settings. */
+async function doctor(environment: Record<string, string>, ...words: string[]): Promise<Report> {
+  const { code, out, err } = await runCommand(environment, 'doctor', ...words, '--json')
+  expect(err).toBe('')
+  for (const secret of [environment.JWT_SECRET, environment.POSTGRES_URL].filter(Boolean)) expect(out).not.toContain(secret)
+  const report = JSON.parse(out)
+  return { code, ...report, find: (wanted) => report.checks.find(({ name }: Check) => name === wanted) }
+}
+
+/** The settings of a server that is reached at `url`; nothing listens on its port otherwise. */
+const reachedAt = async (app: TestApp, url: string, more = {}) => ({
+  ...environmentOf(app),
+  SERVER_URL: url,
+  LISTEN_PORT: String(await freePort()),
+  ...more,
+})
+
+/** A server that answers as told; gives its address. */
+async function listener(answer: RequestListener): Promise<string> {
+  const port = await freePort()
+  const server = createServer(answer).listen(port, '127.0.0.1')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${port}`
+}
+
+const contents = async ({ services }: TestApp) => {
+  const count = (table: string) => services.database.reads.get<{ n: number }>(`select count(*) as n from ${table}`)
+  const blobs: unknown[] = []
+  for await (const blob of services.blobs.list()) blobs.push(blob)
+  return [blobs, await count('audit_entries'), await count('packages'), await count('jobs'), await count('server_settings')]
+}
+
+it('finds a running server well, and leaves everything as it is', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const environment = await reachedAt(app, await app.listen())
+  const before = await contents(app)
+  const { code, ok, checks, settings, find } = await doctor(environment)
+  expect([code, ok, checks.filter(({ status }) => status === 'failed')]).toEqual([0, true, []])
+  expect(await contents(app)).toEqual(before)
+  expect(find('address')).toMatchObject({ status: 'ok', message: expect.stringContaining('and is ready') })
+  expect(find('database')?.message).toMatch(app.config.DB_BACKEND === 'sqlite' ? /answers: SQLite 3\./ : /answers: PostgreSQL \d/)
+  for (const name of ['configuration', 'migrations', 'store', 'store identity', 'clocks', 'space', 'proxy', 'sandbox'])
+    expect([name, find(name)?.status]).toEqual([name, 'ok'])
+  expect(find('versions')?.message).toContain(`the server that runs is Snug ${version}`)
+  expect(find('integrity')?.status).toBe(app.config.DB_BACKEND === 'sqlite' ? 'ok' : undefined)
+  expect(settings).toContain('JWT_SECRET=********')
+  const { out } = await runCommand(environment, 'doctor', '--quick', '--settings')
+  expect(out).toMatch(/^SERVER_URL=.*\nJWT_SECRET=\*{8}\n/)
+  expect(out).toMatch(/\nok {7}database {8}The database .*\n(.*\n)*\d+ checks: 0 failed, \d+ warnings?\.$/)
+  expect(out).not.toContain('integrity')
+})
+
+it('warns of a server that does not run, and of one that is not ready', async () => {
+  await using app = await testApp()
+  const gone = await doctor(await reachedAt(app, `http://localhost:${await freePort()}`))
+  expect([gone.code, gone.find('address')]).toMatchObject([
+    0,
+    { status: 'warning', message: expect.stringContaining('No server answers at') },
+  ])
+  const url = await app.listen()
+  app.services.stopping.abort()
+  const stopping = await doctor(await reachedAt(app, url))
+  expect([stopping.code, stopping.find('address')]).toMatchObject([1, { message: expect.stringContaining('not ready: running') }])
+})
+
+it('names every setting that cannot be used, without what is in it', async () => {
+  await using app = await testApp()
+  const { code, checks, settings } = await doctor({ ...environmentOf(app), JWT_SECRET: 'short', LISTEN_PORT: 'many' })
+  expect([code, settings, checks.filter(({ status }) => status === 'failed').map(({ message }) => message.split(':')[0])]).toEqual([
+    1,
+    null,
+    ['JWT_SECRET', 'LISTEN_PORT'],
+  ])
+})
+
+it('tells migrations that are missing from those of a newer version', async () => {
+  await using app = await testApp()
+  const change = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)
+  const [last = { name: '' }] = await change('select name from schema_migrations order by name desc limit 1')
+  await change(`delete from schema_migrations where name = '${last.name}'`)
+  const older = await doctor(environmentOf(app))
+  expect([older.code, older.find('migrations')]).toMatchObject([0, { status: 'warning', message: expect.stringContaining('lacks 1') }])
+  await change(`insert into schema_migrations (name) values ('${last.name}'), ('Migration29990101000001_later')`)
+  const newer = await doctor(environmentOf(app))
+  expect([newer.code, newer.find('migrations')?.message]).toEqual([
+    1,
+    expect.stringMatching(/by Snug .* has Migration29990101000001_later/),
+  ])
+  await change("delete from schema_migrations where name like '%_later'")
+})
+
+it('finds a database that was moved elsewhere, and one that is not all there yet', async () => {
+  await using app = await testApp()
+  const isFile = app.config.DB_BACKEND === 'sqlite'
+  if (isFile) await writeFile(noteBeside(app.config.SQLITE_PATH), '')
+  else await app.services.database.fork().execute(`create table ${unfinishedTable} (id int)`)
+  const { code, find } = await doctor(environmentOf(app))
+  const message = expect.stringContaining(isFile ? 'was moved to PostgreSQL' : 'not everything is there yet')
+  expect([code, find('database')]).toMatchObject([1, { status: 'failed', message }])
+})
+
+it('finds a store that is not there, is empty or belongs to another database', async () => {
+  await using app = await testApp()
+  await using other = await testApp()
+  const environment = environmentOf(app)
+  const elsewhere = await doctor({ ...environment, BLOB_PATH: other.config.BLOB_PATH })
+  expect([elsewhere.code, elsewhere.find('store identity')?.message]).toEqual([1, expect.stringContaining('belongs to another database')])
+  const missing = await doctor({ ...environment, BLOB_PATH: join(app.config.DATA_DIR, 'nowhere') })
+  expect([missing.code, missing.find('store')]).toMatchObject([1, { status: 'failed', message: expect.stringContaining('does not exist') }])
+  const full = await doctor({ ...environment, MIN_FREE_BYTES: String(10 ** 15) })
+  expect([full.code, full.find('space')?.status]).toEqual([1, 'failed'])
+})
+
+it('says what is wrong with a database that cannot be used', async () => {
+  await using app = await testApp()
+  const environment = environmentOf(app)
+  if (app.config.DB_BACKEND === 'postgres') {
+    const away = await doctor({ ...environment, POSTGRES_URL: `postgres://someone:verysecret@127.0.0.1:${await freePort()}/snug` })
+    expect([away.code, away.find('database')?.message]).toEqual([1, expect.stringContaining('Cannot connect to PostgreSQL')])
+    expect(JSON.stringify([away.checks, away.settings])).not.toContain('verysecret')
+    return
+  }
+  await app.services.database.orm.em.getConnection().execute('pragma foreign_keys = off')
+  const owner = '00000000-0000-7000-8000-000000000001'
+  await app.services.database.orm.em
+    .getConnection()
+    .execute('insert into invites (id, created_at, user_id, hash, expires_at) values (?, 0, ?, ?, 0)', [owner, owner, 'x'])
+  const damaged = await doctor(environment)
+  expect([damaged.code, damaged.find('integrity')?.message]).toEqual([
+    1,
+    expect.stringMatching(/row \d+ of invites .* users does not have/),
+  ])
+  const none = await doctor({ ...environment, SQLITE_PATH: join(app.config.DATA_DIR, 'none.sqlite') })
+  expect(none.find('database')).toMatchObject({ status: 'warning', message: expect.stringContaining('does not exist yet') })
+  await rm(join(app.config.DATA_DIR, 'none.sqlite')).then(
+    () => expect.fail('It made the file.'),
+    () => {},
+  )
+})
+
+it('shows what stands between SERVER_URL and the server', async () => {
+  await using app = await testApp()
+  const ready = JSON.stringify({ status: 'ok', checks: { running: { status: 'ok' } } })
+  const moved = await listener((_request, reply) => reply.writeHead(301, { location: 'https://pub.example.com/readyz' }).end())
+  const failing = await listener((_request, reply) => reply.writeHead(502, { 'content-type': 'text/html', server: 'nginx' }).end('<h1>'))
+  const named = await listener((_request, reply) => reply.writeHead(200, { server: 'nginx' }).end(ready))
+  const secure = await listener((_request, reply) => reply.writeHead(200, { 'strict-transport-security': 'max-age=1' }).end(ready))
+  const plain = await listener((_request, reply) => reply.writeHead(200).end(ready))
+  for (const [url, name, status, message, more] of [
+    [moved, 'address', 'failed', 'a redirect to https://pub.example.com/readyz', {}],
+    [failing, 'address', 'failed', '502 (text/html), which is not this server', {}],
+    [named, 'proxy', 'warning', 'all clients have the address of the proxy', {}],
+    [named, 'proxy', 'ok', 'TRUST_PROXY=10.0.0.0/8 fits', { TRUST_PROXY: '10.0.0.0/8' }],
+    [secure, 'proxy', 'warning', 'clients come over https', { TRUST_PROXY: 'true' }],
+    [plain, 'proxy', 'warning', 'no proxy is to be seen', { TRUST_PROXY: 'true', LISTEN_PORT: new URL(plain).port }],
+  ] as const) {
+    const { find } = await doctor(await reachedAt(app, url, more))
+    expect([url, find(name)]).toMatchObject([url, { status, message: expect.stringContaining(message) }])
+  }
+})
+
+it('judges clocks by how far they are apart', () => {
+  const statusOf = (ms: number) => clockOf({ database: ms, server: null }).map(({ status }) => status)
+  expect([0, -4000, 30_000, -400_000].map(statusOf)).toEqual([['ok'], ['ok'], ['warning'], ['failed']])
+  expect(clockOf({ database: -90_000 })).toMatchObject([{ message: 'By its clock, this machine is 90 s behind the database.' }])
+  expect(clockOf({ database: null })).toEqual([])
+})

@@ -1,0 +1,77 @@
+import { getNamedType, type GraphQLField, type GraphQLObjectType, isLeafType, isNonNullType, isObjectType } from 'graphql'
+import { expect, it } from 'vitest'
+import { schema } from '../../server/graphql/schema.ts'
+import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+/** A selection of the field that reads as little as can be, or null when it wants an argument that this does not know. */
+function selectionOf({ name, args, type }: GraphQLField<unknown, unknown>): string | null {
+  const wanted = args.filter((argument) => isNonNullType(argument.type))
+  const known: Record<string, string> = { version: '"1.0.0"', input: '{ visibility: PUBLIC }' }
+  if (wanted.some((argument) => !(argument.name in known))) return null
+  const given = [
+    ...wanted.map((argument) => `${argument.name}: ${known[argument.name]}`),
+    ...(args.some((one) => one.name === 'first') ? ['first: 2'] : []),
+  ]
+  const inner = getNamedType(type)
+  const fields = isObjectType(inner) ? Object.values(inner.getFields()) : []
+  const leaf = fields.find((field) => isLeafType(getNamedType(field.type)) && field.args.length === 0)?.name ?? '__typename'
+  const below = isConnection(inner.name) ? '{ nodes { __typename } }' : isLeafType(inner) ? '' : `{ ${leaf} }`
+  return `${name}${given.length > 0 ? `(${given.join(', ')})` : ''} ${below}`
+}
+
+const isConnection = (name: string) => name.endsWith('Connection')
+const fieldsOf = (type: string) => Object.values((schema.getType(type) as GraphQLObjectType).getFields())
+
+/** Where each object has a page of its own, or is looked into by a search, the cost of a query keeps their number small. */
+const isDear = ({ type, extensions }: GraphQLField<unknown, unknown>) =>
+  isConnection(getNamedType(type).name) || Number(extensions.cost ?? 1) >= 20
+
+it('loads what many packages, versions or people are asked for by the same number of statements as for few', async () => {
+  await using app = await testApp({ env: { PUBLIC_PACKAGES_ENABLED: 'true' } })
+  const owner = await app.owner()
+  const files = { 'README.md': '# Hello', 'CHANGELOG.md': '## 1.0.0', 'example/main.dart': 'void main() {}', LICENSE: 'MIT' }
+  const add = async (from: number, to: number) => {
+    for (let index = from; index < to; index++) {
+      const pubspec = index === 0 ? '' : `dependencies:\n  other${index - 1}:\n    hosted: http://localhost:8080\n    version: ^1.0.0`
+      await publish(await app.member(), { name: `other${index}`, version: '1.0.0', files, pubspec })
+    }
+  }
+  const places: [string, string, (field: string) => string][] = [
+    ['Package', 'packages', (field) => `{ packages(first: 20) { nodes { ${field} } } }`],
+    ['PackageVersion', 'versions', (field) => `{ packages(first: 20) { nodes { latest { ${field} } } } }`],
+    [
+      'PackageDocument',
+      'documents',
+      (field) => `{ packages(first: 20) { nodes { latest { readme { ${field} } changelog { ${field} } } } } }`,
+    ],
+    ['Dependency', 'dependencies', (field) => `{ packages(first: 20) { nodes { latest { dependencies { ${field} } } } } }`],
+    ['User', 'people', (field) => `{ users(first: 20) { nodes { ${field} } } }`],
+    ['ManagedPackage', 'managed packages', (field) => `{ managedPackages(first: 20) { nodes { ${field} } } }`],
+  ]
+  const count = async () => {
+    const counts = new Map<string, number>()
+    for (const [type, , queryOf] of places)
+      for (const field of fieldsOf(type)) {
+        const selection = selectionOf(field)
+        if (!selection || isDear(field)) continue
+        app.queries.length = 0
+        const { body } = await owner.graphql(queryOf(selection), {}, { ip: app.address() })
+        expect({ field: `${type}.${field.name}`, errors: body.errors }).toEqual({ field: `${type}.${field.name}`, errors: undefined })
+        counts.set(`${type}.${field.name}`, app.queries.length)
+      }
+    return counts
+  }
+  await add(0, 4)
+  await count() // what is rendered or measured once is
+  const few = await count()
+  await add(4, 12)
+  await count()
+  const many = await count()
+  // A long request pauses, which may split what is loaded together; eight more packages would take eight more statements.
+  const pauses = 3
+  const grown = [...many]
+    .filter(([field, statements]) => statements > (few.get(field) ?? 0) + pauses)
+    .map(([field, statements]) => `${field}: ${few.get(field)} → ${statements}`)
+  expect(grown).toEqual([])
+})

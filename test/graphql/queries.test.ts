@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { packageArchive } from '../support/archive.ts'
+import { announce, finish, publish, sendBytes, upload } from '../support/publish.ts'
+
+/** How many statements some work takes. */
+async function statements(app: TestApp, work: () => Promise<{ status: number }>): Promise<number> {
+  app.queries.length = 0
+  expect((await work()).status).toBe(200)
+  return app.queries.length
+}
+
+async function publishMany(actor: Actor, count: number, packageOf: (index: number) => { name: string; version: string }) {
+  for (let index = 0; index < count; index++) await publish(actor, packageOf(index))
+}
+
+const versionOf = (index: number) => ({ name: 'acme', version: `1.${index}.0` })
+
+describe('the number of statements', () => {
+  it('of the listing: the token and one keyed read, and one more when it is built', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    for (const versions of [1, 12]) {
+      await publishMany(alice, versions, versionOf)
+      expect(await statements(app, () => alice.get('/api/packages/acme'))).toBe(3)
+      expect(await statements(app, () => alice.get('/api/packages/acme'))).toBe(2)
+      expect(app.queries[1]).toContain('where name = ')
+    }
+  })
+
+  it('of the listing is the same for many who ask at once: it is built once', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    await publishMany(alice, 3, versionOf)
+    app.queries.length = 0
+    await Promise.all(Array.from({ length: 10 }, () => alice.get('/api/packages/acme')))
+    expect(app.queries.filter((sql) => sql.includes('sort_key'))).toHaveLength(1)
+  })
+
+  it('of an archive: the token and its row', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    await publishMany(alice, 3, versionOf)
+    expect(await statements(app, () => alice.get('/api/archives/acme-1.1.0.tar.gz'))).toBe(2)
+  })
+
+  it('of publishing does not grow with the versions', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    await publish(alice, versionOf(0))
+    const counts: number[] = []
+    for (const index of [1, 2, 14]) {
+      await publishMany(alice, index - counts.length - 1, (offset) => ({ name: 'acme', version: `1.${index - 1}.${offset}` }))
+      const uploadId = await upload(alice, await packageArchive(versionOf(index)))
+      counts.push(await statements(app, () => finish(alice, uploadId)))
+    }
+    expect(new Set(counts).size).toBe(1)
+  })
+
+  it('of publishing is small, with one transaction a request', async () => {
+    await using app = await testApp()
+    const alice = await app.member()
+    await publish(alice, versionOf(0))
+    const archive = await packageArchive({ ...versionOf(1), pubspec: 'dependencies:\n  http: any\n  path: any' })
+    const of = async <Result>(work: () => Promise<Result>) => {
+      app.queries.length = 0
+      const result = await work()
+      const transactions = app.queries.filter((sql) => /\b(?:begin|start transaction)\b/.test(sql)).length
+      return { result, transactions, statements: app.queries.length }
+    }
+    const announced = await of(() => announce(alice))
+    const sent = await of(() => sendBytes(alice, announced.result, archive))
+    const finished = await of(() => finish(alice, announced.result))
+    expect([sent.result.status, finished.result.status]).toEqual([302, 200])
+    expect([announced, sent, finished].map(({ transactions }) => transactions)).toEqual([1, 1, 1])
+    expect([announced, sent, finished].map(({ statements: count }) => count)).toEqual(
+      app.config.DB_BACKEND === 'sqlite' ? [5, 6, 22] : [6, 7, 23],
+    )
+  })
+
+  it.each([
+    [
+      'a page of packages',
+      '{ packages(first: 50) { nodes { name latest { version publishedBy { email } description } uploaders { email } viewerCanPublish viewerCanAdminister isDiscontinued replacement { name } } totalCount } }',
+    ],
+    [
+      'a page of versions',
+      '{ package(name: "alpha0") { versions(first: 50) { nodes { version package { name } publishedBy { email } install { addCommand } archiveUrl retractableUntil viewerCanRetract viewerCanRestore } } } }',
+    ],
+  ])('of %s does not grow with its length', async (_what, query) => {
+    await using app = await testApp()
+    const alice = await app.member()
+    const counts: number[] = []
+    for (const index of [0, 1]) {
+      await publishMany(alice, 4, (offset) => ({ name: `alpha${offset + 10 * index}`, version: '1.0.0' }))
+      await publishMany(alice, 4, (offset) => ({ name: 'alpha0', version: `2.${index}.${offset}` }))
+      counts.push(await statements(app, () => alice.graphql(query)))
+    }
+    expect(counts[1]).toBe(counts[0])
+  })
+
+  it("of the console's package page does not grow with versions, dependencies or uploaders", async () => {
+    await using app = await testApp()
+    const [alice, bob] = [await app.member(), await app.member()]
+    const open = () => alice.graphql(packagePage, { name: 'acme', version: '0.0.0', exact: false, signedIn: true })
+    // One dependency is looked up as many are.
+    await publish(alice, { name: 'acme', version: '0.0.0', pubspec: 'dependencies:\n  other: any' })
+    expect((await open()).body).toMatchObject({ data: { package: { name: 'acme' } } })
+    const before = await statements(app, open)
+    await publishMany(alice, 10, (index) => versionOf(index + 1))
+    const names = Array.from({ length: 12 }, (_, index) => `  other${index}: any`)
+    await publish(alice, { name: 'acme', version: '2.0.0', pubspec: `dependencies:\n${names.join('\n')}` })
+    expect((await alice.put(`/api/packages/acme/uploaders/${bob.email}`)).status).toBe(200)
+    expect(await statements(app, open)).toBe(before)
+  })
+})
+
+/** What the console asks for when somebody opens a package. */
+const packagePage = ['fragment VersionDetails', 'query Package(', 'fragment ScorePoints', 'fragment ScoreState']
+  .map((start) => {
+    const text = ['package/package', 'score/score'].map((name) => readFileSync(`web/${name}.graphql`, 'utf8')).join('')
+    return text.slice(text.indexOf(start), text.indexOf('\n}\n', text.indexOf(start)) + 3)
+  })
+  .join('\n')

@@ -1,0 +1,91 @@
+import { mkdir, rename, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { testApp } from '../app.ts'
+
+const ok = { status: 'ok' }
+const allWell = { running: ok, database: ok, schema: ok, storage: ok, space: ok }
+
+it('is alive and ready before the setup, at the root and below the path of SERVER_URL', async () => {
+  await using app = await testApp({ setUp: false, env: { SERVER_URL: 'https://example.com/registry' } })
+  for (const place of ['', '/registry']) {
+    expect(await app.anonymous.get(`${place}/livez`)).toMatchObject({ status: 200, body: ok })
+    for (const path of ['/readyz', '/healthz'])
+      expect({ path, ...(await app.anonymous.get(place + path)) }).toMatchObject({
+        status: 200,
+        headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'private, no-store' },
+        body: { status: 'ok', checks: allWell },
+      })
+    expect(await app.anonymous.head(`${place}/readyz`)).toMatchObject({ status: 200, body: '' })
+    expect(await app.anonymous.post(`${place}/readyz`)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD' } })
+  }
+})
+
+const unready = (name: string) => ({
+  status: 503,
+  headers: { 'retry-after': '5' },
+  body: { status: 'unavailable', checks: { ...allWell, [name]: { status: 'error' } } },
+})
+
+it('is not ready while the storage takes no bytes, and says why in the log only', async () => {
+  await using app = await testApp()
+  const staging = join(app.config.BLOB_PATH, 'staging')
+  await rename(staging, `${staging}.away`)
+  const refused = await app.anonymous.get('/readyz')
+  expect(refused).toMatchObject(unready('storage'))
+  expect(JSON.stringify(refused.body)).not.toContain('ENOENT')
+  expect(app.lines.filter((line) => line.includes('ERROR not ready: storage: Error: ENOENT'))).toHaveLength(1)
+  expect(await app.anonymous.get('/livez')).toMatchObject({ status: 200 })
+  await rm(staging, { recursive: true, force: true })
+  await mkdir(staging)
+  await expect.poll(async () => (await app.anonymous.get('/readyz')).status, { timeout: 5000 }).toBe(200)
+  expect(app.lines.join('')).toContain('WARNING ready again: storage')
+})
+
+it('is not ready while nothing can be written to the database, and answers in time', async () => {
+  await using app = await testApp()
+  const em = app.services.database.fork()
+  await em.begin()
+  await em.execute('insert into write_probe (id, count) values (1, 1) on conflict (id) do update set count = 1')
+  const began = performance.now()
+  expect(await app.anonymous.get('/readyz')).toMatchObject({ status: 503, body: { checks: { database: { status: 'error' } } } })
+  expect(performance.now() - began).toBeLessThan(5000)
+  expect(await app.anonymous.get('/livez')).toMatchObject({ status: 200 })
+  await em.rollback()
+  await expect.poll(async () => (await app.anonymous.get('/readyz')).status, { timeout: 8000 }).toBe(200)
+})
+
+it('is not ready with less free space than asked for, with the schema of another version, and while stopping', async () => {
+  await using full = await testApp({ env: { MIN_FREE_BYTES: String(2 ** 50) } })
+  expect(await full.anonymous.get('/readyz')).toMatchObject(unready('space'))
+  await using newer = await testApp()
+  await newer.services.database.fork().execute("insert into schema_migrations (name) values ('Migration29991231000000_later')")
+  expect(await newer.anonymous.get('/readyz')).toMatchObject(unready('schema'))
+  await using app = await testApp()
+  expect(await app.anonymous.get('/readyz')).toMatchObject({ status: 200 })
+  app.services.stopping.abort()
+  expect(await app.anonymous.get('/readyz')).toMatchObject(unready('running'))
+  expect(await app.anonymous.get('/livez')).toMatchObject({ status: 200 })
+})
+
+it('writes once however many ask', async () => {
+  await using app = await testApp()
+  const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
+  const before = writes()
+  for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => app.anonymous.get('/readyz')))
+  expect(writes() - before).toBe(1)
+})
+
+it('answers 404 where the console has no page: its own page to browsers, an error to everybody else', async () => {
+  await using app = await testApp({ env: { SERVER_URL: 'https://example.com/registry' } })
+  const browser = { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } }
+  for (const path of ['/nothing', '/registry.php', '/wp-login.php', '/packages/acme/nothing', '/livez/x']) {
+    expect(await app.anonymous.get(`/registry${path}`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+    expect(await app.anonymous.head(`/registry${path}`)).toMatchObject({ status: 404, body: '' })
+    const page = { status: 404, headers: { 'content-type': 'text/html; charset=utf-8', 'x-robots-tag': 'noindex' } }
+    expect(await app.anonymous.get(`/registry${path}`, browser)).toMatchObject({ ...page, body: expect.stringContaining('<html') })
+    expect(await app.anonymous.head(`/registry${path}`, browser)).toMatchObject(page)
+  }
+  for (const path of ['', '/', '/login', '/packages/unknown_yet', '/packages/unknown_yet/versions/1.0.0?tab=x', '/invite/abc'])
+    for (const options of [{}, browser]) expect(await app.anonymous.get(`/registry${path}`, options)).toMatchObject({ status: 200 })
+})

@@ -1,0 +1,136 @@
+import Fastify, { type FastifyInstance } from 'fastify'
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { keepPace } from '../../server/http/pace.ts'
+import { boundPipelining } from '../../server/http/pipelining.ts'
+import { watchSockets } from '../../server/http/sockets.ts'
+import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+type Client = Disposable & { socket: Socket; bytes: () => number; text: () => string }
+
+/** A connection that ends before its server does, which otherwise would wait for it. */
+async function open(http: FastifyInstance): Promise<Client> {
+  const address = http.server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
+  const socket = connect(address.port, '127.0.0.1')
+  const received: Buffer[] = []
+  socket.on('data', (chunk: Buffer) => received.push(chunk)).on('error', () => {})
+  await once(socket, 'connect')
+  return {
+    socket,
+    [Symbol.dispose]: () => void socket.destroy(),
+    bytes: () => received.reduce((sum, { length }) => sum + length, 0),
+    text: () => Buffer.concat(received).toString('latin1'),
+  }
+}
+
+function post(index: number): string {
+  const body = JSON.stringify({ query: `{ a${index}: __typename }`, extensions: { unread: 'x'.repeat(3000) } })
+  return `POST /graphql HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+it('works on few requests of a client that takes no answers, and on all once it does', async () => {
+  await using app = await testApp()
+  await app.listen()
+  const alice = await app.member()
+  await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(4_000_000) } })
+  const path = '/api/archives/large-1.0.0.tar.gz'
+  await alice.get(path)
+  const ofOne = await app.countQueries(() => alice.get(path))
+  using client = await open(app.http)
+  const { socket, bytes } = client
+  socket.pause()
+  const before = app.queries.length
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${alice.secret}\r\n\r\n`.repeat(40))
+  await expect.poll(() => app.queries.length - before).toBeGreaterThanOrEqual(10 * ofOne)
+  await wait(300)
+  expect(app.queries.length - before).toBeLessThanOrEqual(14 * ofOne)
+  socket.resume()
+  await expect.poll(bytes, { timeout: 10_000 }).toBeGreaterThan(40 * 4_000_000)
+})
+
+it('logs as 499 what the client did not wait for, and what waited for that', async () => {
+  await using app = await testApp()
+  await app.listen()
+  const alice = await app.member()
+  await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(12_000_000) } })
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${alice.secret}\r\n\r\n`
+  using client = await open(app.http)
+  client.socket.pause()
+  client.socket.write(get('/api/archives/large-1.0.0.tar.gz') + get('/api/auth/me'))
+  const left = () => app.lines.flatMap((line) => / GET (\S+) 499 \d+ms /.exec(line)?.[1] ?? [])
+  await expect.poll(() => app.queries.some((sql) => sql.includes('archive_sha256'))).toBe(true)
+  await wait(100)
+  expect(left()).toEqual([])
+  client.socket.destroy()
+  await expect.poll(() => left().toSorted()).toEqual(['/api/archives/large-1.0.0.tar.gz', '/api/auth/me'])
+})
+
+it('answers pipelined requests with bodies in their order, and keeps the connection', async () => {
+  await using app = await testApp()
+  await app.listen()
+  using client = await open(app.http)
+  const { socket, text } = client
+  socket.write(Array.from({ length: 100 }, (_, index) => post(index)).join(''))
+  const answered = () => [...text().matchAll(/"a(\d+)":"Query"/g)].map(([, index]) => Number(index))
+  await expect.poll(answered, { timeout: 10_000 }).toEqual(Array.from({ length: 100 }, (_, index) => index))
+  socket.write(post(100))
+  await expect.poll(() => answered().at(-1)).toBe(100)
+})
+
+it('does not take it for a slow body when earlier requests are answered first', async () => {
+  const http = Fastify()
+  onTestFinished(() => http.close())
+  onTestFinished(keepPace(watchSockets(http.server).open, { graceMs: 50, bytesPerSecond: 1e6, sweepMs: 10 }))
+  boundPipelining(http)
+  const work = Promise.withResolvers<string>()
+  http.get('/', () => work.promise)
+  http.post('/graphql', () => 'arrived')
+  await http.listen()
+  using client = await open(http)
+  const { socket, text } = client
+  const [head, body] = [post(0).slice(0, -1000), post(0).slice(-1000)]
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(10) + head)
+  await wait(200)
+  expect(text()).toBe('')
+  work.resolve('done')
+  socket.write(body)
+  await expect.poll(text).toMatch(/^(HTTP\/1\.1 200 .*?done){10}HTTP\/1\.1 200 .*arrived$/s)
+})
+
+it('begins no more for a client that is gone', async () => {
+  const http = Fastify()
+  onTestFinished(() => http.close())
+  boundPipelining(http)
+  let begun = 0
+  const work = Promise.withResolvers<string>()
+  http.get('/', () => (begun++, work.promise))
+  await http.listen()
+  using client = await open(http)
+  const { socket } = client
+  socket.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(30))
+  await expect.poll(() => begun).toBe(10)
+  socket.destroy()
+  await wait(50)
+  work.resolve('done')
+  await wait(50)
+  // A connection that is not read shows its end when something is written to it.
+  expect(begun).toBeLessThanOrEqual(12)
+})
+
+it('answers what came before it stops, and then ends the connection', async () => {
+  await using app = await testApp()
+  await app.listen()
+  using client = await open(app.http)
+  const { socket, text } = client
+  const closed = once(socket, 'close')
+  socket.write(Array.from({ length: 50 }, (_, index) => post(index)).join(''))
+  await expect.poll(text).toMatch(/^HTTP\/1\.1 200 /)
+  expect(await app.http.drain(5000, 100)).toBe(0)
+  await closed
+  expect(text()).not.toMatch(/^HTTP\/1\.1 [^2]/m)
+})

@@ -1,0 +1,186 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { type TestApp, testApp } from '../app.ts'
+import { announce, publish } from '../support/publish.ts'
+
+// What takes seconds elsewhere takes tenths of them here.
+const timings = {
+  headersMs: 400,
+  silenceMs: 1500,
+  requestMs: 2500,
+  pace: { graceMs: 400, bytesPerSecond: 1024, sweepMs: 50 },
+}
+
+type Client = { socket: Socket; text: () => string; closed: Promise<number> }
+
+/** Opens a connection and sends this; `closed` gives how many milliseconds it lived. */
+async function open(app: TestApp, text = ''): Promise<Client> {
+  const address = app.http.server.address()
+  if (address === null || typeof address === 'string') throw new Error('The server does not listen.')
+  const socket = connect(address.port, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  let received = ''
+  const began = performance.now()
+  socket.on('data', (chunk) => (received += chunk.toString('latin1'))).on('error', () => {})
+  const closed = new Promise<number>((resolve) => socket.on('close', () => resolve(performance.now() - began)))
+  await once(socket, 'connect')
+  socket.write(text)
+  return { socket, text: () => received, closed }
+}
+
+const head = (line: string, headers: Record<string, string | number> = {}) =>
+  `${line} HTTP/1.1\r\nHost: x\r\n${Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')}\r\n`
+
+/** Sends so many bytes every `everyMs`, until the connection is closed or all is sent. */
+async function trickle({ socket }: Client, bytes: number, everyMs: number, total = Number.POSITIVE_INFINITY): Promise<void> {
+  for (let sent = 0; sent < total && !socket.destroyed && socket.writable; sent += bytes) {
+    socket.write('a'.repeat(bytes))
+    await wait(everyMs)
+  }
+}
+
+const timedOut = /^HTTP\/1\.1 408 .*\r\nConnection: close\r\n\r\n\{"error":\{"code":"InvalidInput","message":"[^"]+"\}\}$/s
+
+it('ends connections that send no request, or headers that never end', async () => {
+  await using app = await testApp({ timings })
+  await app.listen()
+  const clients = await Promise.all(['', 'GET /api/v1/health HT', 'GET / HTTP/1.1\r\nHost: x\r\n'].map((text) => open(app, text)))
+  void trickle(clients[2] as Client, 1, 100)
+  for (const client of clients) expect(await client.closed).toBeLessThan(5000)
+  for (const client of clients.slice(1)) expect(client.text()).toMatch(timedOut)
+})
+
+it('ends requests whose body comes too slowly, on every kind of route, and says so', async () => {
+  await using app = await testApp({ timings })
+  await app.listen()
+  const alice = await app.member()
+  const authorization = `Bearer ${alice.secret}`
+  const json = { 'content-type': 'application/json' }
+  const bytes = { authorization, 'content-type': 'application/octet-stream' }
+  // One announcement each: of two bodies for the same one, the second would be refused.
+  const upload = async () => `POST /api/packages/versions/upload?upload_id=${await announce(alice)}`
+  const requests = [
+    head('POST /api/auth/login', { ...json, 'content-length': 5000 }),
+    head('POST /graphql', { ...json, 'content-length': 5000 }),
+    head(await upload(), { ...bytes, 'content-length': 5000 }),
+    `${head(await upload(), { ...bytes, 'transfer-encoding': 'chunked' })}400\r\n`,
+  ]
+  const clients = await Promise.all(requests.map((text) => open(app, text)))
+  for (const client of clients) void trickle(client, 1, 100)
+  for (const client of clients) {
+    expect(await client.closed).toBeLessThan(5000)
+    expect(client.text()).toMatch(timedOut)
+  }
+  await expect.poll(() => app.lines.filter((line) => / POST \/api\/auth\/login 408 \d+ms 127\.0\.0\.1 /.test(line))).toHaveLength(1)
+  // The answer is out already; the rest of the body must not keep the connection.
+  const refused = await open(app, head('POST /api/v1/health', { ...json, 'content-length': 5000 }))
+  void trickle(refused, 1, 100)
+  expect(await refused.closed).toBeLessThan(5000)
+  expect(refused.text()).toMatch(/^HTTP\/1\.1 405 /)
+})
+
+it('lets a slow but steady body arrive, within the time for a whole request', async () => {
+  await using app = await testApp({ timings: { ...timings, silenceMs: 10_000 } })
+  await app.listen()
+  const [before, after] = ['{"query": "{ server { version } }", "extensions": {"unread": "', '"}}']
+  await app.anonymous.post('/graphql', `${before}${after}`, { headers: { 'content-type': 'application/json' } }) // loads what the first one loads
+  const length = before.length + 6000 + after.length
+  const steady = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': length }) + before)
+  await trickle(steady, 300, 75, 6000)
+  steady.socket.write(after)
+  await expect.poll(steady.text, { timeout: 5000 }).toMatch(/^HTTP\/1\.1 200 .*"version"/s)
+  steady.socket.destroy()
+  const endless = await open(app, head('POST /graphql', { 'content-type': 'application/json', 'content-length': 500_000 }))
+  void trickle(endless, 300, 75)
+  const lived = await endless.closed
+  expect(lived).toBeGreaterThan(2000)
+  expect(lived).toBeLessThan(9000)
+  expect(endless.text()).toMatch(timedOut)
+})
+
+it('ends responses that nobody takes', async () => {
+  await using app = await testApp({ timings })
+  await app.listen()
+  const alice = await app.member()
+  const files = { 'assets/noise.bin': randomBytes(16_000_000) }
+  await publish(alice, { name: 'large', version: '1.0.0', files })
+  const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
+  const [reader, other] = [await open(app, ask), await open(app, ask)]
+  reader.socket.pause()
+  const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
+  await expect.poll(() => other.text().length, { timeout: 10_000 }).toBeGreaterThan(16_000_000)
+  other.socket.destroy()
+  await expect.poll(count, { timeout: 10_000 }).toBe(0)
+})
+
+it('ends a response that nobody takes soon, however large it is, and lets a slow but steady client take all of it', async () => {
+  // All of the archive at this pace would take 16 seconds; no other limit may end it.
+  const pace = { graceMs: 1500, bytesPerSecond: 1024 ** 2, sweepMs: 50 }
+  await using app = await testApp({ timings: { ...timings, silenceMs: 600_000, pace } })
+  await app.listen()
+  const alice = await app.member()
+  await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(16_000_000) } })
+  const ask = head('GET /api/archives/large-1.0.0.tar.gz', { authorization: `Bearer ${alice.secret}` })
+  const readers = await Promise.all([ask, ask.repeat(10)].map((text) => open(app, text)))
+  for (const { socket } of readers) socket.pause()
+  const steady = await open(app, ask)
+  const isTaken = readSlowly(steady, 1024 ** 2, 250)
+  const count = () => new Promise<number>((resolve) => app.http.server.getConnections((_error, open) => resolve(open)))
+  await expect.poll(count, { timeout: 7000 }).toBe(1)
+  expect(await isTaken).toBeGreaterThan(16_000_000)
+  steady.socket.destroy()
+})
+
+/** Takes so many bytes every `everyMs`; gives how many there were when no more come. */
+async function readSlowly({ socket, text }: Client, bytes: number, everyMs: number): Promise<number> {
+  for (let before = -1; before !== text().length;) {
+    before = text().length
+    socket.resume()
+    await expect.poll(() => text().length >= before + bytes || text().length > 16_000_000, { interval: 5, timeout: 5000 }).toBe(true)
+    socket.pause()
+    await wait(everyMs)
+    if (text().length > 16_000_000) break
+  }
+  return text().length
+}
+
+it('refuses more connections than one address may have, and takes them again when others end', async () => {
+  await using app = await testApp({ env: { MAX_CONNECTIONS_PER_ADDRESS: '5', TRUST_PROXY: 'false' } })
+  await app.listen()
+  const clients = await Promise.all(Array.from({ length: 5 }, () => open(app)))
+  await wait(50)
+  const refused = await Promise.all(Array.from({ length: 20 }, () => open(app)))
+  for (const client of refused) {
+    await client.closed
+    expect(client.text()).toMatch(/^HTTP\/1\.1 429 .*\r\nRetry-After: 10\r\n.*"code":"RateLimitExceeded"/s)
+  }
+  expect(app.lines.filter((line) => line.includes('MAX_CONNECTIONS_PER_ADDRESS'))).toHaveLength(1)
+  clients[0]?.socket.destroy()
+  await wait(50)
+  const next = await open(app, head('GET /api/v1/version'))
+  await expect.poll(next.text).toMatch(/^HTTP\/1\.1 200 /)
+  for (const { socket } of [...clients, next]) socket.destroy()
+})
+
+it('counts no connections of a trusted proxy, nor any when the limit is 0', async () => {
+  const settings: Record<string, string>[] = [
+    { MAX_CONNECTIONS_PER_ADDRESS: '2' },
+    { MAX_CONNECTIONS_PER_ADDRESS: '0', TRUST_PROXY: 'false' },
+  ]
+  for (const env of settings) {
+    await using app = await testApp({ env })
+    await app.listen()
+    const opened: Client[] = []
+    for (let times = 0; times < 6; times++) {
+      const client = await open(app, head('GET /api/v1/version'))
+      await expect.poll(client.text).toMatch(/^HTTP\/1\.1 200 /)
+      opened.push(client)
+    }
+    for (const { socket } of opened) socket.destroy()
+  }
+})

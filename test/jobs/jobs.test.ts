@@ -1,0 +1,243 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { Job } from '../../server/jobs/entity.ts'
+import { handler, type Handlers, type Work } from '../../server/jobs/handler.ts'
+import { collectJobs, countJobs, enqueue, type NewJob } from '../../server/jobs/queue.ts'
+import { startWorker } from '../../server/jobs/worker.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { anotherInstance } from '../support/instances.ts'
+
+const anything = z.unknown()
+const ask = ({ services }: TestApp, job: NewJob) => services.database.fork().transactional((em) => enqueue(em, job, services.now()))
+const jobOf = ({ services }: TestApp, id: string) => services.database.fork().findOneOrFail(Job, { id })
+const nothing = { queued: 0, running: 0, failed: 0 }
+
+/** Something that a test waits for. */
+function signal() {
+  let tell = () => {}
+  const told = new Promise<void>((resolve) => (tell = resolve))
+  return { told, tell }
+}
+
+it('begins a job as soon as it is committed, hands over its payload, and records its progress', async () => {
+  await using app = await testApp()
+  const seen: unknown[] = []
+  const count = handler(z.object({ to: z.number() }), async (work, { to }) => {
+    seen.push(work.subject, work.attempt, to)
+    for (let done = 1; done <= to; done++) work.progress({ done, total: to, phase: 'counting' })
+  })
+  // It would not look by itself during this test.
+  const worker = startWorker(app.services, { count }, { pollMs: 3_600_000 })
+  await worker.settled()
+  const id = await app.services.database.fork().transactional(async (em) => {
+    const asked = await enqueue(em, { kind: 'count', subject: 'sheep', payload: { to: 3 } }, app.services.now())
+    expect(seen).toEqual([])
+    return asked
+  })
+  await worker.settled()
+  expect(seen).toEqual(['sheep', 1, 3])
+  expect(await jobOf(app, id)).toMatchObject({ state: 'done', done: 3, total: 3, phase: 'counting', attempts: 1, error: null, lease: null })
+  await worker.stop()
+})
+
+it('forgets a job whose transaction failed, and keeps one waiting job of a kind and subject', async () => {
+  await using app = await testApp()
+  const failing = app.services.database.fork().transactional(async (em) => {
+    await enqueue(em, { kind: 'note', subject: 'a' }, app.services.now())
+    throw new Error('changed my mind')
+  })
+  await expect(failing).rejects.toThrow('changed my mind')
+  expect(await countJobs(app.services.database.reads)).toEqual(nothing)
+  const later = new Date(Date.now() + 60_000)
+  const ids = await Promise.all(
+    Array.from({ length: 20 }, (_, index) => ask(app, { kind: 'note', subject: 'a', payload: { index }, runAt: later })),
+  )
+  expect(new Set(ids).size).toBe(1)
+  const sooner = await ask(app, { kind: 'note', subject: 'a', payload: { index: 99 } })
+  expect(sooner).toBe(ids[0])
+  expect((await jobOf(app, sooner)).runAt.getTime()).toBeLessThan(later.getTime())
+  const seen: unknown[] = []
+  const worker = startWorker(app.services, { note: handler(anything, async (_work, payload) => void seen.push(payload)) })
+  await worker.settled()
+  await worker.stop()
+  expect(seen).toEqual([{ index: 99 }])
+})
+
+it('never runs one job twice at once, however many workers ask', async () => {
+  await using app = await testApp()
+  await using second = await anotherInstance(app)
+  const running = new Map<string, number>()
+  const runs = new Map<string, number>()
+  let [maxOfOne, maxOfAll, now] = [0, 0, 0]
+  const run = handler(anything, async ({ subject }: Work) => {
+    running.set(subject, (running.get(subject) ?? 0) + 1)
+    runs.set(subject, (runs.get(subject) ?? 0) + 1)
+    maxOfOne = Math.max(maxOfOne, running.get(subject) ?? 0)
+    maxOfAll = Math.max(maxOfAll, ++now)
+    await new Promise((resolve) => setTimeout(resolve, Number(subject) % 5))
+    now--
+    running.set(subject, (running.get(subject) ?? 0) - 1)
+  })
+  for (let index = 0; index < 200; index++) await ask(app, { kind: 'work', subject: String(index) })
+  const workers = [app, second ?? app].map(({ services }) => startWorker(services, { work: run }, { concurrency: 4, pollMs: 20 }))
+  await expect.poll(() => countJobs(app.services.database.reads), { timeout: 30_000 }).toEqual(nothing)
+  await Promise.all(workers.map((worker) => worker.stop()))
+  expect(maxOfOne).toBe(1)
+  expect(maxOfAll).toBeGreaterThan(1)
+  expect([...runs.values()].every((count) => count === 1)).toBe(true)
+  expect(runs.size).toBe(200)
+})
+
+it('tries a job that throws again later and later, and gives up in the end', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const advance = (ms: number) => (app.clock.now = new Date((app.clock.now?.getTime() ?? 0) + ms))
+  let runs = 0
+  const broken = handler(
+    anything,
+    async () => {
+      runs++
+      throw new Error(`no\n luck ${'x'.repeat(2000)}`)
+    },
+    { maxAttempts: 3 },
+  )
+  const worker = startWorker(app.services, { broken })
+  const id = await ask(app, { kind: 'broken', subject: 'a' })
+  await worker.settled()
+  expect(await jobOf(app, id)).toMatchObject({ state: 'queued', attempts: 1, error: expect.stringMatching(/^no luck x+$/) })
+  for (const [wait, attempts] of [
+    [9_000, 1],
+    [3_000, 2],
+    [39_000, 2],
+    [8_000, 3],
+  ] as const) {
+    advance(wait)
+    await ask(app, { kind: 'other', subject: 'wakes the worker' })
+    await worker.settled()
+    expect(runs).toBe(attempts)
+  }
+  expect(await jobOf(app, id)).toMatchObject({ state: 'failed', attempts: 3, lease: null })
+  expect((await jobOf(app, id)).error).toHaveLength(1000)
+  expect(app.lines.filter((line) => line.includes(' ERROR ')).length).toBe(3)
+  await worker.stop()
+})
+
+it('does not run what was asked for again while it runs, but afterwards', async () => {
+  await using app = await testApp()
+  const [begun, go] = [signal(), signal()]
+  let [runs, now, most] = [0, 0, 0]
+  const slow = handler(anything, async () => {
+    runs++
+    most = Math.max(most, ++now)
+    begun.tell()
+    await go.told
+    now--
+  })
+  const worker = startWorker(app.services, { slow })
+  await ask(app, { kind: 'slow', subject: 'a' })
+  await begun.told
+  await ask(app, { kind: 'slow', subject: 'a' })
+  expect(await countJobs(app.services.database.reads)).toEqual({ queued: 1, running: 1, failed: 0 })
+  go.tell()
+  await worker.settled()
+  expect([runs, most]).toEqual([2, 1])
+  await worker.stop()
+})
+
+it('takes over from a holder that has fallen silent, and the old one changes nothing any more', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const [begun, go] = [signal(), signal()]
+  const silent: Handlers = {
+    task: handler(anything, async (work) => {
+      begun.tell()
+      await go.told
+      work.progress({ done: 99 })
+    }),
+  }
+  const first = startWorker(app.services, silent, { leaseMs: 60_000 })
+  const id = await ask(app, { kind: 'task', subject: 'a' })
+  await begun.told
+  app.clock.now = new Date('2026-01-01T00:00:59Z')
+  const attempts: number[] = []
+  const able: Handlers = { task: handler(anything, async ({ attempt }) => void attempts.push(attempt)) }
+  const second = startWorker(app.services, able)
+  await second.settled()
+  expect(attempts).toEqual([])
+  app.clock.now = new Date('2026-01-01T00:01:01Z')
+  const third = startWorker(app.services, able)
+  await third.settled()
+  expect(attempts).toEqual([2])
+  go.tell()
+  await first.settled()
+  expect(await jobOf(app, id)).toMatchObject({ state: 'done', attempts: 2, done: 0 })
+  for (const worker of [first, second, third]) await worker.stop()
+})
+
+it('renews the lease of a long job, so that nobody takes it over', async () => {
+  await using app = await testApp()
+  const go = signal()
+  let runs = 0
+  const long = handler(anything, async () => (runs++, go.told))
+  const workers = [1, 2].map(() => startWorker(app.services, { long }, { leaseMs: 300, pollMs: 50 }))
+  await ask(app, { kind: 'long', subject: 'a' })
+  await new Promise((resolve) => setTimeout(resolve, 1200))
+  go.tell()
+  for (const worker of workers) await worker.settled()
+  expect(runs).toBe(1)
+  for (const worker of workers) await worker.stop()
+})
+
+it('gives jobs back when it stops: those that listen and those that do not', async () => {
+  await using app = await testApp()
+  const [begun, never] = [signal(), signal()]
+  let count = 0
+  const tell = () => ++count === 2 && begun.tell()
+  const handlers: Handlers = {
+    polite: handler(anything, async ({ signal: stop }) => {
+      tell()
+      await new Promise((_resolve, reject) => stop.addEventListener('abort', () => reject(stop.reason as Error)))
+    }),
+    deaf: handler(anything, async () => (tell(), never.told)),
+  }
+  const worker = startWorker(app.services, handlers, { graceMs: 50 })
+  const ids = [await ask(app, { kind: 'polite', subject: 'a' }), await ask(app, { kind: 'deaf', subject: 'a' })]
+  await begun.told
+  await worker.stop()
+  for (const id of ids) expect(await jobOf(app, id)).toMatchObject({ state: 'queued', attempts: 0, lease: null, error: null })
+  never.tell()
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(await countJobs(app.services.database.reads)).toEqual({ queued: 2, running: 0, failed: 0 })
+})
+
+it('leaves the jobs of other programs alone, and forgets old ones', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const worker = startWorker(app.services, { known: handler(anything, async () => {}) })
+  for (const kind of ['known', 'unknown']) await ask(app, { kind, subject: 'a' })
+  await worker.settled()
+  await worker.stop()
+  const em = app.services.database.fork()
+  expect(await countJobs(app.services.database.reads)).toEqual({ queued: 1, running: 0, failed: 0 })
+  expect(await collectJobs(em, new Date('2026-01-07T00:00:00Z'))).toBe(0)
+  expect(await collectJobs(em, new Date('2026-01-09T00:00:00Z'))).toBe(1)
+  expect(await em.count(Job)).toBe(1)
+})
+
+it('does not begin a job anew that it is doing when the clock is put forward', async () => {
+  await using app = await testApp()
+  const [begun, done] = [signal(), signal()]
+  let runs = 0
+  const slow = handler(anything, async () => {
+    runs++
+    begun.tell()
+    await done.told
+  })
+  const worker = startWorker(app.services, { slow, quick: handler(anything, async () => {}) }, { concurrency: 3 })
+  await ask(app, { kind: 'slow', subject: 'a' })
+  await begun.told
+  app.clock.now = new Date(Date.now() + 3_600_000)
+  for (let round = 0; round < 3; round++) await ask(app, { kind: 'quick', subject: String(round) })
+  await expect.poll(() => countJobs(app.services.database.reads)).toMatchObject({ queued: 0, running: 1 })
+  done.tell()
+  await worker.settled()
+  await worker.stop()
+  expect(runs).toBe(1)
+})

@@ -1,0 +1,92 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it, vi } from 'vitest'
+import { trimRendered } from '../../server/markdown/kept.ts'
+import { renderText } from '../../server/markdown/service.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { packageArchive } from '../support/archive.ts'
+import { finish, upload } from '../support/publish.ts'
+
+const hostile: [name: string, text: string][] = [
+  ['bold', '<b><i>'.repeat(42_000)],
+  ['drawing', '<svg><g>'.repeat(32_000)],
+  ['headings', '# a\n'.repeat(16_000)],
+]
+
+async function withReadme(app: TestApp, name: string, readme: string) {
+  const alice = await app.member()
+  await finish(alice, await upload(alice, await packageArchive({ name, version: '1.0.0', files: { 'README.md': readme } })))
+  return alice
+}
+
+const htmlOf = (name: string) => `{ package(name: "${name}") { latest { readme { html } } } }`
+
+it('answers the worst texts as well, and everybody else meanwhile', async () => {
+  await using app = await testApp()
+  const readers = await Promise.all(hostile.map(async ([name, text]) => ({ name, alice: await withReadme(app, name, text) })))
+  const state = { isDone: false }
+  const asking = Promise.all(readers.map(({ name, alice }) => alice.graphql(htmlOf(name)))).finally(() => (state.isDone = true))
+  const waits: number[] = []
+  while (!state.isDone) {
+    const started = performance.now()
+    expect(await app.anonymous.get('/api/v1/health')).toMatchObject({ status: 200 })
+    waits.push(performance.now() - started)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  for (const { body } of await asking) expect(body.data.package.latest.readme.html.length).toBeGreaterThan(100)
+  waits.sort((a, b) => a - b)
+  expect(waits[Math.floor(waits.length * 0.9)]).toBeLessThan(300)
+  // What took too long is not tried again.
+  const started = performance.now()
+  for (const { name, alice } of readers) expect((await alice.graphql(htmlOf(name))).status).toBe(200)
+  expect(performance.now() - started).toBeLessThan(1500)
+})
+
+it('keeps what it rendered by content, for every package, instance and start', async () => {
+  await using app = await testApp()
+  const alice = await withReadme(app, 'first', '# The same **text**')
+  await withReadme(app, 'second', '# The same **text**')
+  const kept = () => app.services.database.reads.all<{ hash: string; html: string }>('select hash, html from rendered_texts')
+  for (const name of ['first', 'second'])
+    expect((await alice.graphql(htmlOf(name))).body.data.package.latest.readme.html).toContain('<strong>text</strong>')
+  const [row, ...further] = await kept()
+  expect(further).toEqual([])
+  expect(row?.html).toContain('<strong>text</strong>')
+  const draft = { source: 'A *draft*', links: { kind: 'whole' as const } }
+  const caller = { ...app.services, viewer: null, ip: '203.0.113.9' }
+  expect(await renderText(caller, draft, { isKept: false })).toContain('<em>draft</em>')
+  expect(await kept()).toHaveLength(1)
+  await trimRendered(app.services.database.fork(), 10)
+  expect(await kept()).toEqual([])
+})
+
+it('answers 503 on both doors to whoever would wait too long behind the texts of others', async () => {
+  await using app = await testApp()
+  const graphqlReader = await withReadme(app, 'asked', '# One text')
+  const restReader = await withReadme(app, 'fetched', '# Another text')
+  const lookUps = () => app.queries.filter((sql) => sql.includes('from rendered_texts')).length
+  // Threads and the database go on in real time.
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  try {
+    const others = Array.from({ length: 12 }, (_, index) => {
+      const caller = { ...app.services, viewer: null, ip: `203.0.113.${index}` }
+      return renderText(caller, { source: `${'<b><i>'.repeat(42_000)}${index}`, links: { kind: 'whole' } }, { isKept: false })
+    })
+    const state = { areOthersDone: false }
+    const settled = Promise.allSettled(others).then(() => (state.areOthersDone = true))
+    const asking = graphqlReader.graphql(htmlOf('asked'))
+    const fetching = restReader.get('/api/packages/fetched/versions/1.0.0/content')
+    while (lookUps() < 2) await sleep(5)
+    await sleep(200)
+    await vi.advanceTimersByTimeAsync(21_000)
+    const [asked, fetched] = await Promise.all([asking, fetching])
+    expect(asked.body.errors).toMatchObject([{ extensions: { code: 'ServiceUnavailable', retryAfter: 5 } }])
+    expect(fetched).toMatchObject({ status: 503, body: { error: { code: 'ServiceUnavailable' } } })
+    for (const { headers } of [asked, fetched]) expect(headers['retry-after']).toBe('5')
+    // The one whose turn it is runs into its deadline.
+    for (; !state.areOthersDone; await sleep(50)) await vi.advanceTimersByTimeAsync(1500)
+    await settled
+  } finally {
+    vi.useRealTimers()
+  }
+  expect((await graphqlReader.graphql(htmlOf('asked'))).body.data.package.latest.readme.html).toContain('One text')
+})

@@ -1,0 +1,213 @@
+import type { Server } from 'node:http'
+import { expect, it, onTestFinished } from 'vitest'
+import { z } from 'zod'
+import { handler, PermanentFailure } from '../../server/jobs/handler.ts'
+import { enqueue } from '../../server/jobs/queue.ts'
+import { startWorker } from '../../server/jobs/worker.ts'
+import { listenForMetrics } from '../../server/metrics/page.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { packageArchive } from '../support/archive.ts'
+import { metricsIn, sample } from '../support/metrics.ts'
+import { publish, publishArchive } from '../support/publish.ts'
+
+const token = 'the token of the metrics'
+const withToken = { headers: { authorization: `Bearer ${token}` } }
+const watched = () => testApp({ env: { METRICS_TOKEN: token } })
+
+async function metricsOf({ anonymous }: TestApp): Promise<string> {
+  const { status, body } = await anonymous.get('/metrics', withToken)
+  expect(status).toBe(200)
+  return String(body)
+}
+
+it('has no metrics unless a setting asks for them', async () => {
+  await using app = await testApp()
+  const elsewhere = await app.anonymous.get('/nothing-here')
+  const answer = await app.anonymous.get('/metrics', withToken)
+  expect(answer).toMatchObject({ status: 404, body: elsewhere.body })
+  expect(answer.body.error.code).toBe('NotFound')
+  expect(app.services.metrics).toBeNull()
+})
+
+it('gives them to whoever has the token, and to nobody else', async () => {
+  await using app = await watched()
+  const owner = await app.owner()
+  for (const authorization of ['', 'Bearer', `Bearer ${token}x`, `Bearer ${token.slice(1)}`, `Basic ${btoa(`x:${token}`)}`])
+    expect(await app.anonymous.get('/metrics', { headers: { authorization } })).toMatchObject({
+      status: 401,
+      body: { error: { code: 'MissingAuthentication' } },
+    })
+  expect((await app.anonymous.get('/metrics')).status).toBe(401)
+  expect((await owner.get('/metrics')).status).toBe(401)
+  const answer = await app.anonymous.get('/metrics', withToken)
+  expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
+  expect(answer.headers['cache-control']).toContain('no-store')
+  expect((await app.anonymous.post('/metrics', {}, withToken)).status).toBe(405)
+})
+
+it('counts requests by route, never by what a client makes up', async () => {
+  await using app = await watched()
+  const member = await app.member()
+  await publish(member, { name: 'counted', version: '1.0.0' })
+  for (let n = 0; n < 20; n++) {
+    await member.get(`/api/packages/counted_${n}`)
+    await app.anonymous.get(`/${n}/nothing-here?n=${n}`)
+    await app.anonymous.send('OPTIONS', `/api/packages/x${n}`)
+  }
+  await member.get('/api/packages/counted')
+  await member.graphql('{ viewer { id } }')
+  const text = await metricsOf(app)
+  const requests = (labels: Record<string, string>) => sample(text, 'snug_http_request_duration_seconds_count', labels)
+  const listing = { method: 'GET', route: '/api/packages/:pkg' }
+  expect(requests({ ...listing, status: '2xx' })).toBe(1)
+  expect(requests({ ...listing, status: '4xx' })).toBe(20)
+  expect(sample(text, 'snug_http_request_duration_seconds_bucket', { ...listing, status: '4xx', le: '+Inf' })).toBe(20)
+  expect(sample(text, 'snug_http_request_duration_seconds_sum', { ...listing, status: '4xx' })).toBeGreaterThan(0)
+  expect(requests({ method: 'POST', route: '/graphql', status: '2xx' })).toBe(1)
+  expect(requests({ method: 'GET', route: '/*', status: '4xx' })).toBe(20)
+  expect(text).not.toMatch(/nothing-here|counted_/)
+})
+
+it('counts uploads, downloads, jobs, caches and connections', async () => {
+  await using app = await watched()
+  const member = await app.member()
+  const archive = await publish(member, { name: 'watched', version: '1.0.0' })
+  await publishArchive(member, await packageArchive({ name: 'Not A Name', version: '1.0.0' }))
+  for (let n = 0; n < 2; n++) {
+    await member.get('/api/archives/watched-1.0.0.tar.gz')
+    await member.get('/api/packages/watched')
+  }
+  await member.get('/api/archives/watched-1.0.0.tar.gz', { headers: { 'user-agent': 'Googlebot/2.1' } })
+  await workOff(app)
+  const url = await app.listen()
+  const sent = await fetch(`${url}/api/archives/watched-1.0.0.tar.gz`, { headers: { authorization: `Bearer ${member.secret}` } })
+  expect((await sent.arrayBuffer()).byteLength).toBe(archive.length)
+  const text = await metricsOf(app)
+  expect(sample(text, 'snug_uploads_total', { outcome: 'published' })).toBe(1)
+  expect(sample(text, 'snug_uploads_total', { outcome: 'refused' })).toBe(1)
+  expect(sample(text, 'snug_downloads_total')).toBe(3)
+  expect(sample(text, 'snug_job_duration_seconds_count', { kind: 'task', outcome: 'done' })).toBe(1)
+  expect(sample(text, 'snug_job_duration_seconds_count', { kind: 'task', outcome: 'failed' })).toBe(1)
+  expect(sample(text, 'snug_job_duration_seconds_count', { kind: 'task', outcome: 'retried' })).toBe(1)
+  expect(sample(text, 'snug_jobs', { kind: 'task', state: 'failed' })).toBe(1)
+  expect(sample(text, 'snug_jobs', { kind: 'task', state: 'queued' })).toBe(1)
+  expect(sample(text, 'snug_jobs', { kind: 'analysis', state: 'queued' })).toBe(1)
+  expect(sample(text, 'snug_jobs', { kind: 'analysis', state: 'running' })).toBe(0)
+  expect(sample(text, 'snug_jobs_oldest_due_seconds')).toBeGreaterThanOrEqual(0)
+  for (const cache of ['listings', 'archives', ...(app.config.DB_BACKEND === 'sqlite' ? ['rows'] : [])])
+    for (const result of ['hit', 'miss']) expect(sample(text, 'snug_cache_requests_total', { cache, result })).toBeGreaterThan(0)
+  expect(sample(text, 'snug_http_connections')).toBe(1)
+  expect(sample(text, 'snug_http_received_bytes_total')).toBeGreaterThan(100)
+  expect(sample(text, 'snug_http_sent_bytes_total')).toBeGreaterThan(archive.length)
+})
+
+it('reads the state of its parts', async () => {
+  await using app = await watched()
+  const text = await metricsOf(app)
+  const pools = app.config.DB_BACKEND === 'sqlite' ? ['transactions'] : ['transactions', 'reads']
+  for (const pool of pools) {
+    const [busy, idle] = ['busy', 'idle'].map((state) => sample(text, 'snug_database_connections', { pool, state }))
+    expect(Number(busy) + Number(idle)).toBeGreaterThan(0)
+    expect(sample(text, 'snug_database_connections_max', { pool })).toBeGreaterThan(0)
+    expect(sample(text, 'snug_database_waiting', { pool })).toBe(0)
+  }
+  for (const state of ['busy', 'idle']) expect(sample(text, 'snug_scoring_processes', { state })).toBe(0)
+  expect(sample(text, 'snug_build_info')).toBe(1)
+  expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
+  expect(sample(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
+  expect(sample(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
+  for (const collector of ['backups', 'caches', 'connections', 'database', 'jobs', 'scoring'])
+    expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
+  const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
+  // Whoever adds one tells of it here, and in a test above.
+  expect(own.toSorted()).toEqual([
+    'snug_backup_last_failure_timestamp_seconds',
+    'snug_backup_last_success_timestamp_seconds',
+    'snug_backup_next_timestamp_seconds',
+    'snug_backup_size_bytes',
+    'snug_build_info',
+    'snug_cache_requests_total',
+    'snug_collector_success',
+    'snug_database_connections',
+    'snug_database_connections_max',
+    'snug_database_waiting',
+    'snug_downloads_total',
+    'snug_http_connections',
+    'snug_http_received_bytes_total',
+    'snug_http_request_duration_seconds',
+    'snug_http_sent_bytes_total',
+    'snug_job_duration_seconds',
+    'snug_jobs',
+    'snug_jobs_oldest_due_seconds',
+    'snug_scoring_processes',
+    'snug_uploads_total',
+  ])
+})
+
+it('answers without what cannot be read, and reads no more often than every few seconds', async () => {
+  await using app = await watched()
+  const { services } = app
+  let reads = 0
+  const read = () => {
+    if (++reads > 0) throw new Error('The disk is away.')
+    return {}
+  }
+  services.metrics?.add({ name: 'broken', gauges: { snug_broken: { help: 'Never read.' } }, read }, services.log)
+  const [text] = await Promise.all([metricsOf(app), metricsOf(app)])
+  await metricsOf(app)
+  expect(sample(text, 'snug_broken')).toBeUndefined()
+  expect(sample(text, 'snug_collector_success', { collector: 'broken' })).toBe(0)
+  expect(reads).toBe(1)
+  expect(app.lines.filter((line) => line.includes('metrics: broken cannot be read: Error: The disk is away.'))).toHaveLength(1)
+})
+
+it('serves them on a port of their own', async () => {
+  await using app = await testApp({ env: { METRICS_PORT: '0', METRICS_HOST: '127.0.0.1' } })
+  expect((await app.anonymous.get('/metrics')).status).toBe(404)
+  const server = await listenForMetrics(app.services)
+  onTestFinished(() => void server?.close())
+  const url = `http://127.0.0.1:${portOf(server)}`
+  expect(app.lines.join('')).toContain(`Metrics are at ${url}/metrics`)
+  const answer = await fetch(`${url}/metrics`)
+  expect(sample(await answer.text(), 'snug_build_info')).toBe(1)
+  expect(await (await fetch(`${url}/metrics`, { method: 'HEAD' })).text()).toBe('')
+  const refused = await fetch(`${url}/metrics`, { method: 'POST' })
+  expect([refused.status, refused.headers.get('allow'), refused.headers.get('cache-control')]).toEqual([
+    405,
+    'GET, HEAD',
+    'private, no-store',
+  ])
+  const missing = await fetch(`${url}/api/packages/x`)
+  expect([missing.status, await missing.json()]).toEqual([
+    404,
+    { error: { code: 'NotFound', message: 'There is nothing at this address.' } },
+  ])
+})
+
+it('asks for the token on a port of their own, too, when there is one', async () => {
+  await using app = await testApp({ env: { METRICS_PORT: '0', METRICS_HOST: '127.0.0.1', METRICS_TOKEN: token } })
+  const server = await listenForMetrics(app.services)
+  onTestFinished(() => void server?.close())
+  const url = `http://127.0.0.1:${portOf(server)}/metrics`
+  expect((await fetch(url)).status).toBe(401)
+  expect((await fetch(url, withToken)).status).toBe(200)
+})
+
+function portOf(server: Server | null): number {
+  const address = server?.address()
+  return typeof address === 'object' && address ? address.port : 0
+}
+
+/** Does three jobs: one ends well, one fails for good, and one will be tried again; and leaves it at that. */
+async function workOff({ services }: TestApp): Promise<void> {
+  const task = handler(z.unknown(), async ({ subject }) => {
+    if (subject === 'broken') throw new PermanentFailure('It is broken.')
+    if (subject === 'busy') throw new Error('It is busy.')
+  })
+  await services.database.fork().transactional(async (em) => {
+    for (const subject of ['fine', 'broken', 'busy']) await enqueue(em, { kind: 'task', subject }, services.now())
+  })
+  const worker = startWorker(services, { task })
+  await worker.settled()
+  await worker.stop()
+}

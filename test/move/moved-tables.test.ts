@@ -1,0 +1,54 @@
+import { expect, it } from 'vitest'
+import { withClient } from '../../server/backup/postgres-client.ts'
+import { planMove } from '../../server/move/plan.ts'
+import { canonicalRow } from '../../server/move/rows.ts'
+import { movedTables } from '../../server/move/tables.ts'
+import { testApp } from '../app.ts'
+
+/** The tables that each database fills itself, and by what. */
+const ownTables = {
+  package_search_brief: 'the search index, made anew from the packages',
+  package_search_documents: 'the search index, made anew from the packages',
+  package_search_full: 'the search index, made anew from the packages',
+  package_search_trigrams: 'the search index, made anew from the packages; SQLite only',
+  rate_limits: 'what instances on PostgreSQL count of the last minutes; a process on SQLite keeps that in its memory',
+  schema_migrations: 'the migrations of this kind of database, which made its tables',
+  write_probe: 'what shows that the database can be written to',
+}
+
+/** Every table, but for those that a virtual table of SQLite consists of. */
+const tablesOf = {
+  sqlite: "select name from pragma_table_list where schema = 'main' and type in ('table', 'virtual') and name not like 'sqlite_%'",
+  postgres: "select tablename as name from pg_tables where schemaname = 'public'",
+}
+/** What only one kind of database has. */
+const only = { sqlite: ['package_search_trigrams'], postgres: ['rate_limits'] }
+
+it('names every table as one that is moved, or as one that each database fills itself', async () => {
+  await using app = await testApp()
+  const { reads, backend } = app.services.database
+  const names = (await reads.all<{ name: string }>(tablesOf[backend])).map(({ name }) => name)
+  const foreign = only[backend === 'sqlite' ? 'postgres' : 'sqlite']
+  const known = [...movedTables, ...Object.keys(ownTables)].filter((name) => !foreign.includes(name))
+  expect(known.toSorted()).toEqual(names.toSorted())
+})
+
+it('can write every column of the tables that are moved, and gives no numbers in them', async () => {
+  await using app = await testApp()
+  if (app.config.DB_BACKEND === 'sqlite') return expect(movedTables).toEqual([...movedTables].toSorted())
+  const plan = await withClient(app.config.POSTGRES_URL ?? '', planMove)
+  expect(plan.map(({ name }) => name).toSorted()).toEqual(movedTables)
+  const types = new Set(plan.flatMap(({ columns }) => columns.map(({ type }) => type)))
+  const samples: Record<string, unknown> = {
+    bool: 1n,
+    bytea: Buffer.alloc(1),
+    int4: 1n,
+    int8: 1n,
+    text: 'x',
+    timestamptz: 1n,
+    uuid: 'x',
+    varchar: 'x',
+  }
+  for (const type of types) expect(() => canonicalRow([{ name: type, type }], [samples[type]])).not.toThrow()
+  return undefined
+})

@@ -1,0 +1,59 @@
+import { expect, it } from 'vitest'
+import { statuses } from '../actor.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { askFor, codeFor } from '../support/oauth.ts'
+
+const rounds = 200
+
+it('never spends a code twice, and leaves no token of one that was tried twice at once', async () => {
+  await using app = await testApp()
+  await using instances = await twoInstances(app)
+  const browser = await (await app.member()).session()
+  for (let round = 0; round < rounds; round++) {
+    const given = await codeFor(browser, {}, app.address())
+    const answers = await Promise.all(instances.both.map(({ anonymous }) => anonymous.post('/oauth/token', given, { ip: app.address() })))
+    expect(statuses(answers)).toEqual([200, 400])
+    const winner = answers.find(({ status }) => status === 200)
+    expect(await app.withToken(winner?.body.access_token).get('/api/auth/me')).toMatchObject({ status: 401 })
+  }
+  expect(await app.services.database.reads.all("select id from audit_entries where kind = 'token.reuse_detected'")).toHaveLength(rounds)
+  expect(await app.services.database.reads.all("select id from access_tokens where name like 'CLI%'")).toHaveLength(rounds)
+}, 120_000)
+
+it('takes one answer of two that a user gives at once', async () => {
+  await using app = await testApp()
+  const browser = await (await app.member()).session()
+  for (let round = 0; round < rounds / 4; round++) {
+    const request_id = await askFor(browser, {}, app.address())
+    const answers = await Promise.all(
+      ['approve', round % 2 ? 'approve' : 'deny'].map((answer) => browser.post(`/oauth/${answer}`, { request_id })),
+    )
+    expect(statuses(answers)).toEqual([200, 404])
+  }
+}, 120_000)
+
+it('gives no token for a code whose user is being disabled, and neither waits for the other for ever', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const tokens = () => app.services.database.reads.all("select id from access_tokens where name like 'CLI%'")
+  const set = (isActive: boolean) => admin.put(`/api/admin/users/${alice.id}`, { isActive })
+  for (let round = 0; round < rounds / 4; round++) {
+    const browser = await app.someone(alice.user).session()
+    const given = await codeFor(browser, {}, app.address())
+    const before = (await tokens()).length
+    const exchange = () => app.anonymous.post('/oauth/token', given, { ip: app.address() })
+    const [disabled, answer] = await Promise.all([set(false), exchange()])
+    expect([200, 400]).toContain(answer?.status)
+    expect(disabled?.status).toBe(200)
+    expect((await tokens()).length - before).toBe(answer?.status === 200 ? 1 : 0)
+    expect(await exchange()).toMatchObject({ status: 400 })
+    await set(true)
+    expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
+  }
+}, 120_000)
+
+/** Two servers on one PostgreSQL; an SQLite file has one server only. */
+async function twoInstances(app: TestApp) {
+  const other = process.env.TEST_DB === 'postgres' ? await testApp({ beside: app }) : null
+  return { both: [app, other ?? app], [Symbol.asyncDispose]: async () => other?.[Symbol.asyncDispose]() }
+}

@@ -1,0 +1,104 @@
+import { expect, it } from 'vitest'
+import { describeChains, dependentsOfVersion, publicDependents } from '../../server/packages/dependents/breakage.ts'
+import { countDependents, listDependents } from '../../server/packages/dependents/service.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+const here = { SERVER_URL: 'http://localhost:8080' }
+const hosted = (name: string, version = '^1.0.0', url = here.SERVER_URL) => `  ${name}:\n    hosted: ${url}\n    version: '${version}'\n`
+const needing = (...names: string[]) => `dependencies:\n${names.map((name) => hosted(name)).join('')}`
+
+/** Makes packages public as their administrators would. */
+const open = ({ services }: TestApp, ...names: string[]) =>
+  services.database
+    .fork()
+    .getConnection()
+    .execute(`update packages set visibility = 'public' where name in (${names.map((name) => `'${name}'`).join(', ')})`)
+
+const chainsOf = (app: TestApp, ...names: string[]) => publicDependents(app.services.database.fork(), here, names)
+
+it('finds the packages whose latest version depends on one, as hosted here or without naming a registry', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'icons', version: '1.0.0' })
+  await publish(alice, { name: 'before', version: '1.0.0', pubspec: needing('icons') })
+  await publish(alice, { name: 'before', version: '1.1.0' })
+  await publish(alice, { name: 'default_registry', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0' })
+  await publish(alice, { name: 'elsewhere', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^1.0.0', 'https://pub.dev')}` })
+  await publish(alice, {
+    name: 'shop',
+    version: '1.0.0',
+    pubspec: `dev_dependencies:\n${hosted('icons', 'any', 'HTTP://LocalHost:8080/')}`,
+  })
+  const both = `${needing('icons')}dev_dependencies:\n${hosted('icons', '1.0.0')}`
+  await publish(alice, { name: 'app', version: '2.0.0', pubspec: both })
+
+  const { reads } = app.services.database
+  const all = await listDependents(reads, here, { name: 'icons', limit: 10 })
+  expect(all).toMatchObject([
+    { name: 'app', version: '2.0.0', constraint: '^1.0.0', kind: 'direct', isBare: false },
+    { name: 'default_registry', version: '1.0.0', constraint: '^1.0.0', kind: 'direct', isBare: true },
+    { name: 'shop', version: '1.0.0', constraint: 'any', kind: 'dev', isBare: false },
+  ])
+  expect(await countDependents(reads, here, 'icons')).toBe(3)
+  expect(await listDependents(reads, here, { name: 'icons', limit: 1, after: 'app' })).toEqual(all.slice(1, 2))
+})
+
+it('follows public packages to whatever depends on them, by the shortest chain, and ends in circles', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const packages: [string, string[]][] = [
+    ['icons', ['app']], // a circle
+    ['ui', ['icons']],
+    ['app', ['ui', 'icons']],
+    ['suite', ['ui']],
+    ['inner', ['icons']],
+    ['outer', ['inner']],
+    ['old', ['icons']],
+  ]
+  for (const [name, needs] of packages) await publish(alice, { name, version: '1.0.0', pubspec: needing(...needs) })
+  await publish(alice, { name: 'old', version: '2.0.0' })
+  await publish(alice, { name: 'worker', version: '1.0.0', pubspec: `dev_dependencies:\n${hosted('icons')}` })
+  expect(await chainsOf(app, 'icons')).toEqual([])
+
+  await open(app, 'icons', 'ui', 'app', 'suite', 'outer', 'old', 'worker')
+  // `inner` is private, so `outer` is out of reach already; an older version counts; development does not.
+  const chains = [
+    ['app', 'icons'],
+    ['old', 'icons'],
+    ['suite', 'ui', 'icons'],
+    ['ui', 'icons'],
+  ]
+  expect(await chainsOf(app, 'icons')).toEqual(chains)
+  expect(describeChains(chains)).toBe('app -> icons, old -> icons, suite -> ui -> icons, ui -> icons')
+  expect(await chainsOf(app, 'icons', 'ui')).toEqual([
+    ['app', 'icons'],
+    ['old', 'icons'],
+    ['suite', 'ui'],
+  ])
+  expect(await chainsOf(app)).toEqual([])
+  const statements = await app.countQueries(() => chainsOf(app, 'icons'))
+  expect(statements).toBe(1)
+})
+
+it('calls a version needed when no other one would serve', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '1.1.0', '2.0.0']) await publish(alice, { name: 'icons', version })
+  await publish(alice, { name: 'wide', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^1.0.0')}` })
+  await publish(alice, { name: 'pinned', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '1.1.0')}` })
+  await publish(alice, { name: 'next', version: '1.0.0', pubspec: `dependencies:\n${hosted('icons', '^2.0.0')}${hosted('pinned')}` })
+  await open(app, 'icons', 'wide', 'pinned', 'next')
+  const needed = (version: string) => dependentsOfVersion(app.services.database.fork(), here, 'icons', version)
+  expect(await needed('1.0.0')).toEqual([])
+  expect(await needed('1.1.0')).toEqual([
+    ['next', 'pinned', 'icons'],
+    ['pinned', 'icons'],
+  ])
+  expect(await needed('2.0.0')).toEqual([['next', 'icons']])
+  await app.services.database
+    .fork()
+    .getConnection()
+    .execute("update package_versions set retracted_at = created_at where version = '1.0.0'")
+  expect(await needed('1.1.0')).toContainEqual(['wide', 'icons'])
+})

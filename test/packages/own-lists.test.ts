@@ -1,0 +1,52 @@
+import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import { testApp } from '../app.ts'
+import { makeOwned } from '../support/ownership.ts'
+import { publish } from '../support/publish.ts'
+
+const packagesOf = async (who: Actor, first = 10, after: string | null = null) =>
+  (
+    await who.graphql(
+      'query ($first: Int!, $after: String) { me { packages(first: $first, after: $after) { totalCount nodes { name } pageInfo { endCursor hasNextPage } } } }',
+      { first, after },
+    )
+  ).body.data.me.packages
+const names = ({ nodes }: { nodes: { name: string }[] }) => nodes.map(({ name }) => name)
+
+it('lists what somebody may publish to, as an uploader or as a member of the publisher, each once', async () => {
+  await using app = await testApp()
+  const [alice, bob] = [await app.member(), await app.member()]
+  for (const name of ['zebra', 'acme']) await publish(alice, { name, version: '1.0.0' })
+  await publish(bob, { name: 'other', version: '1.0.0' })
+  const { admin, member } = await makeOwned(app, 'zebra')
+  expect(await packagesOf(alice)).toMatchObject({ totalCount: 2, nodes: [{ name: 'acme' }, { name: 'zebra' }] })
+  expect(names(await packagesOf(bob))).toEqual(['other'])
+  for (const who of [admin, member]) expect(names(await packagesOf(who))).toEqual(['zebra'])
+  expect((await bob.put('/api/packages/other/options', { isUnlisted: true })).status).toBe(200)
+  expect(names(await packagesOf(bob))).toEqual(['other'])
+  const first = await packagesOf(alice, 1)
+  expect(names(first)).toEqual(['acme'])
+  expect(names(await packagesOf(alice, 1, first.pageInfo.endCursor))).toEqual(['zebra'])
+})
+
+it('tells people what they did', async () => {
+  await using app = await testApp()
+  const [alice, bob] = [await app.member(), await app.member()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await publish(bob, { name: 'other', version: '1.0.0' })
+  const query = '{ me { activity(first: 10) { nodes { kind package } } } }'
+  const { nodes } = (await alice.graphql(query)).body.data.me.activity
+  expect(nodes.map(({ kind }: { kind: string }) => kind).toSorted()).toEqual(['package.created', 'package.version_published'])
+  expect(new Set(nodes.map((entry: { package: string }) => entry.package))).toEqual(new Set(['acme']))
+})
+
+it("shows somebody else's to administrators only", async () => {
+  await using app = await testApp()
+  const [admin, alice, bob] = [await app.admin(), await app.member(), await app.member()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const query = '{ package(name: "acme") { uploaders { packages(first: 1) { totalCount } activity(first: 1) { totalCount } } } }'
+  const look = async (who: Actor) => (await who.graphql(query)).body.data.package.uploaders[0]
+  expect(await look(admin)).toEqual({ packages: { totalCount: 1 }, activity: { totalCount: 2 } })
+  expect(await look(bob)).toEqual({ packages: null, activity: null })
+  expect(await look(await app.withScopes(admin, ['write']))).toEqual({ packages: null, activity: null })
+})

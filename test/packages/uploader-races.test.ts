@@ -1,0 +1,62 @@
+import { expect, it } from 'vitest'
+import { statuses } from '../actor.ts'
+import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+const rounds = 200
+
+it('never leaves a package to nobody when two uploaders remove each other', async () => {
+  await using app = await testApp()
+  const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const path = ({ email }: { email: string }) => `/api/packages/acme/uploaders/${email}`
+  for (let round = 0; round < rounds; round++) {
+    for (const person of [alice, bob]) expect(await admin.put(path(person))).toMatchObject({ status: 200 })
+    const answers = await Promise.all(
+      round % 2 ? [alice.delete(path(bob)), bob.delete(path(alice))] : [alice.delete(path(alice)), bob.delete(path(bob))],
+    )
+    // Who was removed by the other has no say any more; who would remove the last one is told so.
+    const [won, lost] = statuses(answers)
+    expect(won).toBe(200)
+    expect(round % 2 ? [403] : [400]).toContain(lost)
+    expect((await admin.get('/api/packages/acme/uploaders')).body.uploaders).toHaveLength(1)
+  }
+}, 120_000)
+
+it('never leaves a package to nobody when an account is deleted while another uploader goes', async () => {
+  await using app = await testApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const path = ({ email }: { email: string }) => `/api/packages/acme/uploaders/${email}`
+  for (let round = 0; round < rounds; round++) {
+    const bob = await app.member()
+    for (const person of [alice, bob]) expect(await admin.put(path(person))).toMatchObject({ status: 200 })
+    const [deleted, removed] = await Promise.all([admin.delete(`/api/admin/users/${bob.id}`), alice.delete(path(alice))])
+    expect([deleted?.status, removed?.status]).toEqual(expect.arrayContaining([200]))
+    for (const { status } of [deleted, removed]) expect([200, 400, 409]).toContain(status)
+    expect((await admin.get('/api/packages/acme/uploaders')).body.uploaders).toHaveLength(1)
+  }
+}, 120_000)
+
+it('adds nobody whose account is being deleted', async () => {
+  await using app = await testApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  for (let round = 0; round < rounds; round++) {
+    // Looking up addresses that turn out to be gone is limited, which is tested elsewhere.
+    await app.services.limits.giveBack('emailLookup', alice.id)
+    const bob = await app.member()
+    const [deleted, added] = await Promise.all([
+      admin.delete(`/api/admin/users/${bob.id}`),
+      alice.put(`/api/packages/acme/uploaders/${bob.email}`),
+    ])
+    // Either the account was gone first, or the deletion saw that it belongs to a package now.
+    expect([
+      [200, 404],
+      [409, 200],
+      [200, 200],
+    ]).toContainEqual([deleted?.status, added?.status])
+    if (deleted?.status === 409) expect(await admin.delete(`/api/admin/users/${bob.id}`)).toMatchObject({ status: 200 })
+    expect((await admin.get('/api/packages/acme/uploaders')).body.uploaders).toHaveLength(1)
+  }
+}, 120_000)

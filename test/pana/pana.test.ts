@@ -1,0 +1,199 @@
+import { readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { keepDownloads } from '../../server/downloads/tally.ts'
+import { AnalysisNeedsFlutter, PanaFailed } from '../../server/pana/problems.ts'
+import { readablePackages } from '../../server/pana/readable-packages.ts'
+import { withJobToken } from '../../server/tokens/job-token.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { attack, judge, versionOf } from '../support/judge.ts'
+import { publish } from '../support/publish.ts'
+import { recordedReport } from '../support/recorded-report.ts'
+
+const jobs = (app: TestApp) => readdirSync(join(app.config.DATA_DIR, 'jobs'))
+
+describe('pana judges a version', () => {
+  it('and its report is told in our words, without what a private package cannot help', async () => {
+    await using app = await testApp()
+    const { report, log } = await judge(app, {})
+    expect(report).toMatchObject({
+      engine: { name: 'pana', version: '0.23.18, Dart 3.11.0' },
+      documented: { documented: 246, total: 263 },
+      notMeasured: [{ id: 'urls' }, { id: 'license' }],
+    })
+    const points = report.sections.map(({ id, granted, maximum, status }) => [id, granted, maximum, status])
+    expect(points).toEqual([
+      ['convention', 20, 20, 'passed'],
+      ['documentation', 10, 20, 'partial'],
+      ['platform', 20, 20, 'passed'],
+      ['analysis', 50, 50, 'passed'],
+      ['dependency', 40, 40, 'passed'],
+    ])
+    expect(report.sections[1]?.criteria[1]).toEqual({
+      id: 'example',
+      title: 'Package has an example',
+      granted: 0,
+      maximum: 10,
+      reason: 'No example found.',
+      remedy: 'See [package layout](https://dart.dev/tools/pub/package-layout#examples) guidelines on how to add an example.',
+    })
+    expect(report.tags).toContain('platform:web')
+    expect(report.sizes.length).toBeGreaterThan(0)
+    expect(log).toContain('INFO: Running `dart pub get`...')
+    expect(jobs(app)).toEqual([])
+  })
+
+  it('and a public package has to have what the world can see', async () => {
+    await using app = await testApp()
+    const { report } = await judge(app, {}, { isPrivate: false })
+    expect(report.notMeasured).toEqual([])
+    expect(report.sections[0]).toMatchObject({ granted: 20, maximum: 30, status: 'partial' })
+    expect(report.sections[0]?.criteria[0]).toMatchObject({
+      id: 'pubspec',
+      granted: 0,
+      reason: 'Failed to verify repository URL.',
+      remedy: expect.stringContaining('defines `publish_to`'),
+    })
+  })
+
+  it('and the documentation that `dart doc` wrote is taken over, without what could run', async () => {
+    await using app = await testApp()
+    const { docs, docsFailure } = await judge(app, {}, { docs: { folder: app.config.DATA_DIR } })
+    expect({ docs, docsFailure }).toEqual({ docs: join(app.config.DATA_DIR, 'dartdoc.zip'), docsFailure: null })
+    expect(statSync(docs ?? '').size).toBeGreaterThan(0)
+    // Links lead to what the job may not read itself.
+    const files = { 'tool/after_analysis.sh': 'rm -r docs; ln -s /etc docs' }
+    const without = await judge(app, { name: 'undocumented', files }, { docs: { folder: app.config.DATA_DIR } })
+    expect(without).toMatchObject({ docs: null, docsFailure: 'The job left no folder.' })
+    expect(without.report.engine.name).toBe('pana')
+  })
+
+  it('with nothing of the server in reach of its environment, and its places and token in no text', async () => {
+    await using app = await testApp()
+    const script = 'env; cat "$HOME/.config/dart/pub-tokens.json"; echo; ls -a "$PWD"'
+    const { log } = await judge(app, { files: attack(script) })
+    expect(log).toContain('{"version":1,"hosted":[{"url":"http://localhost:8080","token":"[token]"}]}')
+    expect(log).toContain('HOME=[job]/home')
+    expect(log.join('\n')).not.toContain(app.config.DATA_DIR)
+    expect(log.join('\n')).not.toContain(app.config.JWT_SECRET)
+  })
+})
+
+describe('no report is given', () => {
+  it('of what is none, and the log says why', async () => {
+    await using app = await testApp()
+    const broken = judge(app, { files: { 'tool/report.json': 'Unhandled exception', ...attack('echo broken') } })
+    await expect(broken).rejects.toThrow('pana ended with code 0 and without a report: broken')
+    expect(jobs(app)).toEqual([])
+  })
+
+  it('after the time is over, or when it is called off', async () => {
+    await using app = await testApp()
+    const files = attack('sleep 60')
+    await expect(judge(app, { name: 'slow', files }, { seconds: 1 })).rejects.toThrow('pana did not end within 1 seconds, the limit.')
+    const signal = AbortSignal.timeout(300)
+    await expect(judge(app, { name: 'unwanted', files }, { signal })).rejects.toThrow('The analysis was called off.')
+    expect(jobs(app)).toEqual([])
+  })
+
+  it('by an SDK that was removed meanwhile, whatever it said', async () => {
+    await using app = await testApp()
+    const onLine = () => rmSync(join(app.config.DATA_DIR, 'sdks', 'dart', 'ready'), { force: true })
+    await expect(judge(app, {}, { onLine })).rejects.toThrow('The SDK was removed or rebuilt while pana used it.')
+  })
+
+  it.each([
+    ['Got socket error trying to find package http at https://pub.dev.', PanaFailed, /could not be fetched: Got socket error.* Check that/],
+    ['Because judged depends on a_widget which requires the Flutter SDK, version solving failed.', AnalysisNeedsFlutter, /needs Flutter/],
+  ])('when it would blame the package for: %s', async (said, kind, message) => {
+    await using app = await testApp()
+    const summary = `### [x] 0/50 points: code has no errors\n\n* Running failed:\n\n\`\`\`\n${said}\n\`\`\`\n`
+    const sections = recordedReport.report.sections.map((section) =>
+      section.id === 'analysis' ? { ...section, grantedPoints: 0, summary } : section,
+    )
+    const report = JSON.stringify({ ...recordedReport, report: { sections } })
+    const failure: unknown = await judge(app, { files: { 'tool/report.json': report } }).catch((error: unknown) => error)
+    expect(failure).toBeInstanceOf(kind)
+    expect(String(failure)).toMatch(message)
+  })
+})
+
+it('without an SDK that could judge the package, what is missing is said', async () => {
+  await using app = await testApp()
+  const judged = (name: string, pubspec: string) => judge(app, { name, pubspec }, { sdk: 'default' })
+  await expect(judged('plain', '')).rejects.toThrow('No SDK is installed')
+  await expect(judged('widgets', 'dependencies:\n  flutter:\n    sdk: flutter\n')).rejects.toThrow(AnalysisNeedsFlutter)
+})
+
+describe('the token of a job', () => {
+  it('is for what a package can need of this server, in any version, and for its development', async () => {
+    await using app = await testApp()
+    const hosted = (name: string) => `  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`
+    const member = await app.member()
+    await publish(member, { name: 'deepest', version: '1.0.0' })
+    await publish(member, { name: 'tested_with', version: '1.0.0', pubspec: `dev_dependencies:\n${hosted('unneeded')}` })
+    for (const name of ['unneeded', 'unnamed']) await publish(member, { name, version: '1.0.0' })
+    await publish(member, { name: 'needed', version: '1.0.0', pubspec: `dependencies:\n${hosted('deepest')}${hosted('judged')}` })
+    await publish(member, { name: 'needed', version: '2.0.0' })
+    const pubspec = `dependencies:\n${hosted('needed')}${hosted('unknown')}  unnamed: any\ndev_dependencies:\n${hosted('tested_with')}`
+    await publish(member, { name: 'judged', version: '1.0.0', pubspec })
+    const id = await versionOf(app, 'judged')
+    expect(await readablePackages(app.services, id)).toEqual(['deepest', 'judged', 'needed', 'tested_with'])
+    const config = { ...app.config, SDK_PUB_HOSTED_URL: app.config.SERVER_URL }
+    expect(await readablePackages({ ...app.services, config }, id)).toContain('unnamed')
+  })
+
+  it('reads the packages that it is for, as package clients do, and nothing else', async () => {
+    await using app = await testApp()
+    const member = await app.member()
+    for (const name of ['needed', 'foreign']) await publish(member, { name, version: '1.0.0' })
+    const secret = await withJobToken(app.services, { packages: ['needed'], lifeMs: 60_000 }, async (lent) => {
+      const job = app.withToken(lent)
+      const status = async (path: string) => (await job.get(path)).status
+      expect(await status('/api/packages/needed')).toBe(200)
+      expect(await status('/api/packages/needed/versions/1.0.0')).toBe(200)
+      expect(await status('/api/archives/needed-1.0.0.tar.gz')).toBe(200)
+      const refused = [
+        '/api/packages/foreign',
+        '/api/archives/foreign-1.0.0.tar.gz',
+        '/api/package-names',
+        '/api/packages',
+        '/api/packages/needed/score',
+        '/api/packages/needed/versions/1.0.0/score',
+        '/api/packages/needed/options',
+        '/api/packages/versions/new',
+        '/api/packages/foreign/advisories',
+        '/api/packages/needed%2f..%2fforeign',
+        '/api/archives/needed-1.0.0.tar.gz%2f..%2fforeign-1.0.0.tar.gz',
+        '/documentation/needed/latest/',
+        '/api/auth/me',
+        '/api/auth/keys',
+        '/api/admin/users',
+        '/api/admin/sdk/installs',
+      ]
+      for (const path of refused) expect([path, await status(path)]).toEqual([path, 401])
+      expect((await job.graphql('{ viewer { email } }')).body.data?.viewer ?? null).toBeNull()
+      expect((await job.put('/api/packages/needed/options', { isUnlisted: true })).status).toBe(401)
+      const changes = [
+        ['POST', '/api/auth/keys', { name: 'mine', scopes: ['read'] }],
+        ['POST', '/api/admin/packages/needed/regenerate-docs', {}],
+        ['PUT', '/api/packages/needed/versions/1.0.0/options', { isRetracted: true }],
+        ['DELETE', '/api/admin/packages/needed', {}],
+      ] as const
+      for (const [method, path, body] of changes) expect([path, (await job.send(method, path, body)).status]).toEqual([path, 401])
+      const mutation = 'mutation { createToken(input: { name: "mine", scopes: [READ] }) { secret } }'
+      for (const text of [mutation, 'mutation { rescoreAllVersions }', '{ package(name: "needed") { name } }'])
+        expect((await job.graphql(text)).body.data ?? null).toBeNull()
+      app.clock.now = new Date(Date.now() + 61_000)
+      expect(await status('/api/packages/needed')).toBe(401)
+      app.clock.now = null
+      return lent
+    })
+    expect((await app.withToken(secret).get('/api/packages/needed')).status).toBe(401)
+    expect(await app.services.database.reads.all('select id from job_tokens')).toEqual([])
+    expect(app.queries.some((sql) => sql.includes(secret))).toBe(false)
+    // What an analysis fetches is no download.
+    await keepDownloads(app.services)
+    expect(await app.services.database.reads.all('select * from version_downloads')).toEqual([])
+  })
+})

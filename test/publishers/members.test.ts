@@ -1,0 +1,147 @@
+import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import { testApp } from '../app.ts'
+
+const error = (code: string, message: unknown = expect.any(String)) => ({ body: { error: { code, message } } })
+
+/** A publisher whose one admin is alice, and somebody who is nothing in it. */
+async function team() {
+  const app = await testApp()
+  const [root, alice, bob] = [await app.admin(), await app.member(), await app.member()]
+  await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
+  await root.put(`/api/publishers/acme/members/${alice.id}`, { role: 'admin' })
+  await root.delete(`/api/publishers/acme/members/${root.id}`)
+  const set = (by: Actor, whom: Actor, role: string) => by.put(`/api/publishers/acme/members/${whom.id}`, { role })
+  const remove = (by: Actor, whom: Actor) => by.delete(`/api/publishers/acme/members/${whom.id}`)
+  const roles = async () => {
+    const { body } = await root.get('/api/publishers/acme/members')
+    return Object.fromEntries(body.members.map((member: { userId: string; role: string }) => [member.userId, member.role]))
+  }
+  return { app, root, alice, bob, set, remove, roles, [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+}
+
+it('adds somebody, then changes the role, then takes them out', async () => {
+  await using t = await team()
+  const { email, displayName } = t.bob.user
+  expect(await t.set(t.alice, t.bob, 'member')).toMatchObject({
+    status: 200,
+    body: { userId: t.bob.id, email, displayName, role: 'member' },
+  })
+  expect(await t.set(t.alice, t.bob, 'admin')).toMatchObject({ status: 200, body: { role: 'admin' } })
+  expect(await t.set(t.bob, t.alice, 'member')).toMatchObject({ status: 200 })
+  expect(await t.roles()).toEqual({ [t.alice.id]: 'member', [t.bob.id]: 'admin' })
+  expect(await t.remove(t.bob, t.alice)).toMatchObject({ status: 200, body: { status: 'ok' } })
+  expect(await t.remove(t.bob, t.alice)).toMatchObject({ status: 404 })
+})
+
+it('is for its admins and server admins; a member may leave', async () => {
+  await using t = await team()
+  await t.set(t.alice, t.bob, 'member')
+  const stranger = await t.app.member()
+  for (const actor of [t.bob, stranger, await t.app.viewer(), await t.app.withScopes(t.alice, ['read'])]) {
+    expect(await t.set(actor, stranger, 'admin')).toMatchObject({ status: 403, ...error('InsufficientPermissions') })
+    expect(await t.set(actor, actor, 'admin')).toMatchObject({ status: 403 })
+    expect(await t.remove(actor, t.alice)).toMatchObject({ status: 403 })
+  }
+  expect(await t.remove(stranger, stranger)).toMatchObject({ status: 403 })
+  expect(await t.app.anonymous.delete(`/api/publishers/acme/members/${t.bob.id}`)).toMatchObject({ status: 401 })
+  expect(await t.remove(t.bob, t.bob)).toMatchObject({ status: 200 })
+  expect(await t.roles()).toEqual({ [t.alice.id]: 'admin' })
+  expect(await t.set(t.root, stranger, 'member')).toMatchObject({ status: 200 })
+})
+
+it('keeps the last admin, whoever asks', async () => {
+  await using t = await team()
+  await t.set(t.alice, t.bob, 'member')
+  const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last admin')) }
+  for (const actor of [t.alice, t.root]) {
+    expect(await t.set(actor, t.alice, 'member')).toMatchObject(kept)
+    expect(await t.remove(actor, t.alice)).toMatchObject(kept)
+  }
+  expect(await t.set(t.alice, t.alice, 'admin')).toMatchObject({ status: 200 })
+  expect(await t.roles()).toEqual({ [t.alice.id]: 'admin', [t.bob.id]: 'member' })
+})
+
+it('counts no admin who cannot sign in as the one who is left', async () => {
+  await using t = await team()
+  await t.set(t.alice, t.bob, 'admin')
+  await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })
+  const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last active admin')) }
+  expect(await t.remove(t.alice, t.alice)).toMatchObject(kept)
+  expect(await t.set(t.alice, t.alice, 'member')).toMatchObject(kept)
+  expect(await t.remove(t.alice, t.bob)).toMatchObject({ status: 200 })
+})
+
+it('counts no admin who has not accepted the invitation yet either', async () => {
+  await using t = await team()
+  const invited = { email: 'ivy@example.com', displayName: 'Ivy', mode: 'invite', role: 'member' }
+  const { body } = await t.root.post('/api/admin/users', invited)
+  const token = body.inviteUrl.split('/invite/')[1] as string
+  const ivy = (role: string) => t.alice.put(`/api/publishers/acme/members/${body.userId}`, { role })
+  expect(await ivy('admin')).toMatchObject({ status: 200 })
+  const kept = { status: 400, ...error('InvalidInput', expect.stringContaining('last active admin')) }
+  for (const actor of [t.alice, t.root]) {
+    expect(await t.remove(actor, t.alice)).toMatchObject(kept)
+    expect(await t.set(actor, t.alice, 'member')).toMatchObject(kept)
+  }
+  expect(await ivy('member')).toMatchObject({ status: 200 })
+  expect(await ivy('admin')).toMatchObject({ status: 200 })
+  expect(await t.app.anonymous.post(`/api/invites/${token}/accept`, { password: 'a fine password' })).toMatchObject({ status: 200 })
+  expect(await t.remove(t.alice, t.alice)).toMatchObject({ status: 200 })
+})
+
+it('keeps the memberships of a disabled person, who has no power meanwhile', async () => {
+  await using t = await team()
+  await t.set(t.alice, t.bob, 'admin')
+  await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: false })
+  expect(await t.bob.put('/api/publishers/acme', { description: 'x' })).toMatchObject({ status: 401 })
+  expect(await t.roles()).toMatchObject({ [t.bob.id]: 'admin' })
+  await t.root.put(`/api/admin/users/${t.bob.id}`, { isActive: true })
+  expect(await t.bob.put('/api/publishers/acme', { description: 'x' })).toMatchObject({ status: 200 })
+})
+
+it('lets power go with the membership, at the next request', async () => {
+  await using t = await team()
+  await t.set(t.alice, t.bob, 'admin')
+  await t.remove(t.alice, t.bob)
+  expect(await t.bob.put('/api/publishers/acme', { description: 'x' })).toMatchObject({ status: 403 })
+  expect((await t.bob.get('/api/publishers/acme')).body).not.toHaveProperty('members')
+})
+
+it('refuses people who do not exist and roles that are none', async () => {
+  await using t = await team()
+  const put = (id: string, body: unknown) => t.alice.put(`/api/publishers/acme/members/${id}`, body)
+  expect(await put('00000000-0000-7000-8000-000000000000', { role: 'member' })).toMatchObject({ status: 404 })
+  for (const id of ['nobody', '1', '%00']) expect((await put(id, { role: 'member' })).status, id).toBe(404)
+  for (const body of [
+    {},
+    { role: 'owner' },
+    { role: 'ADMIN' },
+    { role: null },
+    { role: ['admin'] },
+    { role: 'member', email: t.bob.email },
+  ])
+    expect(await put(t.bob.id, body)).toMatchObject({ status: 400, ...error('InvalidInput') })
+})
+
+it('adds by exact e-mail address, so that nobody needs to see all people', async () => {
+  await using t = await team()
+  const id = Buffer.from('Publisher:acme').toString('base64')
+  const add = (email: string) =>
+    t.alice.graphql(
+      'mutation ($id: ID!, $email: String!) { setPublisherMember(input: { id: $id, email: $email, role: MEMBER }) { member { role user { email } } publisher { memberCount } } }',
+      { id, email },
+    )
+  expect((await add(t.bob.email.toUpperCase())).body.data.setPublisherMember).toEqual({
+    member: { role: 'MEMBER', user: { email: t.bob.email } },
+    publisher: { memberCount: 2 },
+  })
+  for (const email of ['member-', 'stranger@example.com']) {
+    const [failure] = (await add(email)).body.errors
+    expect(failure.extensions.code).toBe(email.includes('@') ? 'NotFound' : 'InvalidInput')
+  }
+  const nobody = await t.alice.graphql('mutation ($id: ID!) { setPublisherMember(input: { id: $id, role: MEMBER }) { member { role } } }', {
+    id,
+  })
+  expect(nobody.body.errors[0].extensions).toMatchObject({ code: 'InvalidInput', field: 'userId' })
+})

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest'
+import { testApp } from '../app.ts'
+
+const rounds = 200
+
+it('always leaves an admin to a publisher, whoever demotes, removes or leaves at once', async () => {
+  await using app = await testApp()
+  const [root, one, two] = [await app.admin(), await app.member(), await app.member()]
+  await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
+  const member = (id: string) => `/api/publishers/acme/members/${id}`
+  const makeAdmins = () => Promise.all([one, two].map(({ id }) => root.put(member(id), { role: 'admin' })))
+  await makeAdmins()
+  await root.delete(member(root.id))
+  for (let round = 0; round < rounds; round++) {
+    const pairs = [
+      [() => one.put(member(two.id), { role: 'member' }), () => two.put(member(one.id), { role: 'member' })],
+      [() => one.delete(member(two.id)), () => two.delete(member(one.id))],
+      [() => one.delete(member(one.id)), () => two.delete(member(two.id))],
+      [() => one.delete(member(one.id)), () => root.put(member(two.id), { role: 'member' })],
+    ]
+    const answers = await Promise.all((pairs[round % pairs.length] ?? []).map((send) => send()))
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
+    for (const { status } of answers) expect([200, 400, 403]).toContain(status)
+    const { body } = await root.get('/api/publishers/acme/members')
+    expect(body.members.filter(({ role }: { role: string }) => role === 'admin')).toHaveLength(1)
+    await makeAdmins()
+  }
+}, 120_000)
+
+it('adds nobody whose account is being deleted', async () => {
+  await using app = await testApp()
+  const root = await app.admin()
+  await root.post('/api/publishers', { id: 'acme', displayName: 'Acme' })
+  for (let round = 0; round < 40; round++) {
+    const bob = await app.member()
+    const [deleted, added] = await Promise.all([
+      root.delete(`/api/admin/users/${bob.id}`),
+      root.put(`/api/publishers/acme/members/${bob.id}`, { role: 'member' }),
+    ])
+    // Either the account was gone first, or the deletion saw that it belongs to a publisher now, or took that along.
+    expect([
+      [200, 404],
+      [409, 200],
+      [200, 200],
+    ]).toContainEqual([deleted?.status, added?.status])
+    if (deleted?.status === 409) expect(await root.delete(`/api/admin/users/${bob.id}`)).toMatchObject({ status: 200 })
+    expect((await root.get('/api/publishers/acme/members')).body.members).toHaveLength(1)
+  }
+}, 120_000)

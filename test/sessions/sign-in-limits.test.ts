@@ -1,0 +1,157 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { expect, it } from 'vitest'
+import type { Answer } from '../actor.ts'
+import { type TestApp, testApp } from '../app.ts'
+
+type From = { ip?: string; device?: string | undefined }
+
+const attempt = (app: TestApp, email: string, password: string, { ip = app.address(), device }: From = {}) =>
+  app.anonymous.post('/api/auth/login', { email, password }, { ip, headers: device ? { cookie: `svc_device=${device}` } : {} })
+const fail = (app: TestApp, email: string, from?: From) => attempt(app, email, 'wrong', from)
+const enter = (app: TestApp, email: string, from?: From) => attempt(app, email, 'correct horse', from)
+const deviceOf = ({ cookies }: Answer) => cookies.find(({ name }) => name === 'svc_device')?.value
+const count = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length
+
+/** So many failures that strangers may not try any more. */
+async function attack(app: TestApp, email: string, from?: () => From): Promise<void> {
+  for (let round = 0; round < 50; round++) expect(await fail(app, email, from?.())).toMatchObject({ status: 401 })
+  expect(await enter(app, email, from?.())).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^[1-9]\d*$/) } })
+}
+
+/** How much hashing this takes: each step of cost doubles it. */
+async function work(task: () => Promise<unknown>): Promise<number> {
+  let sum = 0
+  const hear = (message: unknown) => void (sum += 2 ** (message as { cost: number }).cost)
+  subscribe('snug:password-hash', hear)
+  await task()
+  unsubscribe('snug:password-hash', hear)
+  return sum
+}
+
+it('judges no more than ten of a hundred sign-ins sent at once, whichever is right', async () => {
+  await using app = await testApp()
+  const { email } = await app.member()
+  const ip = app.address()
+  const wrong = Array.from({ length: 100 }, () => fail(app, email, { ip }))
+  const answers = await Promise.all([...wrong, enter(app, email, { ip })])
+  expect([count(answers, 401), count(answers, 429)]).toEqual([10, 91])
+  for (const { status, headers } of answers) if (status === 429) expect(Number(headers['retry-after'])).toBeGreaterThan(0)
+})
+
+it('judges no more than five of many current passwords sent at once, and counts none that is right', async () => {
+  await using app = await testApp()
+  const [alice, bob] = [await app.member(), await app.member()]
+  const change = (actor: typeof alice, currentPassword: string) =>
+    actor.post('/api/auth/change-password', { currentPassword, newPassword: 'short' }, { ip: app.address() })
+  const answers = await Promise.all(Array.from({ length: 30 }, () => change(alice, 'wrong')))
+  expect([count(answers, 400), count(answers, 429)]).toEqual([5, 25])
+  expect(await change(alice, 'correct horse')).toMatchObject({ status: 429 })
+  const right = await Promise.all(Array.from({ length: 30 }, () => change(bob, 'correct horse')))
+  expect(count(right, 400) + count(right, 429)).toBe(30)
+  for (let round = 0; round < 6; round++)
+    expect(await change(bob, 'correct horse')).toMatchObject({ body: { error: { message: expect.stringMatching(/^newPassword: /) } } })
+})
+
+it('counts looking at invitations and accepting them apart, as often as SIGN_IN_LIMIT says', async () => {
+  await using app = await testApp({ env: { SIGN_IN_LIMIT: '12', SIGNUP_ENABLED: 'true' } })
+  const ip = app.address()
+  const account = { email: 'x@example.com', displayName: 'X', password: 'short' }
+  const doors = [
+    () => app.anonymous.get('/api/invites/x', { ip }),
+    () => app.anonymous.post('/api/invites/x/accept', { password: 'a fine password' }, { ip }),
+    () => app.anonymous.post('/api/auth/signup', account, { ip }),
+    () => fail(app, 'nobody@example.com', { ip }),
+  ]
+  for (const knock of doors) {
+    for (let round = 0; round < 12; round++) expect((await knock()).status).not.toBe(429)
+    expect(await knock()).toMatchObject({ status: 429 })
+  }
+})
+
+it('lets in who signed in before from a device or an address range, whatever strangers try', async () => {
+  await using app = await testApp()
+  const { email } = await app.member()
+  const other = await app.member()
+  const device = deviceOf(await enter(app, email, { ip: '198.51.100.7' }))
+  await enter(app, email, { ip: '2001:db8:1:2::7' })
+  const foreign = deviceOf(await enter(app, other.email))
+  await attack(app, email)
+  expect(await enter(app, email, { device })).toMatchObject({ status: 200 })
+  expect(await enter(app, email, { ip: '198.51.100.200' })).toMatchObject({ status: 200 })
+  expect(await enter(app, email, { ip: '2001:db8:1:ffff::1' })).toMatchObject({ status: 200 })
+  for (const from of [
+    { ip: '198.51.101.7' },
+    { ip: '2001:db8:2::7' },
+    { device: foreign },
+    { device: `${'A'.repeat(43)}.${'0'.repeat(64)}` },
+  ])
+    expect(await enter(app, email, from)).toMatchObject({ status: 429 })
+  await attack(app, email, () => ({ ip: `198.51.100.${1 + Math.floor(Math.random() * 250)}` })).catch(() => {})
+  expect(await enter(app, email, { device })).toMatchObject({ status: 200 })
+})
+
+it('gives known devices 50 failures of their own, and forgets them after a year', async () => {
+  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const { email } = await app.member()
+  const devices = [deviceOf(await enter(app, email)), deviceOf(await enter(app, email))]
+  await attack(app, email, () => ({ device: devices[0] }))
+  expect(await enter(app, email, { device: devices[1] })).toMatchObject({ status: 200 })
+  expect(await enter(app, email)).toMatchObject({ status: 200 })
+  app.clock.now = new Date('2027-01-01T00:00:00Z')
+  await attack(app, email)
+  expect(await enter(app, email, { device: devices[1] })).toMatchObject({ status: 429 })
+})
+
+it('keeps ten devices and twenty ranges of an account, each under a hash that no other account shares, until it is deleted', async () => {
+  await using app = await testApp()
+  const [alice, bob, admin] = [await app.member(), await app.member(), await app.admin()]
+  const rows = (id: string) =>
+    app.services.database.reads.all<{ kind: string; hash: string }>('select kind, hash from sign_in_origins where user_id = ?', id)
+  const ip = '192.0.2.1'
+  const device = deviceOf(await enter(app, alice.email, { ip }))
+  expect(deviceOf(await enter(app, bob.email, { ip, device }))).toBe(device)
+  const shared = new Set((await rows(alice.id)).map(({ hash }) => hash))
+  expect((await rows(bob.id)).filter(({ hash }) => shared.has(hash))).toEqual([])
+  for (let round = 0; round < 25; round++) await enter(app, alice.email)
+  const kinds = (await rows(alice.id)).map(({ kind }) => kind)
+  expect([kinds.filter((kind) => kind === 'device').length, kinds.filter((kind) => kind === 'range').length]).toEqual([10, 20])
+  expect(await admin.delete(`/api/admin/users/${alice.id}`)).toMatchObject({ status: 200 })
+  expect(await rows(alice.id)).toEqual([])
+})
+
+it.each(['4', '6'])(
+  'hashes as much for every sign-in that fails, with BCRYPT_COST %s, whatever the cost of the stored hash',
+  async (cost) => {
+    await using app = await testApp({ env: { BCRYPT_COST: cost, SIGNUP_ENABLED: 'true' } })
+    const [old, disabled, admin] = [await app.member(), await app.member({ isActive: false }), await app.admin()]
+    const made = await admin.post('/api/admin/users', { email: 'new@example.com', displayName: 'N', mode: 'password' })
+    const invited = await admin.post('/api/admin/users', { email: 'inv@example.com', displayName: 'I', mode: 'invite' })
+    const expensive = '$2b$07$C6UzMDM.H6dfI/f/IKcEeO7ZW9f0T4Yh0a4vZ0yJX8cEJv5G7m6tS'
+    const rich = await app.member()
+    await app.services.database.orm.em.getConnection().execute('update users set password_hash = ? where id = ?', [expensive, rich.id])
+    const emails = [old.email, disabled.email, made.body.email, invited.body.email, rich.email, 'nobody@example.com']
+    const amounts = []
+    for (const email of emails) amounts.push(await work(() => fail(app, email)))
+    expect(amounts).toEqual(emails.map(() => 2 ** 7))
+    const signUp = (email: string) =>
+      app.anonymous.post('/api/auth/signup', { email, displayName: 'X', password: 'a fine password' }, { ip: app.address() })
+    const entries = () =>
+      app.services.database.reads.all("select id from audit_entries where kind in ('user.created', 'user.signup_refused')")
+    const before = (await entries()).length
+    expect([await work(() => signUp('free@example.com')), await work(() => signUp(old.email))]).toEqual([
+      2 ** Number(cost),
+      2 ** Number(cost),
+    ])
+    expect((await entries()).length).toBe(before + 2)
+  },
+)
+
+it('lets an honest sign-in through a flood from another address', async () => {
+  await using app = await testApp({ env: { BCRYPT_COST: '9', SIGN_IN_LIMIT: '1000' } })
+  const alice = await app.member()
+  const flood = Array.from({ length: 100 }, () => fail(app, 'nobody@example.com', { ip: '192.0.2.1' }))
+  expect(await enter(app, alice.email)).toMatchObject({ status: 200 })
+  const refused = (await Promise.all(flood)).filter(({ status }) => status === 429)
+  expect(refused.length).toBeGreaterThan(0)
+  for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
+})

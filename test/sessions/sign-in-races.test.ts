@@ -1,0 +1,127 @@
+import { expect, it } from 'vitest'
+import { statuses } from '../actor.ts'
+import { type TestApp, testApp } from '../app.ts'
+
+const rounds = 50
+// The stored hashes of tests have cost 4: a sign-in makes a new one at this cost, which gives whatever races with it the time to win.
+const env = { BCRYPT_COST: '6' }
+const login = (email: string, password = 'correct horse') => ({ email, password })
+
+/** Signs in four times at once, each a little later, while `change` happens; gives the cookies of those that were let in. */
+async function signInWhile(app: TestApp, email: string, change: () => Promise<unknown>): Promise<string[]> {
+  const attempt = async (index: number) => {
+    for (let turn = 0; turn < index * 4; turn++) await new Promise(setImmediate)
+    return app.anonymous.post('/api/auth/login', login(email), { ip: app.address() })
+  }
+  const [, ...answers] = await Promise.all([change(), ...[0, 1, 2, 3].map(attempt)])
+  for (const answer of answers) expect([200, 401]).toContain(answer.status)
+  return answers.flatMap(({ cookies }) => cookies.filter(({ name }) => name === 'svc_session').map(({ value }) => value))
+}
+
+const me = async (app: TestApp, session: string) =>
+  (await app.anonymous.get('/api/auth/me', { headers: { cookie: `svc_session=${session}` } })).status
+
+async function expectNoSession(app: TestApp, sessions: string[]): Promise<void> {
+  for (const session of sessions) expect(await me(app, session)).toBe(401)
+  expect(await app.services.database.reads.all('select id from sessions')).toEqual([])
+}
+
+it('begins no session with a password that is being changed', async () => {
+  await using app = await testApp({ env })
+  for (let round = 0; round < rounds; round++) {
+    const alice = await app.member()
+    const change = () => alice.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword: 'battery staple' })
+    const sessions = await signInWhile(app, alice.email, async () => expect(await change()).toMatchObject({ status: 200 }))
+    await expectNoSession(app, sessions)
+  }
+}, 120_000)
+
+it('lets everybody in who signs in at once with a hash that is made anew', async () => {
+  await using app = await testApp({ env })
+  for (let round = 0; round < rounds; round++) {
+    const alice = await app.member()
+    const attempts = [1, 2, 3].map(() => app.anonymous.post('/api/auth/login', login(alice.email), { ip: app.address() }))
+    expect(statuses(await Promise.all(attempts))).toEqual([200, 200, 200])
+  }
+}, 120_000)
+
+it('begins no session with a password that is being reset, nor writes it back when it is hashed anew', async () => {
+  await using app = await testApp({ env })
+  const admin = await app.admin()
+  for (let round = 0; round < rounds; round++) {
+    const alice = await app.member()
+    const reset = () => admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'battery staple' }, { ip: app.address() })
+    const sessions = await signInWhile(app, alice.email, async () => expect(await reset()).toMatchObject({ status: 200 }))
+    await expectNoSession(app, sessions)
+    expect(await app.anonymous.post('/api/auth/login', login(alice.email), { ip: alice.ip })).toMatchObject({ status: 401 })
+    expect(await app.anonymous.post('/api/auth/login', login(alice.email, 'battery staple'), { ip: alice.ip })).toMatchObject({
+      status: 200,
+    })
+    await app.services.database.orm.em.getConnection().execute('delete from sessions')
+  }
+}, 120_000)
+
+it('leaves no session of a disabled account that works again once it is enabled', async () => {
+  await using app = await testApp({ env })
+  const admin = await app.admin()
+  for (let round = 0; round < rounds; round++) {
+    const alice = await app.member()
+    const set = (isActive: boolean) => admin.put(`/api/admin/users/${alice.id}`, { isActive })
+    const disableLater = async () => {
+      for (let turn = 0; turn < round % 25; turn++) await new Promise(setImmediate)
+      expect(await set(false)).toMatchObject({ status: 200 })
+    }
+    const sessions = await signInWhile(app, alice.email, disableLater)
+    expect(await set(true)).toMatchObject({ status: 200 })
+    await expectNoSession(app, sessions)
+  }
+}, 120_000)
+
+it('changes a password once of two changes at once, and not at all once it was reset', async () => {
+  await using app = await testApp({ env })
+  const admin = await app.admin()
+  for (let round = 0; round < rounds; round++) {
+    const alice = await app.member()
+    const change = (newPassword: string) =>
+      alice.post('/api/auth/change-password', { currentPassword: 'correct horse', newPassword }, { ip: app.address() })
+    const reset = () => admin.post(`/api/admin/users/${alice.id}/reset-password`, { password: 'reset by admin' }, { ip: app.address() })
+    const [one, other] = await Promise.all([change('battery staple'), round % 2 ? change('staple battery') : reset()])
+    if (round % 2) {
+      expect(statuses([one, other])).toEqual([200, 400])
+      const refused = [one, other].find(({ status }) => status === 400)
+      expect(refused?.body).toEqual({ error: { code: 'InvalidInput', message: 'currentPassword: is wrong.' } })
+      const kept = one.status === 200 ? 'battery staple' : 'staple battery'
+      expect(await app.anonymous.post('/api/auth/login', login(alice.email, kept), { ip: alice.ip })).toMatchObject({ status: 200 })
+    } else {
+      expect(other.status).toBe(200)
+      const answer = await app.anonymous.post('/api/auth/login', login(alice.email, 'reset by admin'), { ip: alice.ip })
+      expect(answer).toMatchObject({ status: 200, body: { mustChangePassword: true } })
+    }
+  }
+}, 120_000)
+
+it('never activates an account whose invitation dies while the password is hashed', async () => {
+  await using app = await testApp({ env: { BCRYPT_COST: '5' } })
+  const admin = await app.admin()
+  for (let round = 0; round < rounds; round++) {
+    const { body } = await admin.post('/api/admin/users', { email: `i${round}@example.com`, displayName: 'I', mode: 'invite' })
+    const token = body.inviteUrl.split('/invite/')[1]
+    const accept = () => app.anonymous.post(`/api/invites/${token}/accept`, { password: 'a fine password' }, { ip: app.address() })
+    const node = Buffer.from(`User:${body.userId}`).toString('base64')
+    const again = () => admin.graphql('mutation ($id: ID!) { createInvite(input: { id: $id }) { inviteUrl } }', { id: node })
+    const end = [
+      () => admin.put(`/api/admin/users/${body.userId}`, { isActive: false }),
+      () => admin.delete(`/api/admin/users/${body.userId}`),
+      () => Promise.all([again(), again()]).then(([answer]) => answer),
+    ][round % 3]
+    const [accepted, ended] = await Promise.all([accept(), end?.()])
+    expect([200, 404]).toContain(accepted.status)
+    // Whoever has a password is not invited again.
+    expect(accepted.status === 200 ? [200, 409] : [200]).toContain(ended?.status)
+    const { reads } = app.services.database
+    const user = await reads.get<{ password_hash: string | null }>('select password_hash from users where id = ?', body.userId)
+    const invites = await reads.all('select id from invites where user_id = ?', body.userId)
+    if (accepted.status === 200) expect(invites).toEqual([])
+    else expect(user?.password_hash ?? null).toBeNull()
+  }
+}, 120_000)

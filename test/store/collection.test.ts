@@ -1,0 +1,118 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { collect, restoreArchive } from '../../server/admin/store-commands.ts'
+import { collectArchives } from '../../server/store/collect.ts'
+import { collectGarbage } from '../../server/uploads/collect.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { runJobs } from '../support/jobs.ts'
+import { publish } from '../support/publish.ts'
+import { pathOf, plantOrphans, shaOf } from '../support/stored.ts'
+
+const day = 86_400_000
+const heldBack = '{ heldBackCollection { archives stored bytes at } }'
+const removedOf = ({ config }: TestApp) => readdirSync(join(config.BLOB_PATH, 'removed'))
+const stillStored = (app: TestApp, hashes: string[]) => hashes.filter((sha256) => existsSync(pathOf(app, sha256))).length
+const operation = (app: TestApp) => ({ em: app.services.database.fork(), config: app.config })
+
+it('removes nothing before the setup is done', async () => {
+  await using app = await testApp({ setUp: false })
+  const orphans = plantOrphans(app, 3)
+  expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 0 })
+  await expect(collect(operation(app), { confirmed: true })).rejects.toThrow('The setup is not done yet')
+  expect(stillStored(app, orphans)).toBe(3)
+  await app.owner()
+  expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 3 })
+})
+
+it('waits for a word before it removes more than 20 archives and a hundredth', async () => {
+  const start = new Date()
+  await using app = await testApp({ now: start })
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
+  const orphans = plantOrphans(app, 21)
+  expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 0 })
+  expect(stillStored(app, orphans)).toBe(21)
+  expect(app.lines.join('')).toMatch(/WARNING collecting: Nothing was removed: no version names 21 of 22 stored archives \(210 bytes\)/)
+  expect((await admin.graphql(heldBack)).body.data.heldBackCollection).toEqual({
+    archives: 21,
+    stored: 22,
+    bytes: 210,
+    at: start.toISOString(),
+  })
+  expect((await alice.graphql(heldBack)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+  expect((await app.anonymous.graphql(heldBack)).body.errors[0].extensions.code).toBe('MissingAuthentication')
+
+  const { text: plan } = await collect(operation(app), { dryRun: true })
+  for (const sha256 of orphans) expect(plan).toContain(`would remove ${sha256} (10 bytes)`)
+  expect(plan).toMatch(/Would remove 21 and delete 0 for good\. Nothing was changed\.\nThat many are removed only with --confirm\.$/)
+  expect((await collect(operation(app))).text).toContain('Nothing was removed')
+  expect(stillStored(app, orphans)).toBe(21)
+
+  const { text: done } = await collect(operation(app), { confirmed: true })
+  for (const sha256 of orphans) expect(done).toContain(`removed archive ${sha256} (10 bytes)`)
+  expect(done).toMatch(/Removed 21, which are kept aside for 7 days; deleted 0 for good\.$/)
+  expect([stillStored(app, orphans), removedOf(app).length]).toEqual([0, 21])
+  expect((await admin.graphql(heldBack)).body.data.heldBackCollection).toBeNull()
+  expect((await alice.get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
+})
+
+it('removes a few, or a small part, by itself, keeps them for a week, and says each', async () => {
+  await using app = await testApp()
+  const orphans = plantOrphans(app, 20)
+  expect(await collectGarbage(app.services)).toEqual({ uploads: 0, blobs: 20 })
+  expect(app.lines.filter((line) => / INFO collecting: removed archive [0-9a-f]{64} \(10 bytes\)/.test(line))).toHaveLength(20)
+  app.clock.now = new Date(Date.now() + 6.9 * day)
+  await collectGarbage(app.services)
+  expect(removedOf(app)).toHaveLength(20)
+  expect(await restoreArchive(operation(app), orphans[0])).toMatch(/is back in the store\.\nNo version names it/)
+  app.clock.now = new Date(Date.now() + 7.1 * day)
+  await collectGarbage(app.services)
+  expect(app.lines.filter((line) => / INFO collecting: deleted archive [0-9a-f]{64} \(10 bytes\) for good/.test(line))).toHaveLength(19)
+  // What was brought back is removed anew, and has a week of its own.
+  expect(removedOf(app)).toEqual([expect.stringContaining(String(orphans[0]))])
+  await expect(restoreArchive(operation(app), orphans[1])).rejects.toThrow('is not among the removed ones')
+})
+
+it('brings the archive of a deleted version back, and serves one again that was removed by mistake', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const deleted = shaOf(await publish(alice, { name: 'acme', version: '1.0.0' }))
+  const archive = await publish(alice, { name: 'acme', version: '1.1.0' })
+  await admin.delete('/api/admin/packages/acme/versions/1.0.0')
+  await runJobs(app)
+  expect(app.lines.join('')).toContain(`removed archive ${deleted}`)
+  expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 404 })
+  expect(await restoreArchive(operation(app), 'acme', '1.0.0')).toContain(pathOf(app, deleted))
+  expect(await restoreArchive(operation(app), 'acme', '1.0.0')).toContain('in the store already')
+  expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 404 })
+  for (const [name, version] of [['acme', '9.9.9'], ['other', '1.0.0'], ['../../etc/passwd']] as const)
+    await expect(restoreArchive(operation(app), name, version)).rejects.toThrow(/Nothing is known|Name the archive/)
+
+  const { blobs } = app.services
+  await blobs.remove(shaOf(archive), { at: new Date() })
+  expect(await restoreArchive(operation(app), 'acme', '1.1.0')).toBe(`The archive ${shaOf(archive)} is back in the store.`)
+  await blobs.remove(shaOf(archive), { at: new Date() })
+  expect((await alice.get('/api/archives/acme-1.1.0.tar.gz')).raw.equals(archive)).toBe(true)
+  expect(existsSync(pathOf(app, shaOf(archive)))).toBe(true)
+})
+
+it('collects beside others that collect and publish, and loses nothing that a version names', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const archives: Buffer[] = []
+  const publishing = (async () => {
+    for (let minor = 0; minor < 10; minor++) archives.push(await publish(alice, { name: 'acme', version: `1.${minor}.0` }))
+  })()
+  const { database, blobs, now } = app.services
+  const said: string[] = []
+  for (let round = 0; round < 50; round++) {
+    const [orphan = ''] = plantOrphans(app, 1)
+    const collecting = () => collectArchives({ em: database.fork(), blobs, now, say: (line) => void said.push(line) })
+    await Promise.all([collecting(), collecting(), collecting()])
+    expect(said.filter((line) => line.includes(orphan))).toHaveLength(1)
+  }
+  await publishing
+  for (const [minor, archive] of archives.entries())
+    expect((await alice.get(`/api/archives/acme-1.${minor}.0.tar.gz`)).raw.equals(archive)).toBe(true)
+})

@@ -1,0 +1,204 @@
+import { existsSync, readdirSync } from 'node:fs'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { adopt } from '../../server/admin/store-commands.ts'
+import { openFilesystemBlobs } from '../../server/blobs/filesystem.ts'
+import { type Config, ConfigError } from '../../server/config/config.ts'
+import { openLog } from '../../server/http/log.ts'
+import { openServices } from '../../server/open-services.ts'
+import { adoptStore, joinStore } from '../../server/store/identity.ts'
+import { collectGarbage } from '../../server/uploads/collect.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { publish } from '../support/publish.ts'
+import { markerOf, pathOf, plantOrphans, shaOf } from '../support/stored.ts'
+
+const log = openLog('error', () => {})
+const idOf = async ({ services }: TestApp) =>
+  (await services.database.reads.get<{ value: string }>("select value from server_settings where key = 'store.id'"))?.value
+const execute = ({ services }: TestApp, sql: string) => services.database.fork().getConnection().execute(sql)
+
+/** Starts as the server does and stops again; gives why it was refused, or null. */
+async function start(config: Config): Promise<string | null> {
+  try {
+    const { database } = await openServices(config, log)
+    await database.close()
+    return null
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return error.problems.join('\n')
+  }
+}
+
+/** A server with a package, stopped. */
+async function stopped() {
+  const app = await testApp()
+  const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const id = await idOf(app)
+  const forget = {
+    row: "delete from server_settings where key = 'store.id'",
+    marker: () => rm(markerOf(app)),
+  }
+  return { app, archive, id, forget, path: pathOf(app, shaOf(archive)), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
+}
+
+/** Settings with a database that nobody has used. */
+async function withNewDatabase({ config }: TestApp): Promise<Config> {
+  if (config.DB_BACKEND === 'sqlite') return { ...config, SQLITE_PATH: `${config.SQLITE_PATH}.other` }
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { ...config, POSTGRES_URL: url }
+}
+
+async function emptyFolder(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'snug-store-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+it('starts again on its own store, and refuses the store of another database', async () => {
+  await using one = await stopped()
+  await using other = await stopped()
+  expect(one.id).toBe(JSON.stringify((await readFile(markerOf(one.app), 'utf8')).trim()))
+  expect(one.id).not.toBe(other.id)
+  await one.app.stop()
+  await other.app.stop()
+  expect(await start(one.app.config)).toBeNull()
+  const mixed = { ...one.app.config, BLOB_PATH: other.app.config.BLOB_PATH }
+  const refusal = await start(mixed)
+  expect(refusal).toContain(`The archive store ${mixed.BLOB_PATH} belongs to another database than the database `)
+  expect(refusal).toContain('npm run admin -- adopt-store')
+  expect(refusal).not.toMatch(/:[^@\s/]+@/) // no password
+  expect([existsSync(one.path), existsSync(other.path)]).toEqual([true, true])
+  expect(await start(other.app.config)).toBeNull()
+})
+
+it('refuses archives beside a new database, and changes nothing in either', async () => {
+  await using server = await stopped()
+  const config = await withNewDatabase(server.app)
+  expect(await start(config)).toMatch(/has archives, but the database .* has no packages/)
+  expect(existsSync(server.path)).toBe(true)
+  expect(existsSync(config.SQLITE_PATH) && config.DB_BACKEND === 'sqlite').toBe(false)
+  // Refused again, whatever the first try may have left behind.
+  expect(await start(config)).toMatch(/has no packages/)
+  await server.app.stop()
+  expect(await start(server.app.config)).toBeNull()
+})
+
+it('refuses packages without their archives: an empty store, or a strange one', async () => {
+  await using server = await stopped()
+  await server.app.stop()
+  const elsewhere = { ...server.app.config, BLOB_PATH: await emptyFolder() }
+  expect(await start(elsewhere)).toMatch(/has packages, but the archive store .* has no archives: it is new, not mounted/)
+  expect(existsSync(markerOf({ config: elsewhere }))).toBe(false)
+  plantOrphans({ config: elsewhere }, 3)
+  expect(await start(elsewhere)).toMatch(/does not have the archives of the packages in/)
+})
+
+it('names a PostgreSQL database that does not exist, and does not create it', async () => {
+  await using app = await testApp()
+  if (app.config.DB_BACKEND === 'sqlite') return expect(existsSync(app.config.SQLITE_PATH)).toBe(true)
+  const url = new URL(app.config.POSTGRES_URL ?? '')
+  url.pathname = '/no_such_registry'
+  const config = { ...app.config, POSTGRES_URL: url.href, BLOB_PATH: await emptyFolder() }
+  for (let times = 0; times < 2; times++) {
+    const refusal = await start(config)
+    expect(refusal).toMatch(/^POSTGRES_URL: the database "no_such_registry" on .* does not exist, and the server creates none/)
+    expect(refusal).not.toContain(url.password)
+  }
+  return undefined
+})
+
+it('says where PostgreSQL was looked for when it cannot be reached, or refuses the account', async () => {
+  await using app = await testApp()
+  const given = app.config.POSTGRES_URL ?? 'postgres://snug:a-secret@127.0.0.1:1/snug'
+  const starting = async (change: (url: URL) => void) => {
+    const url = new URL(given)
+    change(url)
+    const config: Config = { ...app.config, DB_BACKEND: 'postgres', POSTGRES_URL: url.href, BLOB_PATH: await emptyFolder() }
+    return openServices(config, log).then(
+      () => null,
+      (error: unknown) => error,
+    )
+  }
+  const reason = { '127.0.0.1': 'connect ECONNREFUSED 127.0.0.1:1', 'nowhere.invalid': 'getaddrinfo \\w+ nowhere.invalid' }
+  for (const [host, why] of Object.entries(reason)) {
+    const unreachable = await starting((url) => Object.assign(url, { hostname: host, port: '1' }))
+    // It may come up: no fault of the configuration.
+    expect(unreachable).not.toBeInstanceOf(ConfigError)
+    expect(String(unreachable)).toMatch(
+      new RegExp(`^Error: Cannot connect to PostgreSQL at ${host}:1: ${why}. Check that it runs .* in POSTGRES_URL.$`),
+    )
+  }
+  if (app.config.DB_BACKEND === 'sqlite') return
+  const refused = await starting((url) => Object.assign(url, { password: 'not-it' }))
+  expect(refused).toBeInstanceOf(ConfigError)
+  expect(String(refused)).toMatch(/POSTGRES_URL: PostgreSQL at 127.0.0.1:\d+ refuses the account: password authentication failed/)
+  expect(String(refused)).not.toContain('not-it')
+  const encrypted = await starting((url) => url.searchParams.set('sslmode', 'require'))
+  expect(String(encrypted)).toMatch(/^Error: Cannot connect to PostgreSQL at 127.0.0.1:\d+: The server does not support SSL connections\. /)
+})
+
+it('ties an installation of an older version, and one that a crash interrupted', async () => {
+  await using server = await stopped()
+  const { app, forget, id } = server
+  await execute(app, forget.row)
+  await forget.marker()
+  await app.stop()
+  expect(await start(app.config)).toBeNull()
+  const upgraded = (await readFile(markerOf(app), 'utf8')).trim()
+  expect(upgraded).not.toBe(id)
+  // The database has its id, and the power went before the store had it.
+  await forget.marker()
+  expect(await start(app.config)).toBeNull()
+  expect((await readFile(markerOf(app), 'utf8')).trim()).toBe(upgraded)
+})
+
+it('lets a new database take over an empty store, and refuses the one before from then on', async () => {
+  await using first = await testApp()
+  await first.stop()
+  const config = await withNewDatabase(first)
+  expect(await start(config)).toBeNull()
+  expect(await start(config)).toBeNull()
+  expect(await start(first.config)).toMatch(/belongs to another database/)
+})
+
+it('adopts a store on the word of the operator, also beside a new database', async () => {
+  await using one = await stopped()
+  await using other = await stopped()
+  await one.app.stop()
+  const mixed = { ...other.app.config, BLOB_PATH: one.app.config.BLOB_PATH }
+  expect(await adopt({ em: other.app.services.database.fork(), config: mixed })).toContain('belongs to this database now')
+  await other.app.stop()
+  expect(await start(mixed)).toBeNull()
+  expect(await start(one.app.config)).toMatch(/belongs to another database/)
+  expect(await start(other.app.config)).toMatch(/belongs to another database/)
+})
+
+it('collects nothing once the store is another one, or has no id any more', async () => {
+  await using server = await stopped()
+  const { app } = server
+  const orphans = plantOrphans(app, 1)
+  await writeFile(markerOf(app), 'another\n')
+  await expect(collectGarbage(app.services)).rejects.toThrow('does not belong to this database')
+  await rm(markerOf(app))
+  await expect(collectGarbage(app.services)).rejects.toThrow('does not belong to this database')
+  expect(orphans.every((sha256) => existsSync(pathOf(app, sha256)))).toBe(true)
+})
+
+it('gives one id when several instances start at once', async () => {
+  await using app = await testApp()
+  const { database } = app.services
+  for (let round = 0; round < 50; round++) {
+    await execute(app, "delete from server_settings where key = 'store.id'")
+    if (round % 2) await rm(markerOf(app))
+    const blobs = await Promise.all([1, 2, 3].map(() => openFilesystemBlobs(app.config.BLOB_PATH)))
+    await Promise.all(blobs.map((store) => joinStore(database.fork(), store, app.config)))
+    expect(await idOf(app)).toBe(JSON.stringify(await blobs[0]?.identity()))
+  }
+  await adoptStore(database.fork(), app.services.blobs)
+  expect(await idOf(app)).toBe(JSON.stringify(await app.services.blobs.identity()))
+  expect(readdirSync(app.config.BLOB_PATH).toSorted()).toEqual(['removed', 'sha256', 'staging', 'store-id'])
+})

@@ -1,0 +1,125 @@
+import { writeFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+import { expect, it, vi } from 'vitest'
+import { move } from '../../server/admin/move-blobs.ts'
+import type { Config } from '../../server/config/config.ts'
+import { holdRemovals } from '../../server/store/hold.ts'
+import { moveBlobs } from '../../server/store/move.ts'
+import { openBlobs } from '../../server/store/open.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { folderStore } from '../support/blob-stores.ts'
+import { documentVersion } from '../support/docs.ts'
+import { runJobs } from '../support/jobs.ts'
+import { publish } from '../support/publish.ts'
+import { s3Bucket } from '../support/s3-service.ts'
+import { pathOf, shaOf } from '../support/stored.ts'
+
+// Three servers are started, one after the other.
+vi.setConfig({ testTimeout: 120_000 })
+
+const operation = (app: TestApp, config: Partial<Config>) => ({ em: app.services.database.fork(), config: { ...app.config, ...config } })
+const archive = (version: string) => `/api/archives/acme-${version}.tar.gz`
+
+it('moves everything to a bucket while the server serves, and back to a folder', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const alice = await app.member()
+  const stored = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
+  await documentVersion(app, 'acme', '1.0.0')
+  // It ends in the middle: of one archive the copy is there, of another a part was sent, and the destination is nobody's yet.
+  let copies = 0
+  bucket.fault = ({ operation: call, key }) => (call === 'CopyObject' && key.startsWith('sha256') && ++copies > 1 ? 'reset' : null)
+  await expect(move(operation(app, {}), 's3')).rejects.toThrow('The storage of this server cannot be reached')
+  bucket.fault = () => null
+  expect(await bucket.keys()).not.toContain('store-id')
+
+  const said: string[] = []
+  const told = await move(operation(app, {}), 's3', (line) => void said.push(line))
+  expect(told).toMatch(/ has 3 of 3 archives, verified: 2 were copied now .*\nNow stop the server, run this once more .* BLOB_BACKEND=s3\./)
+  expect(said[0]).toMatch(/^\d of 3 archives \(\d+ %\), \d copied$/)
+
+  // What is published meanwhile comes with the next run.
+  stored.push(await publish(alice, { name: 'acme', version: '1.2.0' }))
+  expect(await move(operation(app, {}), 's3')).toContain('4 of 4 archives, verified: 1 were copied now')
+  await app.stop()
+  await using moved = await testApp({ beside: app, config: { BLOB_BACKEND: 's3' } })
+  for (const [index, version] of ['1.0.0', '1.1.0', '1.2.0'].entries())
+    expect((await alice.at(moved).get(archive(version))).raw.equals(stored[index] ?? Buffer.alloc(0))).toBe(true)
+  expect(await alice.at(moved).get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
+
+  stored.push(await publish(alice.at(moved), { name: 'acme', version: '1.3.0' }))
+  expect(await move(operation(moved, {}), 'filesystem')).toContain('5 of 5 archives, verified: 1 were copied now')
+  const folder = await openBlobs({ ...app.config, BLOB_BACKEND: 'filesystem' })
+  expect((await folder.read(shaOf(stored[3] ?? ''))).equals(stored[3] ?? Buffer.alloc(0))).toBe(true)
+})
+
+it('replaces what is damaged at the destination, and names what is damaged at the source', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const alice = await app.member()
+  const [first, second] = [
+    await publish(alice, { name: 'acme', version: '1.0.0' }),
+    await publish(alice, { name: 'acme', version: '1.1.0' }),
+  ]
+  const key = `sha256/${shaOf(first).slice(0, 2)}/${shaOf(first).slice(2, 4)}/${shaOf(first)}`
+  await bucket.write(key, Buffer.from('damaged'))
+  await writeFile(pathOf(app, shaOf(second)), 'damaged')
+  await expect(move(operation(app, {}), 's3')).rejects.toThrow(
+    new RegExp(`^damaged in .*: ${shaOf(second)}\ns3://.* has 1 of 2 archives, verified: 1 were copied now`),
+  )
+  expect((await bucket.read(key)).equals(first)).toBe(true)
+})
+
+it('takes no archive for missing whose version is deleted meanwhile', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const [alice, admin] = [await app.member(), await app.admin()]
+  const gone = await publish(alice, { name: 'gone', version: '1.0.0' })
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  let deleting: Promise<unknown> | undefined
+  bucket.fault = async ({ key }) => {
+    if (key.endsWith(shaOf(gone))) await (deleting ??= admin.delete('/api/admin/packages/gone').then(() => runJobs(app)))
+    return null
+  }
+  expect(await move(operation(app, {}), 's3')).toContain(' has 1 of 1 archives, verified: 1 were copied now')
+})
+
+it('lets go of what it was reading when the destination fails', async () => {
+  await using app = await testApp()
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  await using to = await folderStore()
+  await to.takeAway()
+  const opened: Readable[] = []
+  const { blobs, database } = app.services
+  const open: typeof blobs.open = async (...wanted) => {
+    const stream = await blobs.open(...wanted)
+    opened.push(stream)
+    return stream
+  }
+  await expect(moveBlobs({ em: database.fork(), from: { ...blobs, open }, to, withDocs: true })).rejects.toThrow('cannot be reached')
+  expect(opened.map(({ destroyed }) => destroyed)).toEqual([true])
+})
+
+it('refuses while a backup runs', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const hold = await holdRemovals(app.services.database.fork(), () => new Date())
+  await expect(move(operation(app, {}), 's3')).rejects.toThrow('A backup of this server is running.')
+  await hold.release()
+  expect(await move(operation(app, {}), 's3')).toContain(' has 0 of 0 archives')
+})
+
+it('refuses a store of another database, and what is no store', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  await expect(move(operation(app, {}), 'bucket')).rejects.toThrow('write s3 or filesystem')
+  const { S3_BUCKET: _bucket, ...rest } = app.config
+  await expect(move({ em: app.services.database.fork(), config: rest }, 's3')).rejects.toThrow('S3_BUCKET is not set')
+  await (await openBlobs({ ...app.config, BLOB_BACKEND: 's3' })).identify('another')
+  await expect(move(operation(app, {}), 's3')).rejects.toThrow('The store to copy to belongs to another database')
+  await expect(move(operation(app, {}), 'filesystem')).rejects.toThrow('The store to copy from does not belong to this database')
+  await app.stop()
+  await expect(testApp({ beside: app, config: { BLOB_BACKEND: 's3' } })).rejects.toThrow(
+    /The archive store s3:\/\/bucket-.* belongs to another database .*\n.*correct S3_BUCKET, S3_PREFIX or /,
+  )
+})

@@ -1,0 +1,42 @@
+import { Writable } from 'node:stream'
+import { stripVTControlCharacters } from 'node:util'
+import { expect, it } from 'vitest'
+import { showProgress } from '../../../server/admin/progress-line.ts'
+
+/** A terminal of so many columns, or a file, and what was written there. */
+function screen(columns?: number) {
+  let text = ''
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += String(chunk)
+      done()
+    },
+  })
+  return { stream: Object.assign(stream, { isTTY: columns !== undefined, columns: columns ?? 0 }), text: () => text }
+}
+
+it('rewrites a bar in one line of a terminal, cut to its width', () => {
+  const { stream, text } = screen(60)
+  const progress = showProgress(stream)
+  progress.tell('Copying users', { done: 500, total: 1000, unit: 'rows' })
+  progress.tell('Copying users', { done: 501, total: 1000, unit: 'rows' })
+  progress.tell('Comparing package_versions', { done: 1000, total: 1000, unit: 'rows' })
+  progress.end()
+  const lines = text().split('\u001B[1G').map(stripVTControlCharacters)
+  expect(lines).toEqual(
+    [
+      '',
+      '[############------------]  50 %  Copying users: 500 of 1,00',
+      '[########################] 100 %  Comparing package_versions',
+      '',
+    ].map((line) => line.slice(0, 59)),
+  )
+})
+
+it('writes plain lines elsewhere, one a second at most and the last of a step', () => {
+  const { stream, text } = screen()
+  const progress = showProgress(stream)
+  for (const done of [1, 2, 1000]) progress.tell('Copying users', { done, total: 1000, unit: 'rows' })
+  progress.end()
+  expect(text()).toBe('Copying users: 1 of 1,000 rows (0 %)\nCopying users: 1,000 of 1,000 rows (100 %)\n')
+})

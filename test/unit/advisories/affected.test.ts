@@ -1,0 +1,50 @@
+import { expect, it } from 'vitest'
+import { affectedVersions, fixedVersions, isAffected } from '../../../server/advisories/affected.ts'
+import { affectedPackages, parseAdvisories } from '../../../server/advisories/osv.ts'
+import { advisory } from '../../support/advisories.ts'
+
+const entriesOf = (...events: object[]) =>
+  affectedPackages(parseAdvisories(JSON.stringify(advisory('X-1', 'acme', { events })))[0] ?? never())
+const never = (): never => {
+  throw new Error('no advisory')
+}
+const published = ['0.9.0', '1.0.0-dev', '1.0.0', '1.0.0+1', '1.2.0', '1.2.1-rc.1', '1.2.1', '2.0.0-0', '2.0.0', '2.1.0']
+
+// Source: ossf.github.io/osv-schema, "Evaluation"; the order is pub's.
+it.each([
+  ['everything', [{ introduced: '0' }], published],
+  ['up to a fix', [{ introduced: '0' }, { fixed: '1.2.1' }], ['0.9.0', '1.0.0-dev', '1.0.0', '1.0.0+1', '1.2.0', '1.2.1-rc.1']],
+  ['from a version on', [{ introduced: '1.2.1' }], ['1.2.1', '2.0.0-0', '2.0.0', '2.1.0']],
+  ['a last one', [{ introduced: '1.0.0' }, { last_affected: '1.2.0' }], ['1.0.0', '1.0.0+1', '1.2.0']],
+  [
+    'two stretches',
+    [{ introduced: '0' }, { fixed: '1.0.0' }, { introduced: '2.0.0' }, { fixed: '2.1.0' }],
+    ['0.9.0', '1.0.0-dev', '2.0.0'],
+  ],
+  [
+    'whatever their order',
+    [{ fixed: '2.1.0' }, { introduced: '2.0.0' }, { fixed: '1.0.0' }, { introduced: '0' }],
+    ['0.9.0', '1.0.0-dev', '2.0.0'],
+  ],
+  ['build metadata counts', [{ introduced: '0' }, { fixed: '1.0.0+1' }], ['0.9.0', '1.0.0-dev', '1.0.0']],
+  ['not beyond a limit', [{ introduced: '1.0.0' }, { limit: '1.2.0' }], ['1.0.0', '1.0.0+1']],
+  ['a limit that is none', [{ introduced: '2.0.0' }, { limit: '*' }], ['2.0.0', '2.1.0']],
+])('finds %s', (_what, events, expected) => {
+  expect(affectedVersions(entriesOf(...events), published)).toEqual(expected)
+})
+
+it('lists what the advisory lists, wherever it is, once and in order', () => {
+  const text = JSON.stringify(
+    advisory('X-1', 'acme', { events: [{ introduced: '2.0.0' }, { fixed: '2.1.0' }], versions: ['3.0.0', '0.1.0', '2.0.0'] }),
+  )
+  const entries = affectedPackages(parseAdvisories(text)[0] ?? never())
+  expect(affectedVersions(entries, published)).toEqual(['0.1.0', '2.0.0', '3.0.0'])
+  expect(fixedVersions(entries)).toEqual(['2.1.0'])
+  expect(entries.map((entry) => isAffected(entry, 'no version'))).toEqual([false])
+})
+
+it('knows nothing by commits', () => {
+  const commits = { type: 'GIT', repo: 'https://example.com/acme', events: [{ introduced: '0' }, { fixed: 'deadbeef' }] }
+  const text = JSON.stringify(advisory('X-1', 'acme', { affected: [{ package: { ecosystem: 'Pub', name: 'acme' }, ranges: [commits] }] }))
+  expect(affectedVersions(affectedPackages(parseAdvisories(text)[0] ?? never()), published)).toEqual([])
+})

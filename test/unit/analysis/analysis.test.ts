@@ -1,0 +1,83 @@
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { expect, it } from 'vitest'
+import { readIndex } from '../../../server/api-pages/read-index.ts'
+import { type AnalysisTask, openAnalyzer } from '../../../server/analysis/analyze.ts'
+import { pointsOf } from '../../../server/analysis/report.ts'
+import { noFacts, soundPackage, soundPubspec } from '../../support/analysis.ts'
+import { packageArchive } from '../../support/archive.ts'
+import { tarEnd, tarEntry } from '../../support/tar.ts'
+
+/** An analyzer with a process of its own, as the server has it. */
+function realAnalyzer() {
+  const folder = mkdtempSync(join(tmpdir(), 'analysis-'))
+  const analyzer = openAnalyzer({ folder })
+  const archive = join(folder, 'any.tar.gz')
+  return {
+    folder,
+    analyze(content: Buffer, more: Partial<AnalysisTask> = {}) {
+      writeFileSync(archive, content)
+      return analyzer.analyze({ archive, facts: noFacts('sound', '1.2.0'), docs: null, earlier: null, ...more })
+    },
+    async [Symbol.asyncDispose]() {
+      await analyzer.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+it('reports on a package, and packs the pages of its documentation', async () => {
+  await using engine = realAnalyzer()
+  const { report, docs, docsFailure, usage } = await engine.analyze(await soundPackage(), { docs: { folder: engine.folder } })
+  expect(pointsOf(report)).toMatchObject({ granted: pointsOf(report).maximum })
+  expect(report.documented).toEqual({ documented: 2, total: 2 })
+  expect(docsFailure).toBeNull()
+  const path = docs ?? ''
+  const pages = await readIndex(statSync(path).size, async ({ start, end }) => readFileSync(path).subarray(start, end + 1))
+  expect([...pages.keys()]).toContain('index.html')
+  expect(usage.cpuMs).toBeLessThan(1000)
+  expect(usage.peakBytes).toBeLessThan(200 * 1024 ** 2)
+})
+
+it('an archive that cannot be read fails with the reason, and the process goes on', async () => {
+  await using engine = realAnalyzer()
+  const manifest = tarEntry({ name: 'pubspec.yaml' }, soundPubspec())
+  const unreadable: [Buffer, RegExp][] = [
+    [Buffer.from('not gzip at all'), /^The archive cannot be read: .*gzip/],
+    [gzipped(manifest, tarEntry({ name: 'lib', type: '2', link: '/etc' })), /symlink/],
+    [gzipped(tarEntry({ name: '../lib/a.dart' }, 'int a = 1;')), /\.\./],
+    [gzipped(tarEntry({ name: 'README.md' }, '# A')), /pubspec\.yaml/],
+  ]
+  for (const [archive, reason] of unreadable) await expect(engine.analyze(archive)).rejects.toThrow(reason)
+  expect((await engine.analyze(await soundPackage())).usage.cpuMs).toBeGreaterThan(0)
+})
+
+it('what is built to exhaust the parser costs one report, or a part of it', async () => {
+  await using engine = realAnalyzer()
+  const sources = {
+    'lib/brackets.dart': '('.repeat(30_000),
+    'lib/generics.dart': `typedef A = ${'List<'.repeat(10_000)}int${'>'.repeat(10_000)};`,
+    'lib/classes.dart': 'class A { void f() { '.repeat(5000),
+    'lib/strings.dart': `var a = '${"${'".repeat(10_000)}`,
+    'lib/comments.dart': '/*'.repeat(500_000),
+    'lib/large.dart': 'int f() => 1;\n'.repeat(700_000),
+    'README.md': '['.repeat(20_000),
+  }
+  const { report } = await engine.analyze(await soundPackage(sources))
+  expect(report.documented?.documented).toBe(2)
+  expect(report.notes.join('\n')).toContain('Too large to be read: `lib/large.dart`')
+})
+
+it('a storage that does not have the archive fails the analysis for now', async () => {
+  await using engine = realAnalyzer()
+  await expect(
+    engine.analyze(await packageArchive({ name: 'a', version: '1.0.0' }), { archive: join(engine.folder, 'gone') }),
+  ).rejects.toMatchObject({
+    isTransient: true,
+  })
+})
+
+const gzipped = (...parts: Buffer[]) => gzipSync(Buffer.concat([...parts, tarEnd]))

@@ -1,0 +1,173 @@
+import { describe, expect, it } from 'vitest'
+import { pointsOf } from '../../../server/analysis/report.ts'
+import { judged, reported, soundPubspec } from '../../support/analysis.ts'
+
+const no = (...said: string[]) => ({ granted: 0, reason: expect.stringContaining(said[0] ?? ''), remedy: expect.stringMatching(/\w{3}/) })
+const all = (maximum: number) => ({ granted: maximum, maximum, remedy: null })
+
+it('gives a sound package all points, and the same report every time', async () => {
+  const report = await reported()
+  const { granted, maximum } = pointsOf(report)
+  expect(granted).toBe(maximum)
+  expect(report.sections.map(({ id, granted: points, maximum: most, status }) => [id, points, most, status])).toMatchObject([
+    ['convention', 30, 30, 'passed'],
+    ['documentation', expect.any(Number), expect.any(Number), 'passed'],
+    ...report.sections.slice(2).map(() => expect.any(Array)),
+  ])
+  expect(report.notMeasured.map(({ id }) => id)).toEqual(
+    expect.arrayContaining(['static-analysis', 'formatting', 'downgrade', 'url-reachability']),
+  )
+  expect(await reported()).toEqual(report)
+})
+
+describe('the pubspec', () => {
+  it.each([
+    ['description: Too short.', 'has only 10 characters'],
+    [`description: ${'long '.repeat(40)}`, 'cut it off'],
+    ['homepage: http://example.com', 'is insecure'],
+    ['homepage: https://wiki.internal', 'others cannot reach'],
+    ['issue_tracker: https://127.0.0.1/issues', 'others cannot reach'],
+    ['funding: [http://example.com]', 'is insecure'],
+    ['executables: {tide: tides}', 'bin/tides.dart'],
+    ['flutter: {plugin: {androidPackage: a, pluginClass: B}}', '`androidPackage`, `pluginClass`'],
+    ['dependencies: {strange: {sdk: fuchsia}}', '`fuchsia`'],
+  ])('loses its points for %s', async (line, fault) => {
+    const field = line.split(':')[0]
+    const manifest = `${soundPubspec().replace(new RegExp(`^${field}: .*\n`, 'm'), '')}${line}\n`
+    expect(await judged('pubspec', { manifest })).toMatchObject(no(fault))
+  })
+
+  it('names everything that is wrong at once', async () => {
+    const manifest = soundPubspec('executables: {tide: }').replace(/^(description|repository): .*\n/gm, '')
+    const { reason = '', remedy } = (await judged('pubspec', { manifest })) ?? {}
+    expect(reason.split('\n')).toEqual([
+      '- There is no `description`.',
+      '- `executables` names `bin/tide.dart`, which the archive does not have.',
+      '- There is neither a `repository` nor a `homepage`.',
+    ])
+    expect(remedy?.split('\n')).toHaveLength(3)
+  })
+
+  it('accepts a homepage in place of a repository', async () => {
+    const manifest = soundPubspec().replace('repository:', 'homepage:')
+    expect(await judged('pubspec', { manifest })).toMatchObject(all(10))
+  })
+})
+
+describe('the documents', () => {
+  it.each([
+    ['readme', 'README.md', '', 'is empty'],
+    ['readme', 'README.md', '![](http://example.com/a.png)', '1 insecure link: `http://example.com/a.png`'],
+    ['readme', 'README.md', '<p><a href="http://a.com">a</a> <img width=1 src="http://b.com/c.png"></p>', '2 insecure links'],
+    ['readme', 'README.md', '[a](https://[::x)', '1 malformed URL'],
+    ['readme', 'README.md', Buffer.from([0x41, 0xff, 0xfe]), 'not UTF-8'],
+    ['changelog', 'CHANGELOG.md', '## 1.1.0\n', 'does not mention the version `1.2.0`'],
+    ['license', 'LICENSE', 'All rights reserved.', 'none of the well-known licenses'],
+  ])('%s: %s with %j loses its points', async (id, path, content, fault) => {
+    expect(await judged(id, { files: { [path]: content } })).toMatchObject(no(fault))
+  })
+
+  it('do not count code, relative links and comments as insecure links', async () => {
+    const text =
+      '`http://a.com` <!-- http://b.com --> [c](doc/c.md) [d](mailto:d@example.com) [e](#e)\n\n```\n<img src="http://f.com">\n```\n'
+    expect(await judged('readme', { files: { 'README.md': text } })).toMatchObject(all(5))
+  })
+
+  it('takes the changelog of a pre-release to be that of its release', async () => {
+    expect(await judged('changelog', {}, { version: '1.2.0-dev.3' })).toMatchObject(all(5))
+  })
+
+  it('gives half the points for a license that is well known, but not OSI-approved', async () => {
+    const text = 'CC0 1.0 Universal … the person associating CC0 with a Work (the "Affirmer")'
+    expect(await judged('license', { files: { LICENSE: text } })).toMatchObject({
+      granted: 5,
+      reason: expect.stringContaining('`CC0-1.0`'),
+    })
+  })
+})
+
+it('leaves out what a private package cannot have', async () => {
+  const manifest = soundPubspec('publish_to: https://registry.example.com').replace(
+    /^repository: .*\n/m,
+    'repository: http://git.internal/sound\n',
+  )
+  const files = { LICENSE: 'Property of Harbor Ltd.', 'README.md': '[Wiki](http://wiki.internal)' }
+  const { sections, notMeasured } = await reported({ manifest, files }, { isPrivate: true })
+  expect(sections[0]).toMatchObject({ granted: 20, maximum: 20, status: 'passed' })
+  expect(notMeasured.map(({ id }) => id)).toEqual(expect.arrayContaining(['license', 'urls']))
+})
+
+describe('the documentation', () => {
+  it('needs an example that belongs to the package', async () => {
+    expect(await judged('example')).toMatchObject(all(10))
+    const others = { 'example/main.dart': Buffer.alloc(0), 'example/sound.dart': '' }
+    expect(await judged('example', { files: others })).toMatchObject({ reason: expect.stringContaining('example/') })
+  })
+
+  it('needs doc comments on a fifth of the API', async () => {
+    const functions = (count: number) => Array.from({ length: count }, (_, index) => `int f${index}() => 1;`).join('\n')
+    const library = (undocumented: number) => ({ files: { 'lib/sound.dart': `/// A.\nlibrary;\n${functions(undocumented)}` } })
+    expect(await judged('api-documentation', library(4))).toMatchObject(all(10))
+    expect(await judged('api-documentation', library(5))).toMatchObject(no('1 of 6 elements of the public API have doc comments (16.6%)'))
+  })
+
+  it('is complete where there is no API, and not judged where nothing can be read', async () => {
+    expect(await judged('api-documentation', { files: { 'lib/sound.dart': '' } })).toMatchObject({ granted: 0 })
+    const tooLarge = { 'lib/sound.dart': '// long\n'.repeat(1_100_000) }
+    expect(await judged('api-documentation', { files: tooLarge })).toBeUndefined()
+  })
+})
+
+describe('the Dart SDK', () => {
+  const withSdk = (constraint: string) => ({ manifest: soundPubspec().replace('^3.0.0', `'${constraint}'`) })
+
+  it.each([
+    ['>=2.12.0 <3.0.0', null, 10],
+    ['>=2.12.0-0 <3.0.0', null, 10],
+    ['>=2.10.0 <4.0.0', null, 0],
+    ['>=3.0.0 <3.4.0', null, 0],
+    ['^3.99.0', null, 10],
+    ['^3.99.0', '3.11.4', 10],
+    ['>=3.0.0 <3.9.0', '3.8.0', 0],
+    ['>=3.0.0 <=3.11.4', '3.11.4', 10],
+    ['>=3.0.0 <3.11.5', '3.11.4', 10],
+    ['>=3.0.0 <3.11.4', '3.11.4', 0],
+  ])('%s with %s as the latest: %d points', async (constraint, dart, granted) => {
+    expect(await judged('sdk', withSdk(constraint), { dart })).toMatchObject({ granted })
+  })
+})
+
+it('tags', async () => {
+  const manifest = soundPubspec('topics: [sea]\nexecutables: {tide: }\nscreenshots: [{path: a.png, description: A}]\n')
+  const { tags } = await reported({ manifest, files: { 'bin/tide.dart': '', 'a.png': '' } })
+  expect(tags).toEqual(
+    expect.arrayContaining([
+      'license:mit',
+      'license:osi-approved',
+      'license:fsf-libre',
+      'topic:sea',
+      'is:null-safe',
+      'is:dart3-compatible',
+      'has:executable',
+      'has:screenshot',
+    ]),
+  )
+})
+
+it('adds up the files by kind, and names what nobody needs', async () => {
+  const { sizes, notes } = await reported({
+    files: {
+      'assets/a.png': Buffer.alloc(5000),
+      'assets/b.ttf': Buffer.alloc(3000),
+      'build/out.js': Buffer.alloc(2000),
+      'test/a_test.dart': 'x',
+    },
+  })
+  expect(sizes.slice(0, 3)).toEqual([
+    { kind: 'image', files: 1, bytes: 5000 },
+    { kind: 'font', files: 1, bytes: 3000 },
+    { kind: 'web', files: 1, bytes: 2000 },
+  ])
+  expect(sizes).toContainEqual({ kind: 'test', files: 1, bytes: 1 })
+  expect(notes).toEqual([expect.stringContaining('`build/` (2 KB)')])
+})

@@ -1,0 +1,130 @@
+import { mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { expect, it } from 'vitest'
+import { AnalysisFailed, type AnalysisTask, type AnalyzerLimits, openAnalyzer } from '../../../server/analysis/analyze.ts'
+import type { PackageFacts } from '../../../server/analysis/task.ts'
+
+const facts = (name: string): PackageFacts => ({
+  name,
+  version: '1.0.0',
+  isPrivate: false,
+  dependencies: {},
+  dart: null,
+  now: '2026-01-01T00:00:00.000Z',
+})
+
+/** An analyzer whose processes misbehave as the name of the package says, and its folder. */
+function misbehaving(limits: AnalyzerLimits = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'analysis-limits-'))
+  const module = new URL('../../support/misbehaving.ts', import.meta.url)
+  const archive = join(folder, 'any.tar.gz')
+  writeFileSync(archive, '')
+  const analyzer = openAnalyzer({ folder, module, deadlineMs: 20_000, memoryBytes: 128 * 1024 ** 2, ...limits })
+  return {
+    folder,
+    close: analyzer.close,
+    analyze: (name: string, docs: AnalysisTask['docs'] = null) => analyzer.analyze({ archive, facts: facts(name), docs, earlier: null }),
+    /** What the analysis of a package of this name fails with. */
+    async failure(name: string): Promise<AnalysisFailed> {
+      const error: unknown = await analyzer
+        .analyze({ archive, facts: facts(name), docs: null, earlier: null })
+        .catch((reason: unknown) => reason)
+      if (!(error instanceof AnalysisFailed)) throw new Error(`${name} did not fail`, { cause: error })
+      return error
+    },
+    async [Symbol.asyncDispose]() {
+      await analyzer.close()
+      await rm(folder, { recursive: true })
+    },
+  }
+}
+
+it.each([
+  ['nonsense', /an answer that makes no sense/, false],
+  ['exit', /ended early \(exit code 3\)/, false],
+  ['silent', /ended early \(exit code 0\)/, false],
+  ['broken', /ended early \(exit code 1; TypeError: a bug of its own\)/, false],
+  ['killed', /ended early \(killed by SIGKILL\)/, true],
+  ['heap', /needed more than 128 MB of memory/, false],
+  ['buffers', /needed more than 128 MB of memory/, false],
+])('a process that ends in %s fails one analysis, with the reason, and is replaced', async (name, reason, isTransient) => {
+  await using analyses = misbehaving()
+  const failure = await analyses.failure(name)
+  expect(failure).toMatchObject({ message: expect.stringMatching(reason), isTransient })
+  expect(await analyses.failure('well')).toMatchObject({ message: expect.stringMatching(/^process \d+$/) })
+})
+
+it('an endless loop ends at the deadline, and the server answers meanwhile', async () => {
+  await using analyses = misbehaving({ deadlineMs: 400 })
+  const delay = monitorEventLoopDelay({ resolution: 5 })
+  delay.enable()
+  const [first, second] = await Promise.all([analyses.failure('loop'), analyses.failure('well')])
+  delay.disable()
+  expect(first.message).toBe('The analysis took longer than 0.4 seconds.')
+  expect(second.message).toMatch(/^process/)
+  expect(delay.percentile(90) / 1e6).toBeLessThan(100)
+})
+
+it('a process gets nothing of the server: no variable, no file, no program', async () => {
+  process.env.SECRET_OF_THE_SERVER = 'hidden'
+  await using analyses = misbehaving()
+  const seen: unknown = JSON.parse((await analyses.failure('curious')).message)
+  const denied = 'ERR_ACCESS_DENIED'
+  expect(seen).toEqual({
+    environment: [],
+    database: denied,
+    others: denied,
+    outside: denied,
+    inside: 'done',
+    program: denied,
+  })
+})
+
+it('gives the report alone where the pages are too much', async () => {
+  await using analyses = misbehaving()
+  const { docs, docsFailure, report } = await analyses.analyze('wordy', { folder: analyses.folder })
+  expect(docs).toBeNull()
+  expect(docsFailure).toMatch(/ended early/)
+  expect(report.sections).toEqual([])
+})
+
+it('a process is kept for the next package, ends when it is idle, and leaves nothing behind', async () => {
+  await using analyses = misbehaving({ idleMs: 150 })
+  const [first, second] = [await analyses.failure('well'), await analyses.failure('well')]
+  expect(second.message).toBe(first.message)
+  const pid = Number(first.message.split(' ')[1])
+  await expect.poll(() => isRunning(pid)).toBe(false)
+  await expect.poll(() => readdirSync(analyses.folder)).toEqual(['any.tar.gz'])
+  expect((await analyses.failure('well')).message).not.toBe(first.message)
+})
+
+it('closing fails what is being analyzed, to be tried again', async () => {
+  await using analyses = misbehaving()
+  await analyses.failure('well')
+  const failing = analyses.failure('loop')
+  await analyses.close()
+  expect(await failing).toMatchObject({ message: 'The server is stopping.', isTransient: true })
+  expect(await analyses.failure('well')).toMatchObject({ isTransient: true })
+})
+
+it('removes what a killed server left', async () => {
+  await using analyses = misbehaving()
+  const [old, fresh] = ['snug-analysis-old', 'snug-analysis-fresh']
+  for (const name of [old, fresh]) mkdirSync(join(analyses.folder, name))
+  const longAgo = new Date(Date.now() - 2 * 3_600_000)
+  utimesSync(join(analyses.folder, old), longAgo, longAgo)
+  const another = openAnalyzer({ folder: analyses.folder })
+  await expect.poll(() => readdirSync(analyses.folder)).toEqual(['any.tar.gz', fresh])
+  await another.close()
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

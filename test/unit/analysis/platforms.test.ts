@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest'
+import { judged, reported, soundPubspec } from '../../support/analysis.ts'
+
+const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })
+
+/** The SDKs and platforms that a package of these files is tagged with. */
+async function supported(files: Record<string, string>, manifest = soundPubspec()) {
+  const { tags } = await reported({ manifest, files })
+  return tags.filter((tag) => /^(?:sdk|platform):/.test(tag)).map((tag) => tag.split(':')[1])
+}
+
+it('gives all points to what runs everywhere', async () => {
+  expect(await supported(library(''))).toEqual(['dart', 'flutter', 'android', 'ios', 'windows', 'linux', 'macos', 'web'])
+  expect(await judged('platforms')).toMatchObject({
+    granted: 20,
+    reason: 'It supports Android, iOS, Linux, macOS, web, Windows.',
+    remedy: null,
+  })
+})
+
+it('tells by which import a platform is not supported', async () => {
+  const files = { ...library("import 'src/files.dart';"), 'lib/src/files.dart': "import 'dart:io';" }
+  expect(await supported(files)).not.toContain('web')
+  const { granted, reason } = (await judged('platforms', { files })) ?? {}
+  expect(granted).toBe(20)
+  expect(reason).toMatch(/Not supported:\n\n- web: .*`lib\/src\/files\.dart` → `dart:io`\.$/)
+})
+
+it('follows conditional imports', async () => {
+  const files = library("import 'dart:io' if (dart.library.js_interop) 'dart:js_interop';")
+  expect(await supported(files)).toContain('web')
+})
+
+it('gives half the points for a web that cannot be WebAssembly', async () => {
+  const files = library("import 'dart:html';")
+  expect(await supported(files)).toEqual(['dart', 'flutter', 'web'])
+  expect(await judged('platforms', { files })).toMatchObject({
+    granted: 10,
+    reason: expect.stringContaining('cannot be compiled to WebAssembly'),
+    remedy: expect.stringContaining('`package:web`'),
+  })
+})
+
+it('gives none where nothing is supported', async () => {
+  const files = library("import 'dart:io';\nimport 'dart:js_interop';")
+  expect(await judged('platforms', { files })).toMatchObject({ granted: 0, reason: expect.stringMatching(/^No platform is supported/) })
+})
+
+it('takes the platforms of dependencies into account, as far as they are known', async () => {
+  const tide = { versions: [{ version: '1.0.0', publishedAt: '2025-01-01T00:00:00.000Z' }], isDiscontinued: false, replacedBy: null }
+  const options = { manifest: soundPubspec('dependencies: {tide: ^1.0.0}'), files: library("import 'package:tide/tide.dart';") }
+  const { tags } = await reported(options, { dependencies: { tide: { ...tide, platforms: ['linux', 'web'] } } })
+  expect(tags.filter((tag) => tag.startsWith('platform:'))).toEqual(['platform:linux', 'platform:web'])
+})
+
+const plugin = (ios: string) =>
+  soundPubspec(`dependencies: {flutter: {sdk: flutter}}
+flutter:
+  plugin:
+    platforms:
+      android: {package: com.example, pluginClass: Sound}
+      ios: ${ios}`)
+
+it('trusts what a plugin declares, and wants a Swift package of it', async () => {
+  const manifest = plugin('{pluginClass: Sound}')
+  expect(await supported({}, manifest)).toEqual(['flutter', 'android', 'ios'])
+  expect(await judged('platforms', { manifest })).toMatchObject({
+    granted: 10,
+    remedy: expect.stringContaining('`ios/sound/Package.swift`'),
+  })
+  expect(await judged('platforms', { manifest, files: { 'ios/sound/Package.swift': '' } })).toMatchObject({ granted: 20 })
+  expect(await judged('platforms', { manifest: plugin('{pluginClass: Sound, sharedDarwinSource: true}') })).toMatchObject({
+    remedy: expect.stringContaining('`darwin/sound/Package.swift`'),
+  })
+  expect(await judged('platforms', { manifest: plugin('{default_package: sound_ios}') })).toMatchObject({ granted: 20 })
+})
+
+it.each([
+  ["apply plugin: 'kotlin-android'", false],
+  ['plugins {\n  id("org.jetbrains.kotlin.android")\n}', false],
+  ['android {\n  kotlinOptions {\n  }\n}', false],
+  ["apply plugin: 'com.android.library'", true],
+])('tells whether %j builds with the Kotlin of Gradle: %s', async (gradle, isBuiltIn) => {
+  const { tags } = await reported({ manifest: plugin('{pluginClass: Sound}'), files: { 'android/build.gradle': gradle } })
+  expect(tags.includes('is:built-in-kotlin')).toBe(isBuiltIn)
+  expect(tags).toEqual(expect.arrayContaining(['is:plugin', 'is:darwin-legacy-native-build']))
+})

@@ -1,0 +1,129 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { expect, it } from 'vitest'
+import { buildPages } from '../../../server/api-pages/build.ts'
+import { packPages, PagesTooLarge } from '../../../server/api-pages/pack.ts'
+import { readIndex } from '../../../server/api-pages/read-index.ts'
+import { about, apiOf, declared, memberOf, shapes } from '../../support/api.ts'
+
+const pagesOf = (...args: Parameters<typeof buildPages>) => new Map([...buildPages(...args)].map(({ path, content }) => [path, content]))
+const mainOf = (page: string | undefined) => /<main[^>]*>([\s\S]*)<\/main>/.exec(page ?? '')?.[1] ?? ''
+
+it('makes a page for each library and each type, and one of all symbols', () => {
+  expect([...pagesOf(shapes, about).keys()].toSorted()).toEqual([
+    'extras/index.html',
+    'index.html',
+    'search.html',
+    'shapes/Circle.html',
+    'shapes/Shape.html',
+    'shapes/index.html',
+  ])
+})
+
+it('shows what is exported twice on one page, where it is declared', () => {
+  const extras = mainOf(pagesOf(shapes, about).get('extras/index.html'))
+  expect(extras).toContain('<a href="../shapes/Shape.html">Shape</a>')
+  expect(extras).not.toContain('<h2 id="section-classes">')
+})
+
+it('links the types of a signature, and gives a long one a line for each parameter', () => {
+  const circle = mainOf(pagesOf(shapes, about).get('shapes/Circle.html'))
+  expect(circle).toContain('<span class="k">class</span> Circle <span class="k">extends</span> <a href="Shape.html">Shape</a>')
+  expect(circle).toContain(
+    'Circle.around(\n  <a href="Shape.html">Shape</a> other, {\n  double margin = 1.5,\n  String label = &#39;a, Shape&#39;,\n  ',
+  )
+})
+
+it('names inherited members, subtypes and supertypes', () => {
+  const pages = pagesOf(shapes, about)
+  expect(mainOf(pages.get('shapes/Circle.html'))).toContain('<li><a href="Shape.html#area">area</a></li>')
+  expect(mainOf(pages.get('shapes/Shape.html'))).toContain('<dt>Subtypes</dt>\n<dd>\n<a href="Circle.html">Circle</a>')
+})
+
+it.each([
+  ['[Circle]', '<a href="../shapes/Circle.html">Circle</a>'],
+  ['[Circle.around]', '<a href="../shapes/Circle.html#Circle.around">Circle.around</a>'],
+  ['[Circle.area]', '<a href="../shapes/Shape.html#area">Circle.area</a>'],
+  ['[new Circle]', '<a href="../shapes/Circle.html#Circle">new Circle</a>'],
+  ['[Shape.==]', '[Shape.==]'],
+  ['[Shape.operator ==]', '<a href="../shapes/Shape.html#operator%3D%3D">Shape.operator ==</a>'],
+  ['[largest()]', '<a href="../shapes/index.html#largest">largest()</a>'],
+  ['[shapes.Circle]', '<a href="../shapes/Circle.html">shapes.Circle</a>'],
+  ['[count]', '<code>count</code>'],
+  ['[Unknown]', '<code>Unknown</code>'],
+  ['list[0]', 'list[0]'],
+  ['[our site](https://example.com)', '<a href="https://example.com/" rel="nofollow ugc noopener">our site</a>'],
+  ['[Circle][]', '<a'],
+  ["a\n@docImport 'other.dart';\nb", '<p>a</p>\n<p>b</p>'],
+  ['`[Circle]`', '<code>[Circle]</code>'],
+  ['{@macro round}', 'It is <a href="../shapes/Circle.html">Circle</a>-shaped.'],
+  ['<i>a</i> [measure]', '<i>a</i> <a href="#measure">measure</a>'],
+  ['a <b>bold</b> [Circle]', 'a <b>bold</b> <a href="../shapes/Circle.html"'],
+])('resolves %s in a doc comment', (doc, shown) => {
+  const named = declared('function', 'measure', { doc, signature: 'void measure(int count)' })
+  const api = { ...shapes, libraries: [...shapes.libraries, ...apiOf([named], { path: 'more.dart', name: 'more' }).libraries] }
+  expect(mainOf(pagesOf(api, about).get('more/index.html'))).toContain(shown)
+})
+
+it('keeps what is marked @nodoc out', () => {
+  const api = apiOf([
+    declared('class', 'Secret', { doc: '@nodoc' }),
+    declared('class', 'Open', { members: [memberOf('method', 'inner', '{@nodoc}')] }),
+  ])
+  const pages = pagesOf(api, about)
+  expect([...pages.values()].join('')).not.toMatch(/Secret|inner/)
+})
+
+it('escapes whatever a package says', () => {
+  const evil = '"><script>alert(1)</script><img src=x onerror=alert(1)>\'</script>\u2028'
+  const doc = `${evil}\n\n<a href="javascript:alert(1)" onclick="x()">a</a> [b](javascript:alert(1)) [c](//evil.example) <iframe src="https://evil.example"></iframe> <form action="/x"><input name="y"></form> ![p](https://evil.example/p.png) <meta http-equiv="refresh" content="0;url=https://evil.example"> <style>*{}</style> [${evil}]`
+  const member = { ...memberOf('method', evil, doc), signature: evil, deprecated: doc, source: { path: evil, line: 1 } }
+  const types = (['class', 'extension type', 'function', 'constant'] as const).map((kind) => ({
+    ...declared(kind, evil, { doc, signature: evil, members: [member] }),
+    deprecated: doc,
+    supertypes: [{ relation: 'extends' as const, type: evil }],
+  }))
+  const api = apiOf(types)
+  const hostile = {
+    ...api,
+    libraries: api.libraries.map((library) => ({ ...library, name: evil, doc, path: `${evil}.dart`, foreignExports: [evil] })),
+  }
+  const pages = [
+    ...buildPages(hostile, { name: evil, version: evil, description: evil, readme: doc, repository: `https://github.com/${evil}` }),
+  ]
+  expect(pages).toHaveLength(5)
+  for (const { path, content } of pages) {
+    expect(path).toMatch(/^[\w$=.-]+(\/[\w$=.-]+)?\.html$/)
+    const outside = content
+      .replace(/<script src="(\.\.\/)+-\/docs\.js" data-search="(\.\.\/)*search\.html"><\/script>/, '')
+      .replace(/<script type="application\/json" id="page-index">[^<]*<\/script>/, '')
+    expect(outside).not.toMatch(
+      /<(script|img|iframe|form|style|meta http|object|embed|svg|base)|<[^>]*\son\w+=[^>]*>(?!<)|javascript:[^<]*"/i,
+    )
+    for (const [, href = ''] of outside.matchAll(/<[^>]*\s(?:href|src)="([^"]*)"/g)) expect(href).toMatch(/^(https?:\/\/|#|[\w./%-])/)
+  }
+})
+
+it('packs the same pages into the same bytes, each to be read alone', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'snug-pack-'))
+  try {
+    const file = join(folder, 'pages')
+    const { pages, bytes } = await packPages(buildPages(shapes, about), file)
+    const packed = await readFile(file)
+    expect({ pages, bytes }).toEqual({ pages: 6, bytes: packed.length })
+    const index = await readIndex(bytes, async ({ start, end }) => packed.subarray(start, end + 1))
+    const { offset, length, size } = index.get('shapes/Circle.html') ?? { offset: 0, length: 0, size: 0 }
+    const content = gunzipSync(packed.subarray(offset, offset + length)).toString()
+    expect(Buffer.byteLength(content)).toBe(size)
+    expect(content).toBe(pagesOf(shapes, about).get('shapes/Circle.html'))
+    await packPages(buildPages(shapes, about), file)
+    expect(await readFile(file)).toEqual(packed)
+    await expect(packPages([{ path: 'a', content: 'x'.repeat(17 * 1024 ** 2) }], file)).rejects.toThrow(PagesTooLarge)
+    await expect(readFile(file)).rejects.toThrow('ENOENT')
+    await expect(readIndex(bytes, async () => Buffer.from('something else'))).rejects.toThrow('no packed documentation')
+  } finally {
+    await rm(folder, { recursive: true })
+  }
+})

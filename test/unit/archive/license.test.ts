@@ -1,0 +1,55 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { licenseOf } from '../../../server/archive/license.ts'
+import { root } from '../../support/sources.ts'
+
+const manifests = globSync('node_modules/{*,@*/*}/package.json', { cwd: root }).map((path) => join(root, path))
+
+/** What the dependencies at hand say that their license is, and the text that they come with. */
+function licensesAtHand(): { stated: string; text: string; path: string }[] {
+  return manifests.flatMap((manifest) => {
+    const { license } = JSON.parse(readFileSync(manifest, 'utf8')) as { license?: unknown }
+    const [path] = globSync(join(manifest, '../{LICENSE,LICENCE,license,License}{,.md,.txt}'))
+    return typeof license === 'string' && path ? [{ stated: license, text: readFileSync(path, 'utf8'), path }] : []
+  })
+}
+
+it('recognizes the licenses of real packages', () => {
+  const known = new Set(['MIT', 'ISC', 'Apache-2.0', 'BSD-2-Clause', 'BSD-3-Clause', 'MPL-2.0', '0BSD'])
+  const all = licensesAtHand().filter(({ stated }) => known.has(stated))
+  expect(all.length).toBeGreaterThan(200)
+  // A few name another license in their manifest than in the file.
+  const wrong = all.filter(({ stated, text }) => licenseOf(text) !== stated)
+  expect(wrong.length / all.length, JSON.stringify(wrong.map(({ stated, path }) => [stated, path]))).toBeLessThan(0.01)
+})
+
+it('takes what is no license, or a changed one, for unknown', () => {
+  const mit = licensesAtHand().find(({ stated, text }) => stated === 'MIT' && licenseOf(text) === 'MIT')?.text ?? ''
+  for (const text of [
+    null,
+    '',
+    'All rights reserved.',
+    'MIT',
+    'See the MIT license.',
+    `${mit}\nThe Software shall be used for Good, not Evil.`,
+    '\ufffd'.repeat(1000),
+  ])
+    expect(licenseOf(text)).toBe('unknown')
+  expect(licenseOf('SPDX-License-Identifier: MPL-2.0')).toBe('MPL-2.0')
+  expect(licenseOf(mit.replaceAll('\n', '\r\n').toUpperCase())).toBe('MIT')
+})
+
+it.each([
+  ['GPL-3.0', 'GNU GENERAL PUBLIC LICENSE\nVersion 3, 29 June 2007\n use the GNU Lesser General Public License instead'],
+  ['GPL-2.0', 'GNU GENERAL PUBLIC LICENSE\n   Version 2, June 1991'],
+  [
+    'LGPL-3.0',
+    'GNU LESSER GENERAL PUBLIC LICENSE\nVersion 3, incorporates the terms of version 3 of the GNU General Public License, GNU General Public License version 3',
+  ],
+  ['LGPL-2.1', 'GNU LESSER GENERAL PUBLIC LICENSE\nVersion 2.1, February 1999'],
+  ['AGPL-3.0', 'GNU AFFERO GENERAL PUBLIC LICENSE\nVersion 3, 19 November 2007 … the GNU General Public License, version 3'],
+  ['Unlicense', 'This is free and unencumbered software released into the public domain.'],
+])('tells %s from its relatives', (id, text) => {
+  expect(licenseOf(text)).toBe(id)
+})

@@ -1,0 +1,100 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { stringify } from 'yaml'
+import { readYaml } from '../../../server/archive/yaml.ts'
+import { extended, fault, start } from '../../support/pubspec.ts'
+
+describe('the YAML of a pubspec', () => {
+  it.each([
+    ['a: &x 1\nb: *x', 'has an anchor (&x)'],
+    ['b: *x', 'has an alias (*x)'],
+    ['a: !!binary aGk=', 'has a tag (!!binary)'],
+    ['a: !own x', 'has a tag (!own)'],
+    ['name: bar', 'line 5: the key "name" appears twice'],
+    ['a: {b: 1, "b": 2}', 'line 5: the key "b" appears twice'],
+    ['1: x', 'line 5: every key must be text'],
+    ['? [a]\n: b', 'every key must be text'],
+    ['a: .nan', 'numbers must be finite'],
+    ['a: -.inf', 'numbers must be finite'],
+    ['a: 1e999', 'numbers must be finite'],
+    ['a: "\\0"', 'cannot be stored'],
+    ['a: "\\ud800"', 'cannot be stored'],
+    ['__proto__: {polluted: true}', 'the key "__proto__" is not allowed'],
+    ['---\nname: bar', 'not valid YAML'],
+    ['a: [', 'line 6 is not valid YAML'],
+    ['a: \tb: c', 'not valid YAML'],
+  ])('is refused: %s', (yaml, message) => {
+    expect(fault(`${start}${yaml}\n`)).toContain(message)
+  })
+
+  it.each(['', '# nothing', 'text', '- a', '[]', '5', '%YAML 1.1\n---\nname: x'])('is refused as a whole: %s', (yaml) => {
+    expect(fault(yaml)).toMatch(/must be a mapping|a directive/)
+  })
+
+  it('is read by YAML 1.2: dates, yes and no are text', () => {
+    expect(extended("a: 2024-01-01\nb: yes\nc: 0x1F\nz: -0\nd: !!str 5\ne: '*x &y'\nf: |\n  &z\n").document).toMatchObject({
+      a: '2024-01-01',
+      b: 'yes',
+      c: 31,
+      z: 0,
+      d: '5',
+      e: '*x &y',
+      f: '&z\n',
+    })
+  })
+
+  it('gives back any JSON that was written as YAML', () => {
+    const json = fc.dictionary(fc.string({ unit: 'grapheme', minLength: 1 }), fc.jsonValue({ maxDepth: 4 }), { maxKeys: 5 })
+    fc.assert(
+      fc.property(json, (object) => {
+        fc.pre(!JSON.stringify(object).includes('__proto__') && !JSON.stringify(object).includes('\\u0000'))
+        expect(readYaml(stringify(object, { aliasDuplicateObjects: false }), 'test')).toEqual(JSON.parse(JSON.stringify(object)))
+      }),
+    )
+  })
+
+  it('never fails otherwise than by a refusal', () => {
+    const piece = fc.oneof(
+      fc.string(),
+      fc.constantFrom(...'\n -:{}[]&*!|>%@`"\'#?,\t'.split(''), '\n  ', '- ', ': ', '? ', 'dependencies:\n', 'null', '\\x'),
+    )
+    fc.assert(
+      fc.property(fc.array(piece), fc.boolean(), (pieces, whole) => {
+        expect(fault((whole ? '' : start) + pieces.join(''))).toBeTypeOf('string')
+      }),
+      { numRuns: 1000 },
+    )
+  })
+
+  it.each([
+    '[',
+    '{a: ',
+    '- ',
+    '? ',
+    '- - ? [',
+    '&a ',
+    '!a ',
+    '! ',
+    '*a\n',
+    '}',
+    ']\n',
+    ',',
+    '""',
+    ':\n',
+    ': ',
+    '-\n',
+    '%A\n',
+    '---\n',
+    '#\n',
+    '{a: [b]},',
+    'a:\n ',
+    '\\x',
+    '9',
+    '\u0080',
+  ])('is read or refused quickly when it repeats "%s" to the limit', (piece) => {
+    const started = performance.now()
+    for (const opening of ['', 'a: [', 'a: "'])
+      expect(fault(start + opening + piece.repeat(Math.floor(128_000 / piece.length)))).not.toBe('')
+    expect(performance.now() - started).toBeLessThan(2000)
+  })
+})

@@ -1,0 +1,163 @@
+import { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import { describe, expect, it } from 'vitest'
+import { pathOf } from '../../support/blob-stores.ts'
+import { away, failFirst, hashOf, large, noLimit, stage, store, testBucket } from '../../support/s3-bucket.ts'
+import type { S3Fault } from '../../support/s3-service.ts'
+
+const impatient = { S3_TIMEOUT_MS: '300' }
+
+describe('uploads', () => {
+  it('are sent in parts when they are large, each of which may be lost', async () => {
+    await using test = await testBucket()
+    const { bucket, blobs } = test
+    let parts = 0
+    bucket.fault = ({ operation }) => (operation === 'UploadPart' && ++parts % 2 ? 'lost' : null)
+    expect(await stage(blobs, large)).toMatchObject({ bytes: large.length, sha256: hashOf(large) })
+    expect((await buffer(await blobs.openStaged('one'))).equals(large)).toBe(true)
+    expect(bucket.features.uploads.size).toBe(0)
+  })
+
+  it.each(['PutObject', 'CompleteMultipartUpload'])('have come when only the answer of %s was lost', async (operation) => {
+    await using test = await testBucket()
+    const { bucket, blobs } = test
+    const bytes = operation === 'PutObject' ? Buffer.from('small') : large
+    failFirst(bucket, operation, 'lost')
+    const { sha256 } = await stage(blobs, bytes)
+    await blobs.promote('one', sha256)
+    expect(await blobs.hash(sha256)).toBe(hashOf(bytes))
+    expect(await blobs.files()).toEqual([sha256])
+  })
+
+  it.each<[string, S3Fault]>([
+    ['CreateMultipartUpload', { status: 500, code: 'InternalError' }],
+    ['UploadPart', { status: 500, code: 'InternalError' }],
+    ['CompleteMultipartUpload', 'reset'],
+    ['PutObject', 'silent'],
+  ])('fail with 503 when %s keeps failing, and leave nothing once collected: %j', async (operation, fault) => {
+    await using test = await testBucket(operation === 'PutObject' ? impatient : {})
+    const { bucket, blobs } = test
+    bucket.fault = (call) => ([operation, 'AbortMultipartUpload'].includes(call.operation) ? fault : null)
+    await expect(stage(blobs, operation === 'PutObject' ? Buffer.from('small') : large)).rejects.toMatchObject(away)
+    bucket.fault = () => null
+    expect(bucket.features.uploads.size).toBe(/Part$|^Complete/.test(operation) ? 1 : 0)
+    await blobs.collectStaged(new Date(Date.now() + 1000))
+    expect(bucket.features.uploads.size).toBe(0)
+    expect(await blobs.files()).toEqual([])
+  })
+
+  it('end at once when the client goes, and leave nothing', async () => {
+    await using test = await testBucket()
+    const broken = Readable.from(
+      (async function* () {
+        yield large
+        throw new Error('the client went')
+      })(),
+    )
+    await expect(test.blobs.stage('one', broken, noLimit)).rejects.toThrow('the client went')
+    expect(test.bucket.features.uploads.size).toBe(0)
+    await expect(test.blobs.stage('one', Readable.from([large]), 5_500_000)).rejects.toMatchObject({ code: 'PackageRejected' })
+    expect(await test.blobs.files()).toEqual([])
+  })
+
+  it('are refused when other bytes arrive than were sent', async () => {
+    await using test = await testBucket()
+    const { bucket, blobs } = test
+    bucket.fault = ({ operation }) => (operation === 'PutObject' ? 'corrupt' : null)
+    // The service compares a checksum; where it does not, the bytes are read back.
+    await expect(blobs.stageWhole('whole', Buffer.from('small'))).rejects.toMatchObject(away)
+    const { sha256 } = await stage(blobs, Buffer.from('small'))
+    await expect(blobs.promote('one', sha256)).rejects.toMatchObject(away)
+    await expect(blobs.read(sha256)).rejects.toThrow('The stored bytes')
+    bucket.fault = () => null
+    expect(await store(blobs, Buffer.from('small'))).toBe(sha256)
+    expect(String(await blobs.read(sha256))).toBe('small')
+  })
+})
+
+describe('promoting', () => {
+  it.each<[string, S3Fault]>([
+    ['CopyObject', 'lost'],
+    ['CopyObject', { status: 503, code: 'SlowDown' }],
+    ['CopyObject', 'reset'],
+    ['HeadObject', 'reset'],
+    ['ListObjectsV2', 'reset'],
+    ['DeleteObject', 'lost'],
+  ])('gets over one %s that fails: %j', async (operation, fault) => {
+    await using test = await testBucket()
+    const { sha256 } = await stage(test.blobs, Buffer.from('bytes'))
+    failFirst(test.bucket, operation, fault)
+    await test.blobs.promote('one', sha256)
+    expect(await test.blobs.files()).toEqual([sha256])
+  })
+
+  it('can be tried again whatever failed for good', async () => {
+    await using test = await testBucket()
+    const { bucket, blobs } = test
+    for (const operation of ['CopyObject', 'HeadObject', 'ListObjectsV2', 'GetObject']) {
+      const { sha256 } = await stage(blobs, Buffer.from(operation))
+      bucket.fault = (call) => (call.operation === operation ? 'reset' : null)
+      await expect(blobs.promote('one', sha256), operation).rejects.toMatchObject(away)
+      bucket.fault = () => null
+      await blobs.promote('one', sha256)
+      expect(String(await blobs.read(sha256))).toBe(operation)
+    }
+  })
+
+  it.each(['unknown', 'ignored'] as const)('works where conditions of writes are %s', async (conditionalWrites) => {
+    await using test = await testBucket()
+    test.bucket.features.conditionalWrites = conditionalWrites
+    const sha256 = await store(test.blobs, Buffer.from('bytes'))
+    expect(await store(test.blobs, Buffer.from('bytes'))).toBe(sha256)
+    expect(await test.blobs.identify('one')).toBe('one')
+    if (conditionalWrites === 'unknown') expect(await test.blobs.identify('other')).toBe('one')
+    expect((await test.blobs.files()).toSorted()).toEqual([sha256, 'store-id'].toSorted())
+  })
+
+  it('does not count on listings that are late', async () => {
+    await using test = await testBucket()
+    const { bucket, blobs } = test
+    await blobs.collectStaged(new Date(0))
+    for await (const _ of blobs.list()) throw new Error('nothing is stored')
+    bucket.features.listings = 'stale'
+    const sha256 = await store(blobs, Buffer.from('bytes'))
+    expect(String(await blobs.read(sha256))).toBe('bytes')
+    expect(await blobs.has(sha256)).toBe(true)
+    bucket.features.listings = 'current'
+    for await (const one of blobs.list()) expect(one).toMatchObject({ sha256, bytes: 5 })
+  })
+})
+
+describe('a removal at another instance', () => {
+  it('never hits bytes that are published meanwhile', async () => {
+    await using test = await testBucket()
+    const { bucket, blobs } = test
+    const other = await blobs.another()
+    const sha256 = await store(blobs, Buffer.from('bytes'))
+    const removal = { at: new Date(), before: new Date(Date.now() - 1000) }
+    // Between any two calls of the removal, the bytes are published.
+    const outcomes: string[] = []
+    for (let moment = 0; moment < 4; moment++) {
+      await blobs.age(pathOf(sha256))
+      await stage(blobs, Buffer.from('bytes'))
+      let seen = 0
+      let outcome = ''
+      bucket.fault = async () => {
+        const publish = () => blobs.promote('one', sha256)
+        if (seen++ === moment)
+          outcome = await publish().then(
+            () => 'published',
+            () => 'refused',
+          )
+        return null
+      }
+      const removed = await other.remove(sha256, removal)
+      bucket.fault = () => null
+      outcomes.push(`${outcome}, ${removed === null ? 'kept' : 'removed'}`)
+      // Whoever was told that it is published can read it; whoever was not tries again later.
+      if (outcome === 'published') expect(String(await blobs.read(sha256))).toBe('bytes')
+      else if (removed !== null) expect(await other.restore(sha256)).toBe(true)
+    }
+    expect(outcomes).toEqual(['published, kept', 'published, kept', 'refused, kept', 'refused, removed'])
+  })
+})

@@ -1,0 +1,103 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { configTable } from '../../../server/config/table.ts'
+import { ConfigError, describeConfig, readConfig } from '../../../server/config/config.ts'
+
+const needed = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
+
+function problemsOf(environment: Record<string, string>): string[] {
+  try {
+    readConfig(environment)
+    return []
+  } catch (error) {
+    if (error instanceof ConfigError) return error.problems
+    throw error
+  }
+}
+
+it('has a default for everything but the address and the secret', () => {
+  const config = readConfig(needed)
+  expect(config).toMatchObject({
+    LISTEN_PORT: 8080,
+    DB_BACKEND: 'sqlite',
+    SIGNUP_ENABLED: false,
+    ENFORCE_RETRACTION_WINDOW: true,
+    MAX_UPLOAD_BYTES: 104_857_600,
+    BCRYPT_COST: 12,
+    TRUST_PROXY: false,
+  })
+  expect(config.SQLITE_PATH).toBe(join(process.cwd(), 'data/registry.sqlite'))
+  expect(config.BLOB_PATH).toBe(join(process.cwd(), 'data/blobs'))
+})
+
+it('names every problem at once', () => {
+  const problems = problemsOf({
+    SERVER_URL: 'ftp://x',
+    JWT_SECRET: 'short',
+    LISTEN_PORT: '70000',
+    DB_BACKEND: 'oracle',
+    SIGNUP_ENABLED: 'maybe',
+    TRUST_PROXY: '10.0.0.0/99',
+    BCRYPT_COST: '9',
+  })
+  for (const name of ['SERVER_URL', 'JWT_SECRET', 'LISTEN_PORT', 'DB_BACKEND', 'SIGNUP_ENABLED', 'TRUST_PROXY', 'BCRYPT_COST']) {
+    expect(problems.filter((problem) => problem.startsWith(`${name}: `))).toHaveLength(1)
+  }
+  expect(problemsOf({})).toHaveLength(2)
+  expect(problemsOf({ ...needed, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
+  expect(
+    problemsOf({ ...needed, BLOB_BACKEND: 's3', S3_ACCESS_KEY_ID: 'half', S3_PREFIX: 'a/../b', MAX_UPLOAD_BYTES: '6000000000' }),
+  ).toEqual([
+    'S3_PREFIX: write names between single slashes',
+    'S3_BUCKET: is required with BLOB_BACKEND=s3',
+    'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither',
+    'MAX_UPLOAD_BYTES: at most 5368709120 with BLOB_BACKEND=s3',
+  ])
+})
+
+it.each([
+  ['SERVER_URL', 'https://pub.example.com/registry/', 'https://pub.example.com/registry'],
+  ['S3_PREFIX', '/packages/snug', 'packages/snug/'],
+  ['SIGNUP_ENABLED', 'TRUE', true],
+  ['ENFORCE_RETRACTION_WINDOW', 'false', false],
+  ['TRUST_PROXY', '10.0.0.0/8, ::1', ['10.0.0.0/8', '::1']],
+  ['ALLOWED_HOSTED_URLS', 'https://a.example, https://b.example/x', ['https://a.example', 'https://b.example/x']],
+  ['DNS_SERVERS', '1.1.1.1:53,[::1]:53,::1', ['1.1.1.1:53', '[::1]:53', '::1']],
+  ['BCRYPT_COST', '', 12],
+])('reads %s=%s', (name, given, read) => {
+  expect(readConfig({ ...needed, [name]: given })).toMatchObject({ [name]: read })
+})
+
+it('reads a secret from a file, and says when it cannot', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
+  writeFileSync(file, `${'other '.repeat(6)}\n`)
+  expect(readConfig({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: file }).JWT_SECRET).toBe('other '.repeat(6))
+  expect(problemsOf({ ...needed, JWT_SECRET_FILE: `${file}.not` })).toEqual([
+    expect.stringMatching(/^JWT_SECRET_FILE: the file .* cannot be read$/),
+  ])
+})
+
+it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats a few characters', (secret) => {
+  expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
+})
+
+it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('refuses the schedule %s', (expression) => {
+  expect(problemsOf({ ...needed, BACKUP_SCHEDULE: expression })).toEqual([
+    expect.stringMatching(/^BACKUP_SCHEDULE: write a cron expression of five fields that comes due/),
+  ])
+})
+
+it('masks secrets in what the log says', () => {
+  const lines = describeConfig(
+    readConfig({ ...needed, DB_BACKEND: 'postgres', POSTGRES_URL: 'postgres://u:hidden@db/x', S3_SECRET_ACCESS_KEY: 'hidden' }),
+  )
+  expect(lines).toContain('JWT_SECRET=********')
+  expect(lines).toContain('SERVER_URL=http://localhost:8080')
+  expect(lines.join('\n')).not.toContain('hidden')
+})
+
+it('has the table of the README', () => {
+  expect(readFileSync('README.md', 'utf8')).toContain(`<!-- configuration -->\n${configTable()}<!-- /configuration -->`)
+})

@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest'
+import { consolePages, isConsolePage } from '../../../server/console/pages.ts'
+import { consoleRoutes } from '../../support/console-routes.ts'
+
+it('knows the pages that the console has, and no others', () => {
+  const routes = new Set(consoleRoutes())
+  expect(routes.size).toBeGreaterThan(40)
+  expect([...consolePages].toSorted()).toEqual([...routes].toSorted())
+})
+
+it.each(['/', '/packages/', '/Packages/acme', '/packages/acme/versions/1.0.0+1/install', '/admin/users/x', '/oauth/consent'])(
+  'takes %s for a page',
+  (path) => expect(isConsolePage(path)).toBe(true),
+)
+
+it.each(['/nothing', '/packages/acme/nothing', '/packages//', '/admin/users/x/y', '/login/x', '/wp-login.php', '/.env', '//'])(
+  'takes %s for no page',
+  (path) => expect(isConsolePage(path)).toBe(false),
+)

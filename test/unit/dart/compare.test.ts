@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import { compareSurfaces } from '../../../server/dart/compare.ts'
+import { judgeVersion } from '../../../server/dart/judge-version.ts'
+import { readApi } from '../../../server/dart/read-api.ts'
+import { surfaceOf, surfaceSchema } from '../../../server/dart/surface.ts'
+
+type Sources = string | Record<string, string>
+
+async function surface(sources: Sources) {
+  const files = typeof sources === 'string' ? { 'lib/own.dart': sources } : sources
+  return surfaceSchema.parse(JSON.parse(JSON.stringify(surfaceOf(await readApi(new Map(Object.entries(files)), 'own')))))
+}
+
+const changes = async (before: Sources, after: Sources) => compareSurfaces(await surface(before), await surface(after))
+
+/** What was added, removed and changed, by name; of a change, what it breaks. */
+async function told(before: Sources, after: Sources): Promise<string[]> {
+  const { added, removed, changed } = await changes(before, after)
+  return [
+    ...added.map(({ name }) => `+ ${name}`),
+    ...removed.map(({ name }) => `- ${name}`),
+    ...changed.map(({ name, breaks }) => (breaks.length > 0 ? `! ${name}: ${breaks.join(', ')}` : `~ ${name}`)),
+  ]
+}
+
+describe('two versions of an API', () => {
+  it('differ by declarations, members and libraries', async () => {
+    const before = { 'lib/own.dart': 'class A { void a() {} A.named(); } int gone() => 1;', 'lib/old.dart': 'class Old {}' }
+    const after = { 'lib/own.dart': 'class A { void b() {} } class New {}', 'lib/new.dart': '' }
+    expect(await changes(before, after)).toEqual({
+      added: [
+        { library: 'new.dart', kind: 'library', name: 'new.dart', signature: 'new.dart' },
+        { library: 'own.dart', kind: 'method', name: 'A.b', signature: 'void b()' },
+        { library: 'own.dart', kind: 'class', name: 'New', signature: 'class New' },
+      ],
+      removed: [
+        { library: 'old.dart', kind: 'library', name: 'old.dart', signature: 'old.dart' },
+        { library: 'own.dart', kind: 'method', name: 'A.a', signature: 'void a()' },
+        { library: 'own.dart', kind: 'constructor', name: 'A.named', signature: 'A.named()' },
+        { library: 'own.dart', kind: 'function', name: 'gone', signature: 'int gone()' },
+      ],
+      changed: [],
+    })
+  })
+
+  it('are the same where only layout, private names, bodies and documentation differ', async () => {
+    const before = 'class A<T> { final int _x = 1; T f(T a, {int b = 1}) => a; } typedef F<T> = T Function(T);'
+    const after =
+      '/// New.\nclass A<E>\n{ @override final int _y = 2;\n E f(E a, {int b = 1,}) { return a; } }\ntypedef F<S> = S Function(S);\n'
+    expect((await told(before, after)).filter((line) => !line.startsWith('~'))).toEqual([])
+    expect(await told('import "dart:ui" as ui; ui.Color c() => x;', 'import "dart:ui"; Color c() => x;')).toEqual(['~ c'])
+  })
+
+  it.each([
+    ['void f(int a) {}', 'void f(int a, [int? b]) {}', '~ f'],
+    ['void f(int a) {}', 'void f(int a, {int b = 1}) {}', '~ f'],
+    ['void f(int a) {}', 'void f(int other) {}', '~ f'],
+    ['void f(int a) {}', 'int f(int? a) => 1;', '~ f'],
+    ['int? f() => 1;', 'int f() => 1;', '~ f'],
+    ['void f({required int a}) {}', 'void f({int a = 1}) {}', '~ f'],
+    ['void f(int a) {}', 'void f(int a, int b) {}', '! f: the parameter `b` is required'],
+    ['void f(int a) {}', 'void f(int a, {required int b}) {}', '! f: the parameter `b` is required'],
+    ['void f({int? a}) {}', 'void f({required int a}) {}', '! f: the parameter `a` is required'],
+    ['void f(int a, {int? b}) {}', 'void f(int a) {}', '! f: the parameter `b` is gone'],
+    ['void f({int? a}) {}', 'void f({int? renamed}) {}', '! f: the parameter `a` is gone'],
+    ['void f(List<int> a) {}', 'void f(List<String> a) {}', '! f: the parameter `a` is a `List<String>` in place of a `List<int>`'],
+    ['void f(void a(int b)) {}', 'void f(void Function(int b) a) {}', '~ f'],
+    ['void f(int Function(int a, {int b}) c) {}', 'void f(int Function(int z, {int b}) c) {}', '~ f'],
+    ['int f() => 1;', 'Future<int> f() async => 1;', '! f: it returns `Future<int>` in place of `int`'],
+    ['T f<T>(T a) => a;', 'S f<S>(S a) => a;', '~ f'],
+    ['T f<T>(T a) => a;', 'T f<T extends num>(T a) => a;', '! f: the bounds of its type parameters differ'],
+    ['int f() => 1;', 'int get f => 1;', '! f: it is a getter in place of a function'],
+    ['int x = 1;', 'int get x => 1; set x(int v) {}', '~ x'],
+    ['int x = 1;', 'final int x = 1;', '! x: it can no longer be set'],
+    ['const int x = 1;', 'final int x = 1;', '! x: it is no longer constant'],
+    ['const x = 1;', 'const x = "";', '! x: its type is `String` in place of `int`'],
+    ['final int x = 1;', 'final String x = "";', '! x: its type is `String` in place of `int`'],
+    ['class A {}', 'final class A {}', '! A: it is now `final`'],
+    ['class A {}', 'mixin class A {}', '~ A'],
+    ['class A {}', 'enum A { a }', '! A: it is an enum in place of a class'],
+    ['class A implements B {}', 'class A {}', '! A: it is no longer a `B`'],
+    ['class A implements B {}', 'class A extends C {} class C implements B {}', '~ A'],
+    ['extension type A(int a) {}', 'extension type A(String a) {}', '! A: it stands for `String`'],
+  ])('%s → %s', async (before, after, expected) => {
+    expect(await told(before, after)).toContain(expected)
+  })
+
+  it('keep what a class now inherits, or makes without words', async () => {
+    const before = 'class A { A(); int m() => 1; @override String toString() => ""; } class B {}'
+    expect(await told(before, 'class A extends B {} class B { int m() => 1; }')).toEqual(['+ B.m', '~ A'])
+    expect(await told(before, 'class A extends _C {} class _C { int m() => 1; } class B {}')).toEqual(['~ A'])
+    expect(await told(before, 'class A { A.other(); } class B {}')).toEqual(['+ A.other', '- A.new', '- A.m'])
+  })
+
+  it('tell what several libraries show once, and exports of other packages', async () => {
+    const src = (code: string) => ({
+      'lib/own.dart': "export 'src/a.dart';",
+      'lib/all.dart': "export 'src/a.dart'; export 'package:x/x.dart';",
+      'lib/src/a.dart': code,
+    })
+    expect(await told(src('int f() => 1; int g() => 1;'), src('int f(int a) => 1;'))).toEqual(['- g', '! f: the parameter `a` is required'])
+    expect(await told({ 'lib/a.dart': "export 'package:x/x.dart';" }, { 'lib/a.dart': '' })).toEqual(['- package:x/x.dart'])
+  })
+})
+
+describe('the number of a version', () => {
+  const none = { added: [], removed: [], changed: [] }
+  const one = { library: 'own.dart', kind: 'class', name: 'A', signature: 'class A' }
+  const breaking = {
+    added: [one],
+    removed: [one, one],
+    changed: [
+      { ...one, before: 'a', after: 'b', breaks: ['x'] },
+      { ...one, before: 'a', after: 'b', breaks: [] },
+    ],
+  }
+  const adding = { ...none, added: [one] }
+
+  it.each([
+    ['1.2.3', '2.0.0', breaking, null],
+    ['1.2.3', '1.3.0', breaking, '2 removals and 1 breaking change in a minor release'],
+    ['1.2.3', '1.2.4', { ...none, removed: [one] }, '1 removal in a patch release'],
+    ['1.2.3', '1.3.0', adding, null],
+    ['1.2.3', '1.2.4', adding, '1 addition in a patch release'],
+    ['1.2.3', '1.2.4', none, null],
+    ['0.2.3', '0.3.0', breaking, null],
+    ['0.2.3', '0.2.4', breaking, '2 removals and 1 breaking change in a patch release'],
+    ['0.2.3', '0.2.4', adding, null],
+    ['0.2.3', '0.2.3+1', adding, '1 addition in a release that differs by its build number'],
+    ['1.0.0', '1.0.0+1', none, null],
+    ['0.9.0', '1.0.0-dev.1', breaking, null],
+    ['1.0.0', '1.1.0-dev.1', breaking, '2 removals and 1 breaking change in a minor release'],
+    ['2.0.0-dev.1', '2.0.0-dev.2', breaking, null],
+    ['2.0.0-dev.2', '2.0.0', breaking, null],
+  ])('%s → %s', (earlier, later, found, sentence) => {
+    expect(judgeVersion(earlier, later, found)).toMatchObject({ isHonest: sentence === null, sentence })
+  })
+
+  it('is not judged against a later one', () => {
+    expect(judgeVersion('2.0.0', '1.9.1', breaking)).toBeNull()
+  })
+})

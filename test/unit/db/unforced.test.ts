@@ -1,0 +1,75 @@
+import SqliteDatabase from 'better-sqlite3'
+import { CompiledQuery } from 'kysely'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { openTurns } from '../../../server/db/turns.ts'
+import { Turn } from '../../../server/db/sqlite-turn.ts'
+import { isUnforced, unforced } from '../../../server/db/unforced.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
+let native: SqliteDatabase.Database
+beforeAll(() => {
+  native = new SqliteDatabase(join(folder, 'some.sqlite'))
+  for (const pragma of ['journal_mode = WAL', 'synchronous = FULL']) native.pragma(pragma)
+  native.exec('create table notes (text text)')
+})
+afterAll(() => {
+  native.close()
+  rmSync(folder, { recursive: true })
+})
+
+/** How SQLite forces commits: 2 all of them, 1 none. */
+const forcing = () => native.pragma('synchronous', { simple: true })
+
+const turn = () =>
+  new Turn({ native: () => native, renew: () => expect.unreachable(), onWrite: () => {}, onTransaction: () => {}, turns: openTurns(1000) })
+
+async function begun() {
+  const one = turn()
+  await one.take()
+  await one.begin()
+  return one
+}
+
+it.each(['commit', 'rollback'] as const)('lets only the transactions of the work go unforced, that %s', async (end) => {
+  const one = await unforced(begun)
+  expect(forcing()).toBe(1)
+  one.run("insert into notes values ('a')")
+  one[end]()
+  one.give()
+  expect(forcing()).toBe(2)
+  const other = await begun()
+  expect(forcing()).toBe(2)
+  other.commit()
+  other.give()
+})
+
+it('lets statements outside of a transaction go unforced, and none that follow', async () => {
+  const insert = CompiledQuery.raw('insert into notes select cast(synchronous as text) from pragma_synchronous')
+  for (const work of [unforced, (run: () => Promise<unknown>) => run()]) {
+    const one = turn()
+    await one.take()
+    // The pragma as a table says how this very statement is committed.
+    await work(() => one.executeQuery(insert))
+    one.give()
+  }
+  expect(native.prepare('select text from notes order by rowid desc limit 2').pluck().all()).toEqual(['2', '1'])
+  expect(forcing()).toBe(2)
+})
+
+it.each([async () => {}, () => Promise.reject(new Error('It failed.'))])(
+  'ends with the work, whatever that began and left (%#)',
+  async (work) => {
+    const { promise: ended, resolve: end } = Promise.withResolvers<void>()
+    let [during, later]: [boolean, Promise<boolean>] = [false, Promise.resolve(true)]
+    await unforced(() => {
+      during = isUnforced()
+      later = ended.then(isUnforced)
+      return work()
+    }).catch(() => {})
+    end()
+    expect([during, await later, isUnforced()]).toEqual([true, false, false])
+  },
+)

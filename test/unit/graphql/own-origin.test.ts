@@ -1,0 +1,30 @@
+import { buildSchema, Kind, parse } from 'graphql'
+import { expect, it } from 'vitest'
+import { needsCsrfToken } from '../../../server/graphql/own-origin.ts'
+
+const schema = buildSchema('type Query { me: Int } type Mutation { login: Int publish: Int }')
+const login = schema.getMutationType()?.getFields().login
+if (login) login.extensions = { ownOrigin: true }
+
+function needsToken(text: string): boolean {
+  const document = parse(text)
+  const operation = document.definitions.find((node) => node.kind === Kind.OPERATION_DEFINITION)
+  if (!operation) throw new Error('no operation')
+  return needsCsrfToken(schema, document, operation)
+}
+
+it('asks every mutation for the token that names more than what refuses other sites by itself', () => {
+  expect(needsToken('mutation { a: login b: login __typename }')).toBe(false)
+  expect(needsToken('mutation { ...a } fragment a on Mutation { login }')).toBe(false)
+  expect(needsToken('mutation { login publish }')).toBe(true)
+  expect(needsToken('mutation { login ...a } fragment a on Mutation { ... { publish } }')).toBe(true)
+  expect(needsToken('mutation { login ...absent }')).toBe(true)
+  expect(needsToken('{ me }')).toBe(false)
+})
+
+it('enters a fragment once, however often others name it', () => {
+  const depth = 60
+  const fragments = Array.from({ length: depth }, (_, level) => `fragment f${level} on Mutation { ...f${level + 1} ...f${level + 1} }`)
+  expect(needsToken(`mutation { ...f0 } ${fragments.join(' ')} fragment f${depth} on Mutation { login }`)).toBe(false)
+  expect(needsToken(`mutation { ...f0 } ${fragments.join(' ')} fragment f${depth} on Mutation { publish }`)).toBe(true)
+})

@@ -1,0 +1,45 @@
+import fc from 'fast-check'
+import { expect, it } from 'vitest'
+import { maskPath } from '../../../server/http/mask-path.ts'
+
+it.each([
+  ['/api/packages/acme/uploaders/ann@example.com', '/api/packages/acme/uploaders/***'],
+  ['/api/packages/acme/uploaders/ann%40example.com', '/api/packages/acme/uploaders/***'],
+  ['/api/packages/acme/uploaders/ann%2540example.com', '/api/packages/acme/uploaders/***'],
+  ['/api%2fpackages%2facme%2fuploaders%2fann%40example.com', '/***'],
+  ['/invite/Secret', '/invite/***'],
+  ['/api/invites/Secret/accept', '/api/invites/***/accept'],
+  ['/registry/invite//Secret', '/registry/invite//***'],
+  ['/api/%69nvites/Secret', '/api/%69nvites/***'],
+  ['/api/%2569nvites/Secret', '/api/%2569nvites/***'],
+  ['/INVITE/Secret', '/INVITE/***'],
+  ['/invite%2fSecret', '/***'],
+  ['/invite%5cSecret', '/***'],
+  ['/api/packages/svc_pat_Secret', '/api/packages/svc_pat_***'],
+  ['/api/packages/a-svc_pat_Secret-b', '/api/packages/a-svc_pat_***-b'],
+  ['/api/packages/%73vc_pat_Secret', '/api/packages/***'],
+  ['/api/packages/%2525252573vc_pat_Secret', '/api/packages/***'],
+  ['/api/packages/acme/versions/1.0.0%2B1', '/api/packages/acme/versions/1.0.0%2B1'],
+  ['/packages/inviter/versions/%zz', '/packages/inviter/versions/%zz'],
+])('shows %s as %s', (path, shown) => {
+  expect(maskPath(path)).toBe(shown)
+})
+
+it('hides an address and an invitation whichever of their characters are encoded', () => {
+  const encodings = fc.array(fc.constantFrom(0, 1, 2), { minLength: 40, maxLength: 40 })
+  const encode = (text: string, times: number[]) =>
+    text.replace(/[^/]/g, (character, index: number) => {
+      const hex = character.charCodeAt(0).toString(16)
+      return [character, `%${hex}`, `%25${hex}`][times[index % times.length] ?? 0] ?? ''
+    })
+  fc.assert(
+    fc.property(encodings, (times) => {
+      expect(maskPath(encode('/api/invites/TopSecret', times))).toMatch(/^\/[^/]+\/[^/]+\/\*\*\*$/)
+      expect(maskPath(encode('/api/users/ann@example.com', times))).toMatch(/^\/[^/]+\/[^/]+\/\*\*\*$/)
+    }),
+  )
+})
+
+it('takes no longer for a path that is encoded many times', () => {
+  expect(maskPath(`/%${'25'.repeat(5000)}41`)).toBe('/***')
+})

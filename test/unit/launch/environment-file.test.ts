@@ -1,0 +1,39 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, it, onTestFinished } from 'vitest'
+import { root } from '../../support/sources.ts'
+
+const script = pathToFileURL(join(root, 'server/launch/environment.mjs')).href
+
+/** What a start leaves in a folder's `.env`, with these variables in the environment; null when there is none. */
+function madeWith(env: Record<string, string>, before?: string): string | null {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, '.env')
+  if (before !== undefined) writeFileSync(path, before)
+  const code = `const { makeEnvironmentFile } = await import('${script}'); makeEnvironmentFile()`
+  execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, env: { PATH: process.env.PATH, ...env } })
+  if (!existsSync(path)) return null
+  if (before === undefined) expect(statSync(path).mode & 0o777).toBe(0o600)
+  return readFileSync(path, 'utf8')
+}
+
+it('makes what must be set, with a secret of its own each time', () => {
+  const made = madeWith({})
+  expect(made).toMatch(/^JWT_SECRET=[\w-]{48}\nSERVER_URL=http:\/\/localhost:8080\nLISTEN_PORT=8080\n$/)
+  expect(madeWith({})).not.toBe(made)
+  expect(madeWith({ LISTEN_PORT: '9000' })).toContain('SERVER_URL=http://localhost:9000\nLISTEN_PORT=9000\n')
+})
+
+it('leaves out what the environment has already, itself or as the name of a file', () => {
+  expect(madeWith({ SERVER_URL: 'https://pub.example.com' })).toMatch(/^JWT_SECRET=[\w-]{48}\n$/)
+  expect(madeWith({ JWT_SECRET_FILE: '/run/secrets/jwt' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
+  expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: 'secret' })).toBe(null)
+})
+
+it('never touches a file that is there', () => {
+  expect(madeWith({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
+})

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest'
+import { renderMarkdown } from '../../../server/markdown/render.ts'
+import { repositoryLinks } from '../../../server/markdown/repository-links.ts'
+
+const render = (source: string, repository: string | null = null, path = 'README.md') =>
+  renderMarkdown(source, repositoryLinks(repository, path)).trim()
+
+describe('what a README may contain', () => {
+  it.each([
+    ['# Title', '<h1 id="doc-title">Title</h1>'],
+    ['# A `b` C!\n\n# A b C', '<h1 id="doc-a-b-c">A <code>b</code> C!</h1>\n<h1 id="doc-a-b-c-1">A b C</h1>'],
+    [
+      '| a |\n|--:|\n| 1 |',
+      '<table>\n<thead>\n<tr>\n<th style="text-align:right">a</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td style="text-align:right">1</td>\n</tr>\n</tbody>\n</table>',
+    ],
+    [
+      '- [x] done\n- [ ] open',
+      '<ul>\n<li class="task"><input type="checkbox" disabled checked /> done</li>\n<li class="task"><input type="checkbox" disabled /> open</li>\n</ul>',
+    ],
+    [
+      '~~gone~~ https://example.com',
+      '<p><s>gone</s> <a href="https://example.com/" rel="nofollow ugc noopener">https://example.com</a></p>',
+    ],
+    ['```dart\nvoid main() {}\n```', '<pre><code class="language-dart">void main() {}\n</code></pre>'],
+    ['[up](#title)', '<p><a href="#doc-title">up</a></p>'],
+    ['<details><summary>More</summary>text</details>', '<details><summary>More</summary>text</details>'],
+  ])('%s', (source, html) => {
+    expect(render(source)).toBe(html)
+  })
+})
+
+describe('what a README may not do', () => {
+  it.each([
+    '<script>alert(1)</script>',
+    '<img src=x onerror=alert(1)>',
+    '<img src="https://example.com/a.png" onload="alert(1)">',
+    '[x](javascript:alert(1))',
+    '[x](JaVaScRiPt:alert(1))',
+    '<a href="java&#x0a;script:alert(1)">x</a>',
+    '<a href=" javascript:alert(1)">x</a>',
+    '[x](data:text/html,<script>alert(1)</script>)',
+    '[x](vbscript:alert(1))',
+    '<svg><script>alert(1)</script></svg>',
+    '<svg/onload=alert(1)>',
+    '<math><mtext><table><mglyph><style><img src=x onerror=alert(1)>',
+    '<iframe src="https://example.com"></iframe>',
+    '<form action="https://example.com"><input name=a><button>x</button></form>',
+    '<input type="text" onfocus=alert(1) autofocus>',
+    '<style>body{display:none}</style>',
+    '<p style="position:fixed;inset:0">x</p>',
+    '<link rel=stylesheet href=https://example.com>',
+    '<base href="https://example.com">',
+    '<meta http-equiv="refresh" content="0;url=https://example.com">',
+    '<object data=x></object><embed src=x>',
+    '<p class="fixed inset-0" id="app">x</p>',
+    '<noscript><p title="</noscript><img src=x onerror=alert(1)>">',
+    '<a href="//example.com">x</a>',
+    '![x](http://example.com/track.png)',
+    '![x](//example.com/track.png)',
+  ])('%s', (source) => {
+    const html = render(source, 'https://github.com/acme/tools')
+    expect(html).not.toMatch(/<(script|style|iframe|form|button|object|embed|link|meta|base|svg|math|noscript)/i)
+    expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<[^>]*\s(on\w+|class|action|srcdoc)\s*=/i)
+    expect(html).not.toMatch(/href="(?!https?:\/\/|#doc-)/i)
+    // Nothing is loaded from anywhere: that would tell another server who reads the page.
+    expect(html.replace(/"[^"]*"/g, '""')).not.toMatch(/<(img|picture|video|source)|<[^>]*\ssrc(set)?\s*=/i)
+    expect(html).not.toMatch(/style="(?!text-align)/i)
+    expect(html).not.toMatch(/id="(?!doc-)/i)
+  })
+
+  it('does not take long over nesting', () => {
+    const start = process.threadCpuUsage()
+    render('> '.repeat(5000) + 'x')
+    render('<div>'.repeat(20_000))
+    render('['.repeat(50_000))
+    render('*a '.repeat(40_000))
+    // Of the processor: a busy machine is no failure.
+    const { user, system } = process.threadCpuUsage(start)
+    expect((user + system) / 1000).toBeLessThan(4000)
+  })
+})
+
+describe('relative addresses', () => {
+  const github = 'https://github.com/acme/tools'
+  it.each([
+    [github, 'doc/guide.md#start', 'https://github.com/acme/tools/blob/HEAD/doc/guide.md#start'],
+    [`${github}.git`, './doc/guide.md', 'https://github.com/acme/tools/blob/HEAD/doc/guide.md'],
+    [`${github}/`, '/LICENSE', 'https://github.com/acme/tools/blob/HEAD/LICENSE'],
+    [`${github}/tree/main/packages/a`, 'doc/guide.md', 'https://github.com/acme/tools/blob/main/packages/a/doc/guide.md'],
+    [`${github}/tree/main/packages/a`, '../b/README.md', 'https://github.com/acme/tools/blob/main/packages/b/README.md'],
+    [`${github}/tree/main/packages/a`, '../../../../../other/evil', null],
+    ['https://gitlab.com/group/sub/tools', 'doc/guide.md', 'https://gitlab.com/group/sub/tools/-/blob/HEAD/doc/guide.md'],
+    ['https://gitlab.example.com/group/tools/-/tree/main/a', 'x.md', 'https://gitlab.example.com/group/tools/-/blob/main/a/x.md'],
+    ['https://github.example.com/acme/tools', 'x.md', 'https://github.example.com/acme/tools/blob/HEAD/x.md'],
+    ['https://example.com/acme/tools', 'x.md', null],
+    ['https://github.com/acme', 'x.md', null],
+    ['https://notgithub.com/acme/tools', 'x.md', null],
+    [null, 'x.md', null],
+    [github, 'https://example.com/x', 'https://example.com/x'],
+    [github, 'mailto:a@example.com', 'mailto:a@example.com'],
+    [github, 'ftp://example.com/x', null],
+  ])('of %s: %s', (repository, target, expected) => {
+    expect(repositoryLinks(repository, 'README.md')(target, 'link')).toBe(expected)
+  })
+
+  it('of images lead to the raw file, and of a text in a folder start there', () => {
+    expect(repositoryLinks(github, 'README.md')('shot.png', 'image')).toBe('https://github.com/acme/tools/raw/HEAD/shot.png')
+    expect(repositoryLinks(github, 'example/README.md')('shot.png', 'image')).toBe(
+      'https://github.com/acme/tools/raw/HEAD/example/shot.png',
+    )
+    expect(render('![a](shot.png)', github)).toBe(
+      '<p><a href="https://github.com/acme/tools/raw/HEAD/shot.png" rel="nofollow ugc noopener">a</a></p>',
+    )
+    expect(render('[![badge](https://ci.example/x.svg)](https://ci.example)', github)).toBe(
+      '<p><a href="https://ci.example/" rel="nofollow ugc noopener"><span>badge</span></a></p>',
+    )
+    expect(render('[a](x.md) ![b](y.png)')).toBe('<p><a>a</a> <span>b</span></p>')
+  })
+})

@@ -1,0 +1,162 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { freeAccount, jobAccounts, jobGroup } from '../../../server/sandbox/account.ts'
+import { makeJobFolder, removeFolder, sweepJobFolders } from '../../../server/sandbox/job-folder.ts'
+import { type Job, run, sandboxProblem } from '../../../server/sandbox/run.ts'
+
+const megabyte = 1024 * 1024
+
+function dataFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-sandbox-'))
+  onTestFinished(() => removeFolder(folder))
+  return folder
+}
+
+/** Runs a shell script as a job, in a folder of its own. */
+function script(text: string, options: Partial<Job> = {}, DATA_DIR = dataFolder()) {
+  const folder = options.folder ?? mkdtempSync(join(DATA_DIR, 'job-'))
+  return run({ DATA_DIR }, { folder, command: ['sh', '-c', text], ...options })
+}
+
+describe('a job', () => {
+  it('has its own folder and environment, and none of the server', async () => {
+    vi.stubEnv('JWT_SECRET', 'of the server')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    const { end, code, lines } = await script('env; pwd; touch made && ls; exit 3', { env: { GIVEN: 'yes' } })
+    expect({ end, code }).toEqual({ end: 'exited', code: 3 })
+    expect(lines).toContain('GIVEN=yes')
+    expect(lines.at(-1)).toBe('made')
+    expect(lines.join()).not.toContain('of the server')
+  })
+
+  it('gives the beginning of its stdout whole, and then lines of stderr only', async () => {
+    const { lines, stdout } = await script('seq 1000; echo said >&2', { stdoutBytes: 5 })
+    expect(stdout.toString()).toBe('1\n2\n3')
+    expect(lines).toEqual(['said'])
+  })
+
+  it('says its last lines, without what a terminal would act on', async () => {
+    const heard: string[] = []
+    const { lines } = await script(`seq 5; printf '\\033[2Jred\\tone' >&2`, { lines: 2, onLine: (line) => heard.push(line) })
+    expect(lines).toEqual(['5', '\u{FFFD}[2Jred\tone'])
+    expect(heard).toContain('5')
+  })
+
+  it('may leave folders in its TMPDIR whose paths are longer than the system takes', async () => {
+    expect(await script(`cd "$TMPDIR" && ${deep}`)).toMatchObject({ end: 'exited', code: 0 })
+  })
+
+  it('that cannot be started is an outcome', async () => {
+    expect(await script('', { command: ['/no/such/program'] })).toMatchObject({ end: 'exited', code: 127 })
+  })
+})
+
+/** Makes folders in each other until their path is longer than the system takes. */
+const deep = 'name=$(printf %0200d 1); for i in $(seq 25); do mkdir $name && cd -P $name; done'
+
+describe('a job ends', () => {
+  it.each<[string, string, Partial<Job>, object]>([
+    ['when its time is over', 'sleep 60', { limits: { seconds: 0.3 } }, { end: 'timeout' }],
+    ['when it has used its share of the processor', 'while :; do :; done', { limits: { cpuSeconds: 1 } }, { end: 'exited', code: 137 }],
+    ['when it says too much', 'yes', { limits: { outputBytes: 4 * megabyte } }, { end: 'output' }],
+    ['when one process takes too much memory', 'head -c 4G /dev/zero | tail', { limits: { memoryBytes: 64 * megabyte } }, {}],
+    [
+      'when all its processes together take too much memory',
+      'for i in 1 2 3; do (head -c 30M /dev/zero; sleep 60) | tail & done; wait',
+      { limits: { memoryBytes: 64 * megabyte } },
+      { end: 'memory' },
+    ],
+    [
+      'when its files are too many',
+      'while :; do head -c 1M /dev/zero >>f$((n+=1)); done',
+      { limits: { folderBytes: megabyte } },
+      { end: 'disk' },
+    ],
+    ['when it hides files where nobody can count them', `${deep}; sleep 60`, {}, { end: 'disk' }],
+  ])('%s', async (_when, text, options, outcome) => {
+    const before = performance.now()
+    expect(await script(text, { ...options, limits: { seconds: 20, ...options.limits } })).toMatchObject(outcome)
+    expect(performance.now() - before).toBeLessThan(15_000)
+  })
+
+  it('at the largest file that it may write', async () => {
+    const folder = dataFolder()
+    await script('head -c 50M /dev/zero >large', { folder, limits: { fileBytes: megabyte } }, folder)
+    expect(readFileSync(join(folder, 'large')).length).toBe(megabyte)
+  })
+
+  it('when it is called off, and does not begin when it was before', async () => {
+    expect(await script('sleep 60', { signal: AbortSignal.timeout(200) })).toMatchObject({ end: 'aborted' })
+    expect(await script('touch begun', { signal: AbortSignal.abort() })).toMatchObject({ end: 'aborted', lines: [] })
+  })
+
+  it('with all that it started, whatever that left behind', async () => {
+    const folder = dataFolder()
+    const beat = join(folder, 'beat')
+    const text = `(setsid sh -c 'while :; do date +%N >${beat}; sleep 0.02; done' &) ; while [ ! -s ${beat} ]; do sleep 0.02; done`
+    expect(await script(text, { folder }, folder)).toMatchObject({ end: 'exited', code: 0 })
+    const last = readFileSync(beat, 'utf8')
+    await setTimeout(100)
+    expect(readFileSync(beat, 'utf8')).toBe(last)
+    expect(existsSync(join(folder, '.tmp'))).toBe(false)
+  })
+})
+
+describe('SCORING_SANDBOX', () => {
+  it('that does not work keeps jobs from being run, and says what to do', async () => {
+    const DATA_DIR = dataFolder()
+    const config = { DATA_DIR, SCORING_SANDBOX: 'no-such-sandbox' }
+    const problem = await sandboxProblem(config)
+    expect(problem).toMatch(/^SCORING_SANDBOX is set, and it does not work: .*no-such-sandbox.*unset SCORING_SANDBOX/)
+    const job = { folder: DATA_DIR, command: ['touch', join(DATA_DIR, 'begun')] }
+    await expect(run(config, job)).rejects.toThrow(problem ?? '')
+    expect(existsSync(join(DATA_DIR, 'begun'))).toBe(false)
+  })
+
+  it('may be any program that runs what follows it', async () => {
+    const DATA_DIR = dataFolder()
+    writeFileSync(join(DATA_DIR, 'sandbox'), '#!/bin/sh\necho "in $1"; shift; exec "$@"\n', { mode: 0o755 })
+    const config = { DATA_DIR, SCORING_SANDBOX: `${join(DATA_DIR, 'sandbox')} {folder}` }
+    const folder = mkdtempSync(join(DATA_DIR, 'job-'))
+    expect((await run(config, { folder, command: ['echo', 'ran'] })).lines).toEqual([`in ${folder}`, 'ran'])
+  })
+})
+
+describe('folders of jobs', () => {
+  it('are removed with their processes at the next start, unless their server still runs', async () => {
+    const config = { DATA_DIR: dataFolder() }
+    const own = await makeJobFolder(config)
+    // The same process id, but another start: its server is gone.
+    const left = own.replace(/\.\d+\.(\w+)$/, '.1.$1')
+    const elsewhere = join(dirname(own), 'deadbeef.1.1.abcdef')
+    for (const folder of [left, elsewhere]) mkdirSync(join(folder, 'locked'), { recursive: true, mode: 0o500 })
+    const child = spawn('sleep', ['60'], { env: { SNUG_JOB: left, PATH: process.env.PATH } })
+    const exit = once(child, 'exit')
+    await sweepJobFolders(config)
+    expect([own, left, elsewhere].map((folder) => existsSync(folder))).toEqual([true, false, true])
+    expect(await exit).toEqual([null, 'SIGKILL'])
+  })
+})
+
+it('gives a job no account under which another server has one, on this machine or on the same disk', async () => {
+  if (process.getuid?.() !== 0) return expect(jobAccounts).toBe(399) // only root gives jobs an account
+  const place = dataFolder()
+  const folder = mkdtempSync(join(place, 'job-'))
+  const accounts = Array.from({ length: jobAccounts }, (_, index) => jobGroup + 1 + index)
+  for (const account of accounts.slice(2)) {
+    mkdirSync(join(place, String(account)))
+    chownSync(join(place, String(account)), account, jobGroup)
+  }
+  const [atWork = 0, free] = accounts
+  const job = spawn('sleep', ['60'], { uid: atWork, gid: jobGroup })
+  onTestFinished(() => void job.kill())
+  await once(job, 'spawn')
+  expect(await freeAccount(folder)).toBe(free)
+  chownSync(folder, free ?? 0, jobGroup)
+  await expect(freeAccount(folder)).rejects.toThrow('in use')
+})

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { download } from '../../../server/sdks/installing/download.ts'
+import type { Pace } from '../../../server/sdks/installing/pace.ts'
+import { watchPace } from '../../../server/sdks/installing/pace.ts'
+
+it('gives a connection up over which less comes than is to, however regularly', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const watch = watchPace(new AbortController().signal, { bytes: 10, ms: 1000 })
+  for (let round = 0; round < 5; round++) {
+    vi.advanceTimersByTime(900)
+    watch.hear(10)
+  }
+  for (let round = 0; round < 9; round++) {
+    vi.advanceTimersByTime(100)
+    watch.hear(1)
+  }
+  expect(watch.signal.aborted).toBe(false)
+  vi.advanceTimersByTime(100)
+  expect(watch.signal).toMatchObject({ aborted: true, reason: new Error('too little came') })
+})
+
+it('ends with whoever it is for, and not after it has ended', () => {
+  vi.useFakeTimers()
+  onTestFinished(() => void vi.useRealTimers())
+  const outer = new AbortController()
+  const watches = [1, 2].map(() => watchPace(outer.signal, { bytes: 10, ms: 1000 }))
+  watches[0]?.end()
+  vi.advanceTimersByTime(1000)
+  expect(watches.map(({ signal }) => signal.aborted)).toEqual([false, true])
+  outer.abort()
+  expect(watches[0]?.signal.aborted).toBe(true)
+})
+
+/** Downloads ten bytes, of which one comes every 40 ms; gives how often they were asked for. */
+async function downloadSlowly(pace: Pace): Promise<{ bytes: string; requests: number }> {
+  let requests = 0
+  const drip = async (response: ServerResponse) => {
+    response.writeHead(200, { etag: '"one"', 'content-length': 10 })
+    for (let at = 0; at < 10; at++) {
+      response.write(String(at))
+      await setTimeout(40)
+    }
+    response.end()
+  }
+  const server = createServer((_request, response) => (requests++, void drip(response))).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const folder = mkdtempSync(join(tmpdir(), 'snug-download-'))
+  onTestFinished(() => (rmSync(folder, { recursive: true }), server.closeAllConnections(), void server.close()))
+  const path = join(folder, 'archive')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/archive`
+  const wanted = { url, sha256: createHash('sha256').update('0123456789').digest('hex'), pace }
+  const listener = { signal: new AbortController().signal, say: () => {}, report: () => {} }
+  await download({ DATA_DIR: folder, MIN_FREE_BYTES: 0 }, wanted, path, listener)
+  return { bytes: readFileSync(path, 'utf8'), requests }
+}
+
+it('lets an archive take as long as it takes while enough of it comes, over one connection', async () => {
+  expect(await downloadSlowly({ bytes: 1, ms: 350 })).toEqual({ bytes: '0123456789', requests: 1 })
+})
+
+it('takes no archive that comes in drops', async () => {
+  await expect(downloadSlowly({ bytes: 11, ms: 350 })).rejects.toThrow('too little came')
+})

@@ -1,0 +1,62 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect, it } from 'vitest'
+import { takeFairTurns } from '../../../server/threads/fair-turns.ts'
+
+/** Asks for turns and tells in which order they began; each takes a few milliseconds. */
+function clients(bounds: Parameters<typeof takeFairTurns>[0]) {
+  const inTurn = takeFairTurns(bounds)
+  const begun: string[] = []
+  const ask = (key: string) =>
+    inTurn(key, async () => {
+      begun.push(key)
+      await sleep(5)
+      return 'served'
+    }).catch((error: { code: string; retryAfter: number }) => `${error.code} ${error.retryAfter > 0}`)
+  return { begun, ask, flood: (key: string, count: number) => Array.from({ length: count }, () => ask(key)) }
+}
+
+const count = (answers: string[], wanted: string) => answers.filter((answer) => answer === wanted).length
+const refused = 'RateLimitExceeded true'
+
+it('serves a newcomer next, however many wait under another key', async () => {
+  const { begun, ask, flood } = clients({ atOnce: 2, waiting: 32, waitingPerKey: 8 })
+  const crowd = flood('crowd', 100)
+  expect(await ask('alice')).toBe('served')
+  expect(begun.indexOf('alice')).toBe(2)
+  const answers = await Promise.all(crowd)
+  expect([count(answers, 'served'), count(answers, refused)]).toEqual([10, 90])
+})
+
+it('serves all who wait by turns', async () => {
+  const { begun, flood } = clients({ atOnce: 1, waiting: 32, waitingPerKey: 8 })
+  await Promise.all([...flood('a', 3), ...flood('b', 3), ...flood('c', 1)])
+  expect(begun).toEqual(['a', 'a', 'b', 'c', 'a', 'b', 'b'])
+})
+
+it('gives the place of whoever has most to a newcomer when it is full', async () => {
+  const { ask, flood } = clients({ atOnce: 1, waiting: 4, waitingPerKey: 8 })
+  const crowd = flood('crowd', 5)
+  const newcomers = [ask('alice'), ask('bob'), ask('carol'), ask('dave')]
+  expect(await Promise.all(newcomers)).toEqual(['served', 'served', 'served', refused])
+  expect(count(await Promise.all(crowd), 'served')).toBe(2)
+})
+
+it('goes on after work that fails', async () => {
+  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1 })
+  const failing = inTurn('a', () => Promise.reject(new Error('no')))
+  const next = inTurn('b', async () => 'served')
+  await expect(failing).rejects.toThrow('no')
+  expect(await next).toBe('served')
+  expect(await inTurn('a', async () => 'served')).toBe('served')
+})
+
+it('refuses what waited too long, in its own words, and lets others have its place', async () => {
+  const refusal = (seconds: number) => new Error(`Try again in ${seconds} s.`)
+  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, maxWaitMs: 20, refusal })
+  const running = Promise.withResolvers<string>()
+  const first = inTurn('a', () => running.promise)
+  await expect(inTurn('b', async () => 'served')).rejects.toThrow('Try again in 1 s.')
+  const next = inTurn('b', async () => 'served')
+  running.resolve('done')
+  expect([await first, await next]).toEqual(['done', 'served'])
+})

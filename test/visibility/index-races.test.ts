@@ -1,0 +1,61 @@
+import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import type { TestApp } from '../app.ts'
+import { isVersionSeenByAnybody } from '../../server/packages/policy.ts'
+import { dependent, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+
+const rounds = 50
+const change = async (actor: Actor, name: string, visibility: 'public' | 'private') => {
+  const answer = await actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, acceptBreakage: true })
+  expect(answer).toMatchObject({ status: 200 })
+}
+
+it('knows who may find a package after two of its dependencies have changed at once', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['icons', 'fonts']) await publish(alice, { name, version: '1.0.0' })
+  await publish(alice, dependent('app', '1.0.0', ['icons', 'fonts']))
+  await alice.put('/api/packages/app/visibility', { visibility: 'public', confirm: 'app', closure: ['fonts', 'icons'] })
+  for (let round = 0; round < rounds; round++) {
+    await Promise.all([change(alice, 'icons', 'private'), change(alice, 'fonts', 'private')])
+    expect(await shown(app)).toEqual({ app: false, fonts: false, icons: false })
+    await Promise.all([change(alice, 'icons', 'public'), change(alice, 'fonts', 'public')])
+    expect(await shown(app)).toEqual({ app: true, fonts: true, icons: true })
+  }
+}, 120_000)
+
+it('knows it after a version was published while its dependency changed', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'icons', version: '1.0.0' })
+  await publish(alice, { name: 'app', version: '1.0.0' })
+  await change(alice, 'app', 'public')
+  for (let round = 1; round <= rounds; round++) {
+    const isPublic = round % 2 === 1
+    const version = dependent('app', `1.0.${round}`, ['icons'])
+    await Promise.all([publish(alice, version), change(alice, 'icons', isPublic ? 'public' : 'private')])
+    expect(await shown(app)).toEqual({ app: isPublic, icons: isPublic })
+    expect(await shown(app)).toEqual(await truth(app))
+    // Otherwise the older versions would always lead to it.
+    await app.services.database.fork().execute("delete from package_dependencies where name = 'icons'")
+  }
+}, 120_000)
+
+/** Which packages anybody finds, as the index has it. */
+async function shown({ services }: TestApp): Promise<Record<string, boolean>> {
+  const rows = await services.database.reads.all<{ name: string; shown_to: number }>(
+    'select name, shown_to from package_search_documents order by name',
+  )
+  return Object.fromEntries(rows.map(({ name, shown_to: to }) => [name, to === 2]))
+}
+
+/** Which packages anybody may read in their latest version. */
+async function truth({ services }: TestApp): Promise<Record<string, boolean>> {
+  const rows = await services.database.reads.all<{ name: string; readable: boolean | number }>(
+    `select p.name, (${isVersionSeenByAnybody}) as readable from packages p
+     join package_versions v on v.package_id = p.id and v.version = p.latest_version order by p.name`,
+    services.config.SERVER_URL,
+  )
+  return Object.fromEntries(rows.map(({ name, readable }) => [name, Boolean(readable)]))
+}

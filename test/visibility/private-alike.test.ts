@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { routes } from '../../server/rest/routes.ts'
+import type { Actor } from '../actor.ts'
+import type { TestApp } from '../app.ts'
+import { dependent, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+
+// Names of one length, so that answers that echo them are as long.
+const [hidden, absent] = ['hushed_vault', 'absent_thing']
+
+let app: TestApp
+let strangers: Record<string, Actor>
+
+beforeAll(async () => {
+  app = await publicApp()
+  const [alice, reset] = [await app.member(), await app.member()]
+  await publish(alice, { name: 'open_doorway', version: '1.0.0' })
+  for (const version of ['1.0.0', '1.1.0']) await publish(alice, dependent(hidden, version, ['open_doorway']))
+  const session = await reset.session()
+  await app.services.database.fork().execute('update users set must_change_password = true where id = ?', [reset.id])
+  strangers = { anonymous: app.anonymous, 'with a wrong token': app.withToken('svc_pat_nothing'), 'who must change the password': session }
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const pathOf = (path: string, name: string) =>
+  path.replace(':pkg', name).replace(':file', `${name}-1.0.0.tar.gz`).replace(':version', '1.0.0').replaceAll(/:\w+/g, 'acme')
+
+/** What ran since, without how long it took. */
+const statementsSince = (before: number) => app.queries.slice(before).map((sql) => sql.replace(/\[took \d+ ms, /, '['))
+
+/** What an answer shows, and the statements that it took. */
+async function observe(actor: Actor, method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE', name: string, path: string) {
+  const before = app.queries.length
+  const { status, headers, raw } = await actor.send(method, path, method === 'GET' || method === 'HEAD' ? undefined : {}, {
+    ip: app.address(),
+  })
+  const text = JSON.stringify({ ...headers, date: '' }) + raw.toString()
+  return { status, text: text.replaceAll(name, absent), statements: statementsSince(before) }
+}
+
+const cases = routes.filter(({ path }) => /:(pkg|file)\b/.test(path)).map((route) => [`${route.method} ${route.path}`, route] as const)
+
+it.each(cases)('%s does the same work for a private package as for one that is not there', async (_name, { method, path }) => {
+  for (const [who, actor] of Object.entries(strangers)) {
+    for (const verb of method === 'GET' ? (['GET', 'HEAD'] as const) : [method]) {
+      // The first request of a kind may read what is remembered then.
+      await observe(actor, verb, absent, pathOf(path, absent))
+      const there = await observe(actor, verb, hidden, pathOf(path, hidden))
+      const none = await observe(actor, verb, absent, pathOf(path, absent))
+      expect({ who, verb, ...there }).toEqual({ who, verb, ...none })
+      // 400 is for what was sent, whatever the package.
+      expect([400, 401, 403]).toContain(there.status)
+    }
+  }
+})
+
+it('GraphQL does the same work for either', async () => {
+  const fields = 'name description latest { version dependencies { name isBare } } versions(first: 5) { totalCount } confusableWith'
+  for (const actor of Object.values(strangers)) {
+    const ask = async (name: string) => {
+      const before = app.queries.length
+      const { body } = await actor.graphql(`{ package(name: "${name}") { ${fields} } }`, {}, { ip: app.address() })
+      return { text: JSON.stringify(body).replaceAll(name, absent), statements: statementsSince(before) }
+    }
+    await ask(absent)
+    expect(await ask(hidden)).toEqual(await ask(absent))
+  }
+})

@@ -1,0 +1,74 @@
+import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import { anotherInstance } from '../support/instances.ts'
+import { dependent, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+
+const rounds = 60
+const change = (actor: Actor, name: string, visibility: string, closure: string[] = []) =>
+  actor.put(`/api/packages/${name}/visibility`, { visibility, confirm: name, closure })
+
+it('never makes a package public whose dependency becomes private at the same time', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'icons', version: '1.0.0' })
+  await publish(alice, dependent('app', '1.0.0', ['icons']))
+  for (let round = 0; round < rounds; round++) {
+    await change(alice, 'icons', 'public')
+    const answers = await Promise.all([change(alice, 'app', 'public'), change(alice, 'icons', 'private')])
+    // Whoever came second saw what the first did: the closure that was missing, or the chain that breaks.
+    expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
+    const listing = await app.anonymous.get('/api/packages/app')
+    expect(listing.status).toBe(answers[0]?.status === 200 ? 200 : 401)
+    if (answers[0]?.status === 200) expect((await app.anonymous.get('/api/packages/icons')).status).toBe(200)
+    await change(alice, 'app', 'private')
+    await change(alice, 'icons', 'private')
+  }
+}, 240_000)
+
+it('takes two packages along that need each other, whoever asks first', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, dependent('left', '1.0.0', ['right']))
+  await publish(alice, dependent('right', '1.0.0', ['left']))
+  for (let round = 0; round < rounds; round++) {
+    const answers = await Promise.all([change(alice, 'left', 'public', ['right']), change(alice, 'right', 'public', ['left'])])
+    const made = answers.flatMap(({ status, body }) => (status === 200 ? [body.changed.toSorted()] : []))
+    // The second one has nothing to take along any more, and says so.
+    expect({ made, refused: answers.filter(({ status }) => status === 409).length }).toEqual({ made: [['left', 'right']], refused: 1 })
+    for (const name of ['left', 'right'])
+      await alice.put(`/api/packages/${name}/visibility`, { visibility: 'private', confirm: name, acceptBreakage: true })
+  }
+}, 240_000)
+
+it('forgets nothing that one administrator sets while another turns the switch', async () => {
+  await using app = await publicApp()
+  const admin = await app.admin()
+  const set = (wanted: object) => admin.put('/api/admin/public-packages', wanted)
+  for (let round = 0; round < rounds; round++) {
+    await set({ enabled: true, requiresServerAdmin: false })
+    await Promise.all([set({ enabled: true, requiresServerAdmin: true }), set({ enabled: false }), set({ enabled: true })])
+    expect((await admin.get('/api/admin/public-packages')).body).toMatchObject({ requiresServerAdmin: true })
+  }
+}, 240_000)
+
+it('shows at once what a change leaves readable, on every instance', async () => {
+  await using app = await publicApp()
+  await using other = await anotherInstance(app)
+  const alice = await app.member()
+  await publish(alice, { name: 'icons', version: '1.0.0' })
+  await publish(alice, dependent('app', '1.0.0', ['icons']))
+  await publish(alice, { name: 'app', version: '0.9.0' })
+  await change(alice, 'app', 'public', ['icons'])
+  const latest = async () => {
+    const answers = await Promise.all([app, other ?? app].map((one) => one.anonymous.get('/api/packages/app')))
+    return answers.map(({ body }) => body.latest?.version)
+  }
+  for (let round = 0; round < 5; round++) {
+    expect(await latest()).toEqual(['1.0.0', '1.0.0'])
+    await alice.put('/api/packages/icons/visibility', { visibility: 'private', confirm: 'icons', acceptBreakage: true })
+    expect(await latest()).toEqual(['0.9.0', '0.9.0'])
+    await change(alice, 'icons', 'public')
+    expect(await latest()).toEqual(['1.0.0', '1.0.0'])
+  }
+})
