@@ -55,3 +55,6 @@ const telling = new Set(['contract/rows', 'oauth/oauth', 'packages/retraction', 
 export const isTelling = (file: string): boolean => telling.has(nameOf(file))
 
 const nameOf = (file: string): string => file.replace(/^test\//, '').replace(/\.test\.ts$/, '')
+
+/** Every file that is named here. */
+export const namedFiles: string[] = [...alone, ...telling]

@@ -1,9 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { checksums, migrationNames, sealFile } from '../../server/db/migration-files.ts'
+import { namedFiles } from '../support/several-files.ts'
 import { folderOf, roleOf, root, type Source, sources } from '../support/sources.ts'
 
 const server = sources('server/**/*.ts')
@@ -141,6 +142,33 @@ function wayTo(path: string, before: ReadonlyMap<string, string>): string[] {
   const previous = before.get(path)
   return previous === undefined ? [path] : [...wayTo(previous, before), path]
 }
+
+describe('tests mirror the house', () => {
+  const tests = sources('test/**/*.test.ts').filter(({ path }) => !/^test\/(e2e|faults|measured)\//.test(path))
+  const ofFeatures = tests.filter(({ path }) => !path.startsWith('test/unit/'))
+  const drivesTheApp = ({ imports }: Source) => imports.some((path) => ['test/app.ts', 'test/support/public-packages.ts'].includes(path))
+
+  it('by a folder for each feature, as the server or the console has it, and one for what belongs to none', () => {
+    const below = (folder: string) => readdirSync(join(root, folder), { withFileTypes: true }).filter((entry) => entry.isDirectory())
+    const known = new Set([...below('server'), ...below('web')].map(({ name }) => name).concat('contract'))
+    const strange = tests.filter(({ path }) => !known.has(path.split('/').at(path.startsWith('test/unit/') ? 2 : 1) ?? ''))
+    expect(strange.map(({ path }) => path)).toEqual(['test/unit/architecture.test.ts'])
+  })
+
+  it('with at most twenty files in a folder', () => {
+    const sizes = Map.groupBy(ofFeatures, ({ path }) => dirname(path))
+    expect([...sizes].filter(([, files]) => files.length > 20).map(([folder]) => folder)).toEqual([])
+  })
+
+  it('and by unit/, which drives no server, while all others do: they run on both databases', () => {
+    expect(ofFeatures.filter((file) => !drivesTheApp(file)).map(({ path }) => path)).toEqual([])
+    expect(sources('test/unit/**/*.ts').filter(drivesTheApp)).toEqual([])
+  })
+
+  it('also in the lists of what several instances run', () => {
+    expect(namedFiles.filter((name) => !existsSync(join(root, `test/${name}.test.ts`)))).toEqual([])
+  })
+})
 
 describe('files stay small', () => {
   it.each([
