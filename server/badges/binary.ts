@@ -3,7 +3,7 @@ import type { Context } from '../access/context.ts'
 import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { binary } from '../rest/route.ts'
-import { type Audience, audienceOf } from '../access/audience.ts'
+import { type Audience, audienceOf, cacheControlOf } from '../access/audience.ts'
 import { downloadsBadge, scoreBadge, versionBadge } from './service.ts'
 import { type Badge, renderBadge } from './svg.ts'
 
@@ -44,9 +44,9 @@ async function send(
   const svg = renderBadge(found)
   const etag = `"${createHash('sha256').update(svg).digest('base64url').slice(0, 22)}"`
   reply.header('etag', etag).header('vary', 'authorization, cookie')
-  if (context.viewer) reply.header('cache-control', 'private, max-age=300')
-  // Pages of others may show it; and a package may stop being public at any moment.
-  else reply.header('cache-control', 'no-cache').header('cross-origin-resource-policy', 'cross-origin')
+  reply.header('cache-control', cacheControlOf(context, 'private, max-age=300'))
+  // Pages of others may show it.
+  if (!context.viewer) reply.header('cross-origin-resource-policy', 'cross-origin')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   return reply.type('image/svg+xml; charset=utf-8').send(svg)
 }

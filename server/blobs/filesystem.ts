@@ -60,10 +60,15 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
 function readsOf(
   places: ReturnType<typeof placesBelow>,
   verifier: ReturnType<typeof openVerifier>,
-): Pick<BlobStore, 'open' | 'read' | 'hash'> {
+): Pick<BlobStore, 'open' | 'read' | 'place' | 'hash'> {
+  const check = (sha256: string) => (fd: number) => verifier.check(sha256, bytesOf(fd))
   return {
-    open: async (sha256, range, isTaken) =>
-      streamFile(places.blob(sha256), { range, isTaken, check: (fd) => verifier.check(sha256, bytesOf(fd)) }),
+    open: async (sha256, range, isTaken) => streamFile(places.blob(sha256), { range, isTaken, check: check(sha256) }),
+    async place(sha256) {
+      const stream = await streamFile(places.blob(sha256), { check: check(sha256) })
+      stream.destroy()
+      return storedAt(sha256)
+    },
     async read(sha256) {
       const bytes = await readFile(places.blob(sha256))
       if (hash('sha256', bytes) !== sha256) throw new DamagedBytes(sha256)

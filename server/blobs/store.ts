@@ -49,6 +49,11 @@ export type BlobStore = {
    * store has none. Rejects as `open` does.
    */
   link(sha256: string, options: { seconds: number; name: string; type: string }): Promise<string | null>
+  /**
+   * Where stored bytes are, as a path below the folder of all stored ones, for another program that sends them; null where the store is no folder.
+   * Rejects as `open` does.
+   */
+  place(sha256: string): Promise<string | null>
   /** Reads stored bytes and gives the hash that they have now; rejects with ENOENT when there are none. */
   hash(sha256: string): Promise<string>
   /** Whether there are bytes under this address, whatever they are. */

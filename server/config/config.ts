@@ -7,6 +7,7 @@ type Environment = Record<string, string | undefined>
 type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
 type Optional =
   | 'POSTGRES_URL'
+  | 'ACCEL_REDIRECT_PREFIX'
   | 'S3_BUCKET'
   | 'S3_ENDPOINT'
   | 'S3_PUBLIC_ENDPOINT'
@@ -90,6 +91,8 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
     problems.push('METRICS_PORT: must differ from LISTEN_PORT; to have the metrics there, set METRICS_TOKEN alone')
   if (values.BLOB_BACKEND === 's3' && !values.S3_BUCKET) problems.push('S3_BUCKET: is required with BLOB_BACKEND=s3')
+  if (values.BLOB_BACKEND === 's3' && values.ACCEL_REDIRECT_PREFIX)
+    problems.push('ACCEL_REDIRECT_PREFIX: only with BLOB_BACKEND=filesystem')
   if (values.BLOB_BACKEND === 's3' && Boolean(values.S3_ACCESS_KEY_ID) !== Boolean(values.S3_SECRET_ACCESS_KEY))
     problems.push('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither')
   if (values.BLOB_BACKEND === 's3' && typeof values.MAX_UPLOAD_BYTES === 'number' && values.MAX_UPLOAD_BYTES > largestCopy)

@@ -33,6 +33,8 @@ const keyPrefix = z
   .refine((prefix) => prefix === '' || prefix.split('/').every((part) => !/^\.{0,2}$/.test(part)), 'write names between single slashes')
   .transform((prefix) => (prefix === '' ? '' : `${prefix}/`))
 
+const internalPath = z.string().regex(/^\/([A-Za-z0-9._-]+\/)+$/, 'write a path that begins and ends with a slash, such as /-/archives/')
+
 const hostedUrls = list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'write http(s) addresses, separated by commas' })))
 const dnsServers = list.pipe(
   z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')),
@@ -134,6 +136,10 @@ export const variables = {
   },
   BLOB_BACKEND: { schema: oneOf('filesystem', 's3'), default: 'filesystem', about: 'Where archives are kept: `filesystem` or `s3`.' },
   BLOB_PATH: { schema: text, shownDefault: 'DATA_DIR/blobs', about: 'Folder of the archives, with BLOB_BACKEND=filesystem.' },
+  ACCEL_REDIRECT_PREFIX: {
+    schema: internalPath,
+    about: 'Have nginx in front send large archives from BLOB_PATH itself: the path of its internal location, such as `/-/archives/`.',
+  },
   S3_BUCKET: { schema: text, about: 'Bucket; required with BLOB_BACKEND=s3.' },
   S3_PREFIX: { schema: keyPrefix, default: '', about: 'Beginning of all keys in the bucket, such as `snug/`.' },
   S3_REGION: { schema: text, default: 'us-east-1', about: 'Region of the bucket.' },
@@ -191,6 +197,11 @@ export const variables = {
   },
   SIGNUP_ENABLED: { schema: bool, default: 'false', about: 'Let people make accounts for themselves.' },
   PUBLIC_PACKAGES_ENABLED: { schema: bool, default: 'false', about: 'Permit packages that are readable without signing in.' },
+  PUBLIC_CACHE_SECONDS: {
+    schema: integer(0, 86_400),
+    default: '0',
+    about: 'How long caches in front may answer with what was public without asking; with 0 they ask each time.',
+  },
   ENFORCE_RETRACTION_WINDOW: { schema: bool, default: 'true', about: 'Keep retraction and restoring within 7 days.' },
   MIN_FREE_BYTES: {
     schema: integer(0, 2 ** 50),

@@ -1,4 +1,5 @@
 import type { FastifyReply } from 'fastify'
+import { cacheControlOf } from '../access/audience.ts'
 import type { Context } from '../access/context.ts'
 import { publicUrl } from '../http/public-url.ts'
 
@@ -7,7 +8,8 @@ import { publicUrl } from '../http/public-url.ts'
  * the API for anything; scripts and styles come from one folder that only the server fills. What a package or dartdoc brought along does not run.
  * Windows that are opened from it are ordinary ones.
  */
-export function pageHeaders({ request, reply, config, viewer }: Context): FastifyReply {
+export function pageHeaders(context: Context): FastifyReply {
+  const { request, reply, config } = context
   const assets = `${publicUrl(request, config.SERVER_URL)}/documentation/-/`
   // Over https, pages get this header; browsers refuse one that is sandboxed as well.
   return reply
@@ -17,6 +19,6 @@ export function pageHeaders({ request, reply, config, viewer }: Context): Fastif
       `default-src 'none'; script-src ${assets}; style-src ${assets}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; ` +
         'sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox',
     )
-    .header('cache-control', viewer ? 'private, no-cache' : 'no-cache')
+    .header('cache-control', cacheControlOf(context, 'private, no-cache'))
     .header('vary', 'accept-encoding, authorization, cookie')
 }

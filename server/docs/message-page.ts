@@ -2,7 +2,7 @@ import { html } from '../api-pages/html.ts'
 import type { Context } from '../access/context.ts'
 import type { ApiError } from '../errors.ts'
 import { challenge } from '../http/failures.ts'
-import { sendHeadersOnly } from '../http/conditional.ts'
+import { notStored, sendHeadersOnly } from '../http/conditional.ts'
 import { basePath } from '../http/public-url.ts'
 import type { FoundVersion } from './find.ts'
 import { pageHeaders } from './headers.ts'
@@ -31,7 +31,8 @@ export function sendMessage(context: Context, { status, title, text, links }: Me
         </main>
       </body>
     </html> `
-  pageHeaders(context).code(status).type('text/html; charset=utf-8')
+  // It holds for this moment.
+  pageHeaders(context).header('cache-control', notStored).code(status).type('text/html; charset=utf-8')
   return request.method === 'HEAD' ? sendHeadersOnly(request, reply) : reply.send(page.text)
 }
 

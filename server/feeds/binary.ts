@@ -5,7 +5,7 @@ import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { unknownPublisher } from '../publishers/change-publisher.ts'
 import { findPublisher } from '../publishers/list.ts'
 import { binary } from '../rest/route.ts'
-import { audienceOf } from '../access/audience.ts'
+import { audienceOf, cacheControlOf } from '../access/audience.ts'
 import { type Feed, renderAtom } from './atom.ts'
 import { newestOfPackage, newestOfPublisher, newestVersions } from './service.ts'
 
@@ -62,10 +62,7 @@ function send(context: Context, page: string, self: string, title: string, entri
   const [address, author] = [(path: string) => config.SERVER_URL + path, hostOf(context)]
   const xml = renderAtom({ self: address(self), page: address(page), title, author, entries })
   const etag = `W/"${createHash('sha256').update(xml).digest('base64url').slice(0, 22)}"`
-  reply
-    .header('etag', etag)
-    .header('cache-control', context.viewer ? 'private, no-cache' : 'no-cache')
-    .header('vary', 'authorization, cookie')
+  reply.header('etag', etag).header('cache-control', cacheControlOf(context, 'private, no-cache')).header('vary', 'authorization, cookie')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   return reply.type(`${type}; charset=utf-8`).send(xml)
 }

@@ -134,7 +134,7 @@ describe('what needs a private package', () => {
     )
     expect(versionsOf(JSON.parse(gunzipSync(theirs?.raw ?? '').toString()))).toEqual(['1.0.0'])
     expect(theirs?.headers.etag).not.toBe(mine?.headers.etag)
-    expect(theirs?.headers['cache-control']).toBe('private, no-cache')
+    expect(theirs?.headers['cache-control']).toBe('no-cache')
   })
 })
 

@@ -12,7 +12,7 @@ import { isPrecondition, reported } from './errors.ts'
 import { factsOf, findFacts, listObjects, type ObjectFacts, streamObject } from './objects.ts'
 
 /** How stored bytes are read: compared with their address. */
-export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'open' | 'read' | 'hash' | 'has' | 'list' | 'link'> {
+export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'open' | 'read' | 'hash' | 'has' | 'list' | 'link' | 'place'> {
   const keyOf = bucket.keys.blob
   return {
     open: async (sha256, range) => reported(() => streamVerified(bucket, verifier, sha256, range)),
@@ -26,6 +26,7 @@ export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'op
       if (found !== sha256) verifier.forget(sha256)
       return found
     },
+    place: async () => null,
     has: async (sha256) => reported(async () => (await findFacts(bucket, keyOf(sha256))) !== null),
     list: () => listStored(bucket),
     async link(sha256, { seconds, name, type }) {

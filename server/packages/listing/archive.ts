@@ -60,6 +60,18 @@ export async function linkToArchive(
   return reach(context, archive, () => blobs.link(archive.sha256, { ...file, seconds: linkSeconds }))
 }
 
+/**
+ * Where the proxy in front finds a large archive, to send it instead of the server: a path that only it reaches. Null without that setting, and
+ * for small archives, which are in memory. The bytes are those that were published, as with `openArchive`.
+ * @throws as openArchive does.
+ */
+export async function placeForProxy(context: Reader & Pick<Services, 'config'>, archive: Archive): Promise<string | null> {
+  const prefix = context.config.ACCEL_REDIRECT_PREFIX
+  if (prefix === undefined || archive.bytes <= largestKept) return null
+  const place = await reach(context, archive, () => context.blobs.place(archive.sha256))
+  return place === null ? null : `${prefix}${place}`
+}
+
 type Reader = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
 type Archive = StoredBytes & { name: string; version: string }
 type Range = { start: number; end: number }

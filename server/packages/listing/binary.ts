@@ -8,12 +8,12 @@ import type { StoredBytes } from '../../blobs/store.ts'
 import { countDownload } from '../../downloads/tally.ts'
 import { notFound, rangeNotSatisfiable } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../http/compression.ts'
-import { isFresh, sendHeadersOnly } from '../../http/conditional.ts'
-import { requestedRange } from '../../http/range.ts'
+import { isFresh, notStored, sendHeadersOnly } from '../../http/conditional.ts'
+import { type ByteRange, requestedRange } from '../../http/range.ts'
 import { binary } from '../../rest/route.ts'
-import { audienceOf } from '../../access/audience.ts'
+import { audienceOf, cacheControlOf } from '../../access/audience.ts'
 import { splitArchiveName } from '../../pub/archive-name.ts'
-import { findArchive, linkToArchive, openArchive } from './archive.ts'
+import { findArchive, linkToArchive, openArchive, placeForProxy } from './archive.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { readEntry, readListing } from './service.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
@@ -70,7 +70,10 @@ async function sendListing(context: Context): Promise<unknown> {
   const name = packageParameter(request)
   const listing = await readListing(context, name, audienceOf(context))
   if (!listing) throw unknownPackage(name)
-  reply.header('etag', listing.etag).header('cache-control', 'private, no-cache').header('vary', 'accept-encoding, authorization, cookie')
+  reply
+    .header('etag', listing.etag)
+    .header('cache-control', cacheControlOf(context, 'private, no-cache'))
+    .header('vary', 'accept-encoding, authorization, cookie')
   if (isFresh(request, listing.etag)) return sendHeadersOnly(request, reply.code(304))
   reply.type(`${pubType}; charset=utf-8`)
   if (acceptedEncoding(request, ['gzip'])) return reply.header('content-encoding', 'gzip').send(listing.gzipped)
@@ -82,33 +85,36 @@ async function sendEntry(context: Context): Promise<unknown> {
   const [name, version] = [packageParameter(request), versionParameter(request)]
   const entry = await readEntry(context, name, version, audienceOf(context))
   if (entry === null) throw unknownVersion(name, version)
+  reply.header('cache-control', cacheControlOf(context, notStored)).header('vary', 'authorization, cookie')
   return reply.type(`${pubType}; charset=utf-8`).send(entry)
 }
 
 async function sendArchive(context: Context): Promise<unknown> {
   const { request, reply } = context
-  const named = splitArchiveName((request.params as { file: string }).file)
-  const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
-  if (!named || !archive) throw notFound('There is no such archive on this server.')
+  const archive = await requestedArchive(context)
   const etag = `"${archive.sha256}"`
   const range = requestedRange(request, archive.bytes, etag)
   if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
   const isCached = isFresh(request, etag)
-  const link = isCached ? null : await linkFor(context, { ...named, ...archive })
+  const link = isCached ? null : await linkFor(context, archive)
   if (link !== null) {
-    countArchive(context, named, range)
+    countArchive(context, archive, range)
     return reply.header('cache-control', 'no-store').header('vary', 'authorization, cookie').redirect(link, 302)
   }
   const isTaken = () => reply.raw.writableLength === 0
   // Before any header is set: what cannot be read is an answer of its own.
-  const bytes = isCached ? null : await openArchive(context, { ...named, ...archive }, range ?? undefined, isTaken)
+  const place = isCached ? null : await placeFor(context, archive, range)
+  const bytes = isCached || place !== null ? null : await openArchive(context, archive, range ?? undefined, isTaken)
   reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
-  if (context.viewer) reply.header('cache-control', 'private, immutable, max-age=31536000')
-  // A package may stop being public at any moment: whoever keeps its archive asks each time.
-  else reply.header('cache-control', 'no-cache')
+  reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
   reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
-  if (bytes === null) return sendHeadersOnly(request, reply.code(304))
-  countArchive(context, named, range)
+  if (isCached) return sendHeadersOnly(request, reply.code(304))
+  countArchive(context, archive, range)
+  if (place !== null) {
+    // With the whole the proxy says itself that there are parts.
+    if (!range) reply.removeHeader('accept-ranges')
+    return reply.header('x-accel-redirect', place).send()
+  }
   if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
   reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
   if (request.method !== 'HEAD') return reply.send(bytes)
@@ -116,8 +122,25 @@ async function sendArchive(context: Context): Promise<unknown> {
   return sendHeadersOnly(request, reply)
 }
 
+type Requested = StoredBytes & { name: string; version: string }
+
+async function requestedArchive(context: Context): Promise<Requested> {
+  const named = splitArchiveName((context.request.params as { file: string }).file)
+  const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
+  if (!archive) throw notFound('There is no such archive on this server.')
+  return { ...named, ...archive }
+}
+
+/** Where the proxy finds the archive to send it: for what came through one, and is asked for in a way that it answers as this server does. */
+function placeFor(context: Context, archive: Requested, range: ByteRange | null): Promise<string | null> | null {
+  const { method, headers } = context.request
+  const isProxied = headers['x-forwarded-for'] !== undefined
+  const isOdd = (headers.range !== undefined && !range) || headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined
+  return method === 'HEAD' || !isProxied || isOdd ? null : placeForProxy(context, archive)
+}
+
 /** Where to send whoever asks, if anywhere. A link is good for one method; the jobs of this server reach nothing but it. */
-function linkFor(context: Context, archive: StoredBytes & { name: string; version: string }): Promise<string | null> | null {
+function linkFor(context: Context, archive: Requested): Promise<string | null> | null {
   const { method, headers } = context.request
   if (method === 'HEAD' || isOfJob(headers.authorization)) return null
   return linkToArchive(context, archive, audienceOf(context))

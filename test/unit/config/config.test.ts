@@ -46,12 +46,22 @@ it('names every problem at once', () => {
     expect(problems.filter((problem) => problem.startsWith(`${name}: `))).toHaveLength(1)
   }
   expect(problemsOf({})).toHaveLength(2)
+  for (const path of ['-/archives/', '/-/archives', '/', '/a//b/', '/a b/'])
+    expect(problemsOf({ ...needed, ACCEL_REDIRECT_PREFIX: path })).toEqual([expect.stringContaining('begins and ends with a slash')])
   expect(problemsOf({ ...needed, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
   expect(
-    problemsOf({ ...needed, BLOB_BACKEND: 's3', S3_ACCESS_KEY_ID: 'half', S3_PREFIX: 'a/../b', MAX_UPLOAD_BYTES: '6000000000' }),
+    problemsOf({
+      ...needed,
+      BLOB_BACKEND: 's3',
+      S3_ACCESS_KEY_ID: 'half',
+      S3_PREFIX: 'a/../b',
+      MAX_UPLOAD_BYTES: '6000000000',
+      ACCEL_REDIRECT_PREFIX: '/-/archives/',
+    }),
   ).toEqual([
     'S3_PREFIX: write names between single slashes',
     'S3_BUCKET: is required with BLOB_BACKEND=s3',
+    'ACCEL_REDIRECT_PREFIX: only with BLOB_BACKEND=filesystem',
     'S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither',
     'MAX_UPLOAD_BYTES: at most 5368709120 with BLOB_BACKEND=s3',
   ])
