@@ -1,0 +1,53 @@
+import { z } from 'zod'
+
+// The forms that values of variables have, with what is said of others.
+
+export const bool = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'write true or false' })
+export const integer = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'write a whole number')
+    .transform(Number)
+    .pipe(z.number().min(min, `at least ${min}`).max(max, `at most ${max}`))
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((part) => part.trim())
+    .filter(Boolean),
+)
+export const oneOf = <const T extends string[]>(...values: T) => z.enum(values, { error: `write one of ${values.join(', ')}` })
+export const text = z.string().trim().min(1, 'must not be empty')
+
+const isIp = (host: string) => z.union([z.ipv4(), z.ipv6()]).safeParse(host.replace(/^\[|\]$/g, '')).success
+
+export const serverUrl = text.transform((value, context) => {
+  const url = URL.canParse(value) ? new URL(value) : null
+  if (url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash) return value.replace(/\/+$/, '')
+  context.addIssue('write the address that clients use, such as https://pub.example.com')
+  return z.NEVER
+})
+
+export const keyPrefix = z
+  .string()
+  .regex(/^[A-Za-z0-9._/-]*$/, 'write letters, digits, and . _ - /')
+  .transform((prefix) => prefix.replace(/^\/+|\/+$/g, ''))
+  .refine((prefix) => prefix === '' || prefix.split('/').every((part) => !/^\.{0,2}$/.test(part)), 'write names between single slashes')
+  .transform((prefix) => (prefix === '' ? '' : `${prefix}/`))
+
+export const internalPath = z
+  .string()
+  .regex(/^\/([A-Za-z0-9._-]+\/)+$/, 'write a path that begins and ends with a slash, such as /-/archives/')
+
+export const hostedUrls = list.pipe(z.array(z.url({ protocol: /^https?$/, error: 'write http(s) addresses, separated by commas' })))
+export const dnsServers = list.pipe(
+  z.array(z.string().refine((server) => isIp(server.replace(/(?<=\.\d+|\]):\d+$/, '')), 'write IP addresses, separated by commas')),
+)
+
+export const proxyTrust = z.string().transform((value, context): boolean | string[] => {
+  const flag = bool.safeParse(value)
+  if (flag.success) return flag.data
+  const ranges = list.parse(value)
+  if (ranges.every((range) => z.union([z.cidrv4(), z.cidrv6(), z.ipv4(), z.ipv6()]).safeParse(range).success)) return ranges
+  context.addIssue('write true, false, or address ranges such as 10.0.0.0/8, separated by commas')
+  return z.NEVER
+})
