@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import type { Actor } from './actor.ts'
-import type { TestApp } from './app.ts'
-import { startNginx } from './support/nginx.ts'
-import { dependent, makePublic, publicApp, setSwitch } from './support/public-packages.ts'
-import { publish } from './support/publish.ts'
+import type { Actor } from '../actor.ts'
+import type { TestApp } from '../app.ts'
+import { startNginx } from '../support/nginx.ts'
+import { dependent, makePublic, publicApp, setSwitch } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
 
 const shared = (seconds: number) => `public, max-age=0, s-maxage=${seconds}, must-revalidate`
 
