@@ -65,5 +65,5 @@ const openOwnDatabase = ({ config, log, blobs }: Pick<Services, 'config' | 'log'
     onQuery,
     watch: watchStatements(config, log),
     beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
-    onMigration: (name) => log.info(`Upgrading the database: ${name}`),
+    onMigration: (message) => log.info(message),
   })

@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { setClock } from './clock.ts'
 import { lockSqlite } from './lock.ts'
 import { meterStatements, type StatementWatch } from './meter.ts'
-import { isMigrated, migrate } from './migrate.ts'
+import { migrate, type Tell } from './migrate.ts'
 import { explainMissing } from './missing.ts'
 import { refuseMoved, refuseUnfinished } from './moved.ts'
 import type { Opened } from './opened.ts'
@@ -13,6 +13,7 @@ import type { PoolState } from './pool-state.ts'
 import { makeFolder } from './private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from './reads.ts'
+import { isMigrated } from './schema-state.ts'
 import { reportStatements } from './statements.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
@@ -39,7 +40,7 @@ type Options = {
   /** May refuse the database before anything is changed in it. */
   beforeMigrating?: (orm: MikroORM) => Promise<void>
   /** Hears of each migration of a database that was in use before. */
-  onMigration?: (name: string) => void
+  onMigration?: Tell
   /** For the move of a database itself: it works on what everybody else has to leave alone. */
   isMove?: boolean
 }
@@ -84,7 +85,7 @@ export async function openDatabase(
 }
 
 /** What changes the schema may take as long as it takes, so it has a connection without time-outs. */
-async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: (name: string) => void): Promise<void> {
+async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell): Promise<void> {
   if (await isMigrated(orm, config)) return
   const patient = config.DB_BACKEND === 'sqlite' ? orm : await openPatiently(config)
   try {

@@ -1,9 +1,9 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
-import { migrationsOf } from '../db/migrate.ts'
 import { nameOfDatabase } from '../db/missing.ts'
 import { openToLook } from '../db/orm.ts'
+import { migrationsOf } from '../db/schema-state.ts'
 import { adminCommand } from '../version.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
@@ -53,10 +53,17 @@ async function answerOf(orm: MikroORM, { DB_BACKEND }: Config): Promise<{ versio
 }
 
 async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: Check; isCurrent: boolean }> {
-  const { pending, unknown, writer } = await migrationsOf(orm, config)
+  const { pending, unknown, writer, isUsable } = await migrationsOf(orm, config)
   const check = { name: 'migrations' }
+  const by = writer === null ? 'a newer version' : `Snug ${writer}`
+  if (unknown.length > 0 && isUsable) {
+    const message = `The database was migrated by ${by}, beside which this version works.`
+    return {
+      check: { ...check, status: 'warning', message, advice: 'End the upgrade: start the newer version in its place.' },
+      isCurrent: true,
+    }
+  }
   if (unknown.length > 0) {
-    const by = writer === null ? 'a newer version' : `Snug ${writer}`
     const message = `The database was migrated by ${by} and has ${unknown.join(', ')}, which this version does not know.`
     const advice = 'Start the newer version, or restore a backup from before the upgrade.'
     return { check: { ...check, status: 'failed', message, advice }, isCurrent: false }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
-import { isMigrated } from '../db/migrate.ts'
+import { isMigrated } from '../db/schema-state.ts'
 import type { Services } from '../services.ts'
 
 type CheckName = 'running' | 'database' | 'schema' | 'storage' | 'space'

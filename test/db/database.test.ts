@@ -1,23 +1,36 @@
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { openDatabase } from '../../server/db/orm.ts'
+import { type Database, openDatabase } from '../../server/db/orm.ts'
+import { previousRelease } from '../../server/db/previous-release.ts'
 import { version } from '../../server/version.ts'
 import { testApp } from '../app.ts'
 
-it('refuses a schema that a newer version has written', async () => {
+it('refuses a schema that a newer version has written, unless that says that this one works beside it, on PostgreSQL', async () => {
   await using app = await testApp()
   const { config, services } = app
   const connection = services.database.orm.em.getConnection()
-  expect(await connection.execute("select value from server_settings where key = 'schema.version'")).toEqual([
-    { value: JSON.stringify(version) },
+  const written = "select key, value from server_settings where key like 'schema.%' order by key"
+  expect(await connection.execute(written)).toEqual([
+    { key: 'schema.oldest_version', value: JSON.stringify(previousRelease.version) },
+    { key: 'schema.version', value: JSON.stringify(version) },
   ])
   await connection.execute("insert into schema_migrations (name) values ('Migration20990101000000_future')")
   await connection.execute(`update server_settings set value = '"99.1.0"' where key = 'schema.version'`)
-  const open = config.DB_BACKEND === 'sqlite' ? { ...config, SQLITE_PATH: `${config.SQLITE_PATH}-copy` } : config
-  if (config.DB_BACKEND === 'sqlite') await connection.execute('vacuum into ?', [open.SQLITE_PATH])
-  await expect(openDatabase(open)).rejects.toThrow(
-    `newer version, Snug 99.1.0; this is Snug ${version}, which does not know Migration20990101000000_future.`,
-  )
+  const refusal = `newer version, Snug 99.1.0; this is Snug ${version}, which does not know Migration20990101000000_future.`
+  let copies = 0
+  const open = async (oldest: string) => {
+    await connection.execute('update server_settings set value = ? where key = ?', [JSON.stringify(oldest), 'schema.oldest_version'])
+    const copy = { ...config, SQLITE_PATH: `${config.SQLITE_PATH}-copy-${copies++}` }
+    if (config.DB_BACKEND === 'sqlite') await connection.execute('vacuum into ?', [copy.SQLITE_PATH])
+    return openDatabase(copy)
+  }
+  await expect(open('99.0.0')).rejects.toThrow(refusal)
+  await expect(open('of nobody')).rejects.toThrow(refusal)
+  if (config.DB_BACKEND === 'sqlite') await expect(open(version)).rejects.toThrow(refusal)
+  else await (await open(version)).close()
+  // What it would have to migrate, the newer version has not had.
+  await connection.execute("delete from schema_migrations where name like '%_job_tokens'")
+  await expect(open(version)).rejects.toThrow(refusal)
 })
 
 it('is kept by one process at a time on SQLite, and shared on PostgreSQL', async () => {
@@ -47,5 +60,34 @@ it('migrates once when two instances start at once', async () => {
   expect(names.length).toBeGreaterThan(1)
   expect(new Set(names).size).toBe(names.length)
   await Promise.all(both.map((database) => database.close()))
+  return undefined
+})
+
+it('gives way to those who use a table for long, and says so once', async () => {
+  await using app = await testApp()
+  const { config, services } = app
+  const connection = services.database.orm.em.getConnection()
+  if (config.DB_BACKEND === 'sqlite') return expect(services.database.backend).toBe('sqlite')
+  await connection.execute(
+    "delete from schema_migrations where name like '%_audit_young'; drop trigger audit_entries_keep_young on audit_entries",
+  )
+  await connection.execute(
+    'drop trigger audit_chain_keep_order on audit_chain; drop function audit_entries_keep_young, audit_chain_keep_order',
+  )
+  const told: string[] = []
+  let opening: Promise<Database> | undefined
+  const write = (work: () => Promise<unknown>) =>
+    services.database.fork().transactional(async (em) => {
+      await em.execute('lock table audit_entries in row exclusive mode')
+      await work()
+    })
+  await write(async () => {
+    opening = openDatabase(config, { onMigration: (message) => told.push(message) })
+    await expect.poll(() => told).toHaveLength(2)
+    // While it waits for its next turn, everybody else goes on.
+    await write(async () => {})
+  })
+  await (await opening)?.close()
+  expect(told).toEqual(['Upgrading the database: Migration20261122000003_audit_young', expect.stringContaining('waits until nobody')])
   return undefined
 })

@@ -97,6 +97,13 @@ it('tells migrations that are missing from those of a newer version', async () =
   const older = await doctor(environmentOf(app))
   expect([older.code, older.find('migrations')]).toMatchObject([0, { status: 'warning', message: expect.stringContaining('lacks 1') }])
   await change(`insert into schema_migrations (name) values ('${last.name}'), ('Migration29990101000001_later')`)
+  const beside = await doctor(environmentOf(app))
+  if (app.config.DB_BACKEND === 'postgres')
+    expect([beside.code, beside.find('migrations')]).toMatchObject([
+      0,
+      { status: 'warning', message: expect.stringContaining('beside which this version works') },
+    ])
+  await change(`update server_settings set value = '"99.0.0"' where key = 'schema.oldest_version'`)
   const newer = await doctor(environmentOf(app))
   expect([newer.code, newer.find('migrations')?.message]).toEqual([
     1,
