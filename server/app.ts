@@ -77,11 +77,12 @@ export async function createApp(
   return app
 }
 
-/** Logs requests and counts them, as far as settings ask for it. */
-function observeRequests(app: FastifyInstance, { config, log, metrics }: Services): void {
+/** Logs requests, counts and traces them, as far as settings ask for it. */
+function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }: Services): void {
   const isJson = config.LOG_FORMAT === 'json'
   if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
-  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell: metrics?.countRequest })
+  const alsoTell = [metrics?.countRequest, tracing?.requests(app)].filter((tell) => tell !== undefined)
+  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell })
 }
 
 function refuseUnknownPaths(app: FastifyInstance): void {

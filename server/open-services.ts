@@ -1,9 +1,11 @@
 import { rememberAddress } from './addresses/service.ts'
 import { openAnalyzer } from './analysis/analyze.ts'
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
+import type { BlobStore } from './blobs/store.ts'
 import { checkBackupPlace } from './backup/schedule/start-check.ts'
 import type { Config } from './config/config.ts'
-import { openDatabase } from './db/orm.ts'
+import type { StatementWatch } from './db/meter.ts'
+import { type Database, openDatabase } from './db/orm.ts'
 import { makeFolder } from './db/private-files.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits.ts'
@@ -16,6 +18,7 @@ import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
 import { openBlobs } from './store/open.ts'
+import { openTracing } from './tracing/open.ts'
 
 /**
  * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
@@ -29,17 +32,12 @@ export async function openServices(
   makeFolder(config.DATA_DIR)
   await checkBackupPlace(config)
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
-  const blobs = await openBlobs(config)
+  const tracing = await openTracing(config, log)
+  const blobs = traced(tracing, await openBlobs(config), config.BLOB_BACKEND)
   await refuseNewFileBesideArchives(config, blobs)
-  const database = await openOwnDatabase({ config, log, blobs }, options.onQuery)
+  const database = await openOwnDatabase({ config, log, blobs, tracing }, options.onQuery)
   const now = options.now ?? database.now
-  try {
-    await joinStore(database.fork(), blobs, config)
-    await rememberAddress({ config, database, now })
-  } catch (error) {
-    await database.close()
-    throw error
-  }
+  await tieTogether({ config, database, blobs, now })
   const analyzer = openAnalyzer({ processes: maxConcurrency })
   const metrics = await openMetrics(config)
   if (metrics) watchParts(metrics, { config, database, analyzer, now, log })
@@ -47,23 +45,47 @@ export async function openServices(
     config,
     database,
     blobs,
-    docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : blobs,
+    docs: config.DOCS_BACKEND === 'filesystem' ? traced(tracing, await openFilesystemBlobs(config.DOCS_PATH), 'filesystem') : blobs,
     analyzer,
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(config, now, database.reads.pool),
     log,
     metrics,
+    tracing,
     stopping: new AbortController(),
     startedAt: now(),
     now,
   }
 }
 
+/** A store whose calls are traced, if a setting asks for that. */
+const traced = (tracing: Services['tracing'], store: BlobStore, kept: string): BlobStore => tracing?.blobs(store, kept) ?? store
+
+/** Has the database and the store know each other, and the address; closes the database when that is refused. */
+async function tieTogether({ config, database, blobs, now }: Pick<Services, 'config' | 'database' | 'blobs' | 'now'>): Promise<void> {
+  try {
+    await joinStore(database.fork(), blobs, config)
+    await rememberAddress({ config, database, now })
+  } catch (error) {
+    await database.close()
+    throw error
+  }
+}
+
+type OwnDatabase = Pick<Services, 'config' | 'log' | 'blobs' | 'tracing'>
+
 /** Opens the database unless it is another store's, and upgrades it. */
-const openOwnDatabase = ({ config, log, blobs }: Pick<Services, 'config' | 'log' | 'blobs'>, onQuery?: (sql: string) => void) =>
-  openDatabase(config, {
+async function openOwnDatabase({ config, log, blobs, tracing }: OwnDatabase, onQuery?: (sql: string) => void): Promise<Database> {
+  const database = await openDatabase(config, {
     onQuery,
-    watch: watchStatements(config, log),
+    watch: inside(tracing?.statements, watchStatements(config, log)),
     beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
     onMigration: (message) => log.info(message),
   })
+  tracing?.jobs(database.orm.em)
+  return database
+}
+
+/** Two that watch statements, one within the other. */
+const inside = (outer?: StatementWatch, inner?: StatementWatch): StatementWatch | undefined =>
+  outer && inner ? (sql, work) => outer(sql, () => inner(sql, work)) : (outer ?? inner)

@@ -6,6 +6,7 @@ import type { Keys } from './http/keys.ts'
 import type { Limits } from './http/limits.ts'
 import type { Log } from './http/log.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 /** What lives as long as the server and is handed to every request. */
 export type Services = {
@@ -21,6 +22,8 @@ export type Services = {
   log: Log
   /** What the server counts about itself; null unless a setting asks for it. */
   metrics: Metrics | null
+  /** Traces of requests and jobs; null unless a setting asks for them. */
+  tracing: Tracing | null
   /** Aborted as soon as the server begins to stop. */
   stopping: AbortController
   /** When the server was opened. */

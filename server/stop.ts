@@ -37,7 +37,7 @@ export async function stopServer({ services, app, worker, timers }: Running): Pr
   if (abandoned[0]) log.warning(`stopping: requests that did not end in time and were cut off: ${abandoned[0]}`)
   await inTime('the analysis', services.analyzer.close())
   await inTime('the server', app.close())
-  await inTime('the database', services.database.close())
+  await Promise.all([inTime('the database', services.database.close()), services.tracing?.close()])
 }
 
 /**

@@ -19,6 +19,14 @@ type Optional =
   | 'METRICS_HOST'
   | 'METRICS_TOKEN'
   | 'BACKUP_TO'
+  | 'OTEL_EXPORTER_OTLP_ENDPOINT'
+  | 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'
+  | 'OTEL_EXPORTER_OTLP_PROTOCOL'
+  | 'OTEL_EXPORTER_OTLP_HEADERS'
+  | 'OTEL_TRACES_SAMPLER'
+  | 'OTEL_TRACES_SAMPLER_ARG'
+  | 'OTEL_TRACES_EXPORTER'
+  | 'OTEL_SDK_DISABLED'
   | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { cronExpression } from './cron.ts'
 import { bool, dnsServers, hostedUrls, integer, internalPath, keyPrefix, oneOf, proxyTrust, serverUrl, text } from './forms.ts'
+import { traceVariables } from './trace-variables.ts'
 
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
 
@@ -63,6 +64,7 @@ export const variables = {
     schema: integer(0, 600_000),
     about: 'Log statements of the database that take so long or longer, in milliseconds: their text without values.',
   },
+  ...traceVariables,
   LOG_LEVEL: { schema: oneOf('error', 'warning', 'info', 'debug'), default: 'info', about: 'Least severe level that is logged.' },
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },

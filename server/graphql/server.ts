@@ -94,7 +94,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     graphiql: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
-    plugins: [boundQuery, nameLiterals, ...(armor.protect().plugins as Plugin[]), guardExecution, answerErrors],
+    plugins: [boundQuery, nameLiterals, ...(armor.protect().plugins as Plugin[]), guardExecution, ...traced(services), answerErrors],
   })
 }
 
@@ -129,6 +129,24 @@ const guardExecution: Plugin<Door & Context> = {
   },
 }
 
+/** Traces operations, if a setting asks for that: their type and name, nothing else. */
+function traced({ tracing }: Services): Plugin<Door & Context>[] {
+  if (!tracing) return []
+  return [
+    {
+      onExecute({ args, executeFn, setExecuteFn }) {
+        const { document, operationName } = args as Operation
+        const operation = chosenOf(document, operationName)
+        if (!operation) return
+        const run = executeFn as (work: ExecutionArgs) => Promise<unknown>
+        setExecuteFn((work: ExecutionArgs) =>
+          tracing.operation({ type: operation.operation, name: operation.name?.value }, () => run(work)),
+        )
+      },
+    },
+  ]
+}
+
 type Operation = {
   schema: GraphQLSchema
   document: DocumentNode
@@ -140,14 +158,16 @@ type Operation = {
 /** Refuses an operation that may not be executed; gives what it costs. */
 async function guard(args: object): Promise<{ contextValue: Context; cost: number }> {
   const { schema, document, operationName, variableValues, contextValue } = args as Operation
-  const chosen = document.definitions.find(
-    (node) => node.kind === Kind.OPERATION_DEFINITION && (!operationName || node.name?.value === operationName),
-  )
-  const cost = chosen?.kind === Kind.OPERATION_DEFINITION ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
-  if (chosen?.kind === Kind.OPERATION_DEFINITION && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
+  const chosen = chosenOf(document, operationName)
+  const cost = chosen ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
+  if (chosen && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
   if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
   return { contextValue, cost }
 }
+
+/** The operation of a document that is to be executed. */
+const chosenOf = ({ definitions }: DocumentNode, name?: string | null) =>
+  definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION).find((node) => !name || node.name?.value === name)
 
 function refuseIntrospection({ name }: FieldNode): void {
   if (name.value === '__schema' || name.value === '__type')

@@ -11,14 +11,14 @@ export type RequestEnd = { request: FastifyRequest; response: ServerResponse; st
 type Options = {
   /** A plain line, or what a line of JSON takes (`describeInFields`). */
   write?: ((log: Log, end: RequestEnd) => void) | undefined
-  /** Hears of it, too. */
-  alsoTell?: ((end: RequestEnd) => void) | undefined
+  /** Who else hears of it. */
+  alsoTell?: ((end: RequestEnd) => void)[]
 }
 
 /** Logs a line per request: method, path without query, status, duration, the client's address, request id. */
-export function logRequests(app: FastifyInstance, log: Log, { write: writeEnd = writePlainly, alsoTell }: Options = {}): void {
+export function logRequests(app: FastifyInstance, log: Log, { write: writeEnd = writePlainly, alsoTell = [] }: Options = {}): void {
   const write = (end: RequestEnd) => writeEnd(log, end)
-  const tell = alsoTell ? (end: RequestEnd) => (write(end), alsoTell(end)) : write
+  const tell = alsoTell.reduce((first, then) => (end) => (first(end), then(end)), write)
   // Listeners of its own instead of Fastify's hooks for the end of a request, which take a twentieth of a short request's time.
   app.addHook('onRequest', (request, { raw: response }, done) => {
     const startedAt = performance.now()

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 /** What is known of a request wherever its work is done. */
@@ -26,11 +26,15 @@ export const currentScope = (): RequestScope | undefined => scopes.getStore()
 /** Gives every request a scope. To be called before other hooks are added. */
 export function scopeRequests(app: FastifyInstance): void {
   app.decorateRequest('scope', null)
-  app.addHook('onRequest', (request, _reply, done) => {
-    const scope = { id: request.id, userId: null, tokenPrefix: null, queries: 0 }
-    request.scope = scope
-    scopes.run(scope, done)
+  wrapRequests(app, (request, work) => {
+    request.scope ??= { id: request.id, userId: null, tokenPrefix: null, queries: 0 }
+    scopes.run(request.scope, work)
   })
-  // What follows the reading of a body comes from its connection, which has no scope.
-  app.addHook('preValidation', ({ scope }, _reply, done) => (scope ? scopes.run(scope, done) : done()))
+}
+
+/** Has everything that is done for a request done inside of `wrap`, which is called more than once for it. To be called before other hooks are added. */
+export function wrapRequests(app: FastifyInstance, wrap: (request: FastifyRequest, work: () => void) => void): void {
+  app.addHook('onRequest', (request, _reply, done) => wrap(request, done))
+  // What follows the reading of a body comes from its connection, which is not part of the request.
+  app.addHook('preValidation', (request, _reply, done) => wrap(request, done))
 }

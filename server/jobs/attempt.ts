@@ -2,7 +2,7 @@ import type { Services } from '../services.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
 import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
 
-type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'now'> & { leaseMs: number }
+type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number }
 
 /** An attempt that is under way. */
 export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
@@ -46,7 +46,7 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
       return 'interrupted'
     }
   }
-  const ended = counted(circumstances, held, run).finally(() => clearInterval(timer))
+  const ended = observed(circumstances, held, run).finally(() => clearInterval(timer))
   const stop = () => {
     stopping = true
     controller.abort(new Error('The server is stopping.'))
@@ -57,13 +57,13 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
 /** What became of an attempt; `retried` and `interrupted` ones are made again. */
 type Outcome = 'done' | 'retried' | 'failed' | 'interrupted'
 
-async function counted({ log, metrics }: Circumstances, { id, kind }: Held, run: () => Promise<Outcome>): Promise<void> {
+async function observed({ log, metrics, tracing }: Circumstances, held: Held, run: () => Promise<Outcome>): Promise<void> {
   const began = performance.now()
   try {
-    const outcome = await run()
-    metrics?.countAttempt(kind, outcome, (performance.now() - began) / 1000)
+    const outcome = await (tracing ? tracing.attempt(held, run) : run())
+    metrics?.countAttempt(held.kind, outcome, (performance.now() - began) / 1000)
   } catch (error) {
-    log.error(`job ${id}: ${String(error)}`)
+    log.error(`job ${held.id}: ${String(error)}`)
   }
 }
 

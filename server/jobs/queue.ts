@@ -36,7 +36,7 @@ export async function enqueue(em: EntityManager, { kind, subject, payload = {}, 
     [newId(), now, kind, subject, JSON.stringify(payload), priority, runAt ?? now],
   )
   if (!row) throw new Error(`The job ${kind} ${subject} was not stored`)
-  wakeAfterCommit(em)
+  wakeAfterCommit(em, row.id)
   return row.id
 }
 
@@ -61,7 +61,7 @@ export async function retryJob(em: EntityManager, id: string, now: Date): Promis
       const job = await inner.findOne(Job, { id })
       if (!job) throw notFound('There is no job with this id.')
       if (!changed) throw conflict(`Only failed jobs are tried again; this one is ${job.state}.`)
-      wakeAfterCommit(inner)
+      wakeAfterCommit(inner, id)
       return job
     })
   } catch (error) {

@@ -14,8 +14,14 @@ export function onWaiting(em: EntityManager, listener: () => void): () => void {
   return () => void heard.delete(wake)
 }
 
-/** Tells this process's workers when the transaction of `em` is committed; at once when it has none. */
-export function wakeAfterCommit(em: EntityManager): void {
+const keepers = new WeakMap<object, (id: string) => void>()
+
+/** Calls `keep` with the ids of jobs that this process leaves behind, in the context that asks for them. */
+export const onEnqueued = (em: EntityManager, keep: (id: string) => void): void => void keepers.set(em.getDriver(), keep)
+
+/** Tells this process's workers when the transaction of `em`, which leaves a job behind, is committed; at once when it has none. */
+export function wakeAfterCommit(em: EntityManager, jobId?: string): void {
+  if (jobId !== undefined) keepers.get(em.getDriver())?.(jobId)
   const wakeAll = () => {
     for (const wake of listeners.get(em.getDriver()) ?? []) wake()
   }

@@ -16,7 +16,7 @@ export type WorkerOptions = {
   graceMs?: number
 }
 
-type Surroundings = Pick<Services, 'database' | 'log' | 'metrics' | 'now'>
+type Surroundings = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'>
 
 export type Worker = {
   /** Resolves when nothing is due and nothing runs. */

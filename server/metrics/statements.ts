@@ -28,7 +28,7 @@ function tellSlow(log: Log, sql: string, ms: number): void {
 const longest = 2000
 
 /** The text of a statement on one line. What stands in it between quotes could be somebody's: only marks are left. */
-const withoutValues = (sql: string): string =>
+export const withoutValues = (sql: string): string =>
   sql
     .replace(/'(?:[^']|'')*'/g, '?')
     .replace(/\s+/g, ' ')

@@ -26,14 +26,15 @@ export async function requestFirstAnalysis(
 ): Promise<void> {
   if (!config.SCORING_ENABLED) return
   const { uuid, moment } = casts(em)
+  const id = newId()
   await changeRows(
     em,
     `insert into jobs (id, created_at, kind, subject, payload, state, run_at)
      select ${uuid('?')}, ${moment('?')}, '${analysisKind}', ?, '{}', 'queued', ${moment('?')}
      where not ${isSwitchedOff}`,
-    [newId(), at, versionId, at],
+    [id, at, versionId, at],
   )
-  wakeAfterCommit(em)
+  wakeAfterCommit(em, id)
 }
 
 /** Has the versions of packages that became public or private analyzed again after the commit of `em`: their reports say what their readers may know. */

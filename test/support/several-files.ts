@@ -14,7 +14,13 @@ const reasons = {
     'pana/pana',
     'scoring/score',
   ],
-  'reads the metrics, the log or the readiness of one instance': ['http/log-format', 'metrics/metrics', 'http/proxy', 'health/readiness'],
+  'reads the metrics, the log, the traces or the readiness of one instance': [
+    'http/log-format',
+    'metrics/metrics',
+    'http/proxy',
+    'health/readiness',
+    'tracing/tracing',
+  ],
   'holds up, measures or cuts off one instance': [
     'db/held',
     'search/index-rebuild',

@@ -99,9 +99,27 @@ it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('refuse
   ])
 })
 
+it.each([
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318', /^write an http\(s\) address/],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://user:key@collector.example', /^write keys into OTEL_EXPORTER_OTLP_HEADERS/],
+  ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /^write one of http\/protobuf, http\/json/],
+  ['OTEL_TRACES_SAMPLER', 'jaeger_remote', /^write one of always_on/],
+  ['OTEL_TRACES_SAMPLER_ARG', '1.5', /^at most 1/],
+])('refuses %s=%s', (name, given, problem) => {
+  const told = problemsOf({ ...needed, [name]: given })
+  expect(told).toHaveLength(1)
+  expect(told[0]?.replace(`${name}: `, '')).toMatch(problem)
+})
+
 it('masks secrets in what the log says', () => {
   const lines = describeConfig(
-    readConfig({ ...needed, DB_BACKEND: 'postgres', POSTGRES_URL: 'postgres://u:hidden@db/x', S3_SECRET_ACCESS_KEY: 'hidden' }),
+    readConfig({
+      ...needed,
+      DB_BACKEND: 'postgres',
+      POSTGRES_URL: 'postgres://u:hidden@db/x',
+      S3_SECRET_ACCESS_KEY: 'hidden',
+      OTEL_EXPORTER_OTLP_HEADERS: 'key=hidden',
+    }),
   )
   expect(lines).toContain('JWT_SECRET=********')
   expect(lines).toContain('SERVER_URL=http://localhost:8080')

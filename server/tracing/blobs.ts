@@ -1,0 +1,28 @@
+import { SpanKind } from '@opentelemetry/api'
+import type { BlobStore } from '../blobs/store.ts'
+import type { Spans } from './spans.ts'
+
+/**
+ * A store with a span for each call that a request or a job waits for. That of `open` ends when the bytes begin to come. Listing, which goes on
+ * between what its reader does, has none.
+ */
+export function traceBlobs(spans: Spans, store: BlobStore, kept: string): BlobStore {
+  const step = <Value>(name: string, call: () => Promise<Value>) =>
+    spans.step(() => ({ name: `blobs ${name}`, kind: SpanKind.CLIENT, attributes: { 'snug.blobs.backend': kept } }), call)
+  return {
+    ...store,
+    stage: (...given) => step('stage', () => store.stage(...given)),
+    stageWhole: (...given) => step('stageWhole', () => store.stageWhole(...given)),
+    openStaged: (...given) => step('openStaged', () => store.openStaged(...given)),
+    promote: (...given) => step('promote', () => store.promote(...given)),
+    discard: (...given) => step('discard', () => store.discard(...given)),
+    open: (...given) => step('open', () => store.open(...given)),
+    read: (...given) => step('read', () => store.read(...given)),
+    link: (...given) => step('link', () => store.link(...given)),
+    hash: (...given) => step('hash', () => store.hash(...given)),
+    has: (...given) => step('has', () => store.has(...given)),
+    remove: (...given) => step('remove', () => store.remove(...given)),
+    restore: (...given) => step('restore', () => store.restore(...given)),
+    check: () => step('check', () => store.check()),
+  }
+}
