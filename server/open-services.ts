@@ -30,7 +30,7 @@ export async function openServices(
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
   makeFolder(config.DATA_DIR)
-  await checkBackupPlace(config)
+  await checkBackupPlace(config, log)
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
   const tracing = await openTracing(config, log)
   const blobs = traced(tracing, await openBlobs(config), config.BLOB_BACKEND)

@@ -9,13 +9,13 @@ import type { Operation } from './command.ts'
 import { counted } from './counted.ts'
 
 /**
- * Backs the server up into a folder, while it is serving.
+ * Backs the server up to a place, while it is serving.
  * @returns what to tell the operator.
  * @throws ApiError Conflict when it cannot be done, or when the server itself lacks archives that versions name.
  */
-export async function backup({ em, config }: Operation, folder = ''): Promise<string> {
+export async function backup({ em, config }: Operation, place = ''): Promise<string> {
   const [stores, now] = [await openStores(config), await sharedClock(em, config)]
-  const { manifest, copied } = await createBackup({ em, config, stores, now }, folder)
+  const { manifest, copied } = await createBackup({ em, config, stores, now }, place)
   const { id, tables, blobs } = manifest
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   const text = `Backup ${id} is complete: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, ${counted(blobs.count, 'blobs')} (${counted(blobs.bytes, 'bytes')}). Copied now: ${counted(copied, 'blobs')}.`
@@ -25,12 +25,12 @@ export async function backup({ em, config }: Operation, folder = ''): Promise<st
 }
 
 /**
- * Restores a backup into an empty place: the newest in the folder, or the one with this id.
+ * Restores a backup into an empty place: the newest in a folder or bucket, or the one with this id.
  * @returns what to tell the operator.
  * @throws ApiError Conflict when the place is not empty or the backup does not fit; Error when the backup is damaged.
  */
-export async function restore(config: Config, folder = '', id?: string): Promise<string> {
-  const { manifest, blobs } = await restoreBackup(config, folder, id)
+export async function restore(config: Config, place = '', id?: string): Promise<string> {
+  const { manifest, blobs } = await restoreBackup(config, place, id)
   const text = `Restored backup ${manifest.id} of ${manifest.finishedAt}: ${counted(manifest.tables.length, 'tables')}, ${counted(blobs, 'blobs')}. Start the server.`
   const { lacking } = manifest.blobs
   if (lacking.length === 0) return text

@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import type { PlaceConfig } from '../backup/place/settings.ts'
 import type { SnapshotConfig } from '../backup/snapshot.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreConfig } from '../store/open.ts'
@@ -11,6 +12,7 @@ export type Operation = {
   em: EntityManager
   config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH'> &
     SnapshotConfig &
+    PlaceConfig &
     StoreConfig
 }
 

@@ -33,10 +33,10 @@ const looking: Command[] = [
   },
   {
     name: 'verify',
-    values: '[<folder>]',
-    about: 'Reads the backups of a folder, or all that the server keeps, and reports what is missing or damaged.',
+    values: '[<place>]',
+    about: 'Reads the backups in a folder or bucket, or all that the server keeps, and reports what is missing or damaged.',
     examples: ['verify --json', 'verify /srv/backups'],
-    runAlone: (config, [folder]) => verify(config, folder),
+    runAlone: (config, [place]) => verify(config, place),
   },
   {
     name: 'verify-audit',
@@ -120,17 +120,17 @@ const people: Command[] = [
 const backups: Command[] = [
   {
     name: 'backup',
-    values: '<folder>',
-    about: 'Backs everything up into a folder; what an earlier backup in it has is not copied again.',
-    examples: ['backup /srv/backups'],
-    run: (operation, [folder]) => backup(operation, folder),
+    values: '<place>',
+    about: 'Backs everything up to a folder or bucket; what an earlier backup there has is not copied again.',
+    examples: ['backup /srv/backups', 'backup s3://company-backups/snug'],
+    run: (operation, [place]) => backup(operation, place),
   },
   {
     name: 'restore',
-    values: '<folder> [<backup>]',
-    about: 'Restores the newest backup of a folder, or another one, into an empty database and an empty store.',
-    examples: ['restore /srv/backups', 'restore /srv/backups 20261122T031500000Z'],
-    runAlone: (config, [folder, id]) => restore(config, folder, id),
+    values: '<place> [<backup>]',
+    about: 'Restores the newest backup of a folder or bucket, or another one, into an empty database and an empty store.',
+    examples: ['restore /srv/backups', 'restore s3://company-backups/snug 20261122T031500000Z'],
+    runAlone: (config, [place, id]) => restore(config, place, id),
   },
 ]
 

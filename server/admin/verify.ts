@@ -8,12 +8,12 @@ import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 
 /**
- * Verifies the backups in a folder, or without one everything that this server keeps.
+ * Verifies the backups in a place, or without one everything that this server keeps.
  * @returns what to tell the operator; it is not well when something is missing or damaged.
- * @throws ApiError NotFound for a folder without backups.
+ * @throws ApiError NotFound for a place without backups.
  */
-export async function verify(config: Config, folder?: string): Promise<Outcome> {
-  const verified = folder === undefined ? await verifyServer(config) : await verifyBackups(folder)
+export async function verify(config: Config, place?: string): Promise<Outcome> {
+  const verified = place === undefined ? await verifyServer(config) : await verifyBackups(config, place)
   return { text: describe(verified), data: verified, ok: verified.problems.length === 0 }
 }
 

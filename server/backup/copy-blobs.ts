@@ -1,16 +1,11 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { rename, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { syncDirectory } from '../blobs/directories.ts'
+import { addAbortSignal } from 'node:stream'
 import { type BlobStore, DamagedBytes } from '../blobs/store.ts'
-import { makeFolder } from '../db/private-files.ts'
 import { forEachOf } from './at-once.ts'
-import { hashFile, writeHashed } from './files.ts'
-import type { Places } from './layout.ts'
 import type { Lack } from './manifest.ts'
 import type { NamedBlob } from './named-blobs.ts'
+import { blobKey } from './place/layout.ts'
+import type { BackupPlace } from './place/place.ts'
 
 /** Where blobs come from. */
 export type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'], BlobStore>; now: () => Date }
@@ -18,64 +13,47 @@ export type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'],
 export type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: Lack[] }
 
 /**
- * Brings every blob of a list into the folder of backups that is not there with the right hash. Those of versions that were deleted
- * meanwhile are taken from what was removed. What the server lacks is told, and keeps nothing else from being copied.
+ * Brings every blob of a list, which is in order, to the place of backups if it does not have it. Those of versions that were deleted meanwhile
+ * are taken from what was removed. What the server lacks is told, and keeps nothing else from being copied.
  */
 export async function copyBlobs(
   source: BlobSource,
-  places: Places,
+  place: BackupPlace,
   list: AsyncIterable<NamedBlob>,
   { signal, report }: { signal: AbortSignal; report?: ((done: number) => void) | undefined },
 ): Promise<CopiedBlobs> {
   const done: CopiedBlobs = { count: 0, bytes: 0, copied: 0, lacking: [] }
-  const touched = new Set<string>()
+  const isThere = place.inventory()
   await forEachOf(list, async (blob) => {
     signal.throwIfAborted()
     done.count++
     report?.(done.count)
     done.bytes += blob.bytes
-    const target = places.blob(blob.sha256)
-    if (existsSync(target) && (await hashFile(target)).sha256 === blob.sha256) return
-    const problem = await copyOne(source, places, blob)
+    if (await isThere(blob)) return
+    const problem = await copyOne(source, place, blob, signal)
     if (problem) return void done.lacking.push({ sha256: blob.sha256, problem })
     done.copied++
-    touched.add(dirname(target))
   })
-  // The names last once the folders do, those above included.
-  const folders = new Set([...touched].flatMap((folder) => [folder, dirname(folder)]))
-  for (const folder of [...folders, places.blobs]) await syncDirectory(folder)
   return done
 }
 
-async function copyOne(source: BlobSource, places: Places, { sha256, store }: NamedBlob): Promise<Lack['problem'] | null> {
-  const partial = join(places.partial, `${sha256}.${randomUUID()}`)
-  try {
-    const found = await read(source, { sha256, store }, partial)
-    if (found !== sha256) return found === null ? 'missing' : 'damaged'
-    const target = places.blob(sha256)
-    makeFolder(dirname(target))
-    await rename(partial, target)
-    return null
-  } finally {
-    await rm(partial, { force: true })
+async function copyOne(source: BlobSource, place: BackupPlace, blob: NamedBlob, signal: AbortSignal): Promise<Lack['problem'] | null> {
+  const blobs = source.stores[blob.store]
+  const copy = async () => {
+    const bytes = addAbortSignal(signal, await blobs.open(blob.sha256))
+    await place.put(blobKey(blob.sha256), bytes, blob)
   }
-}
-
-/** Reads bytes into a file; gives the hash that they have, null when there are none. */
-async function read(source: BlobSource, { sha256, store }: Pick<NamedBlob, 'sha256' | 'store'>, path: string): Promise<string | null> {
-  const blobs = source.stores[store]
   try {
-    return (await writeHashed(path, await blobs.open(sha256))).sha256
+    await copy().catch(async (error: unknown) => {
+      if (!isMissing(error)) throw error
+      if (!(await blobs.restore(blob.sha256))) throw error
+      await copy().finally(() => removeAgain(source, blobs, blob.sha256))
+    })
+    return null
   } catch (error) {
     if (error instanceof DamagedBytes) return 'damaged'
-    if (!isMissing(error)) throw error
-  }
-  if (!(await blobs.restore(sha256))) return null
-  try {
-    await rm(path, { force: true })
-    return (await writeHashed(path, await blobs.open(sha256))).sha256
-  } finally {
-    await removeAgain(source, blobs, sha256)
+    if (isMissing(error)) return 'missing'
+    throw error
   }
 }
 

@@ -1,20 +1,19 @@
-import { existsSync } from 'node:fs'
-import { readdir, rm } from 'node:fs/promises'
-import { join, resolve } from 'node:path'
-import { syncDirectory } from '../blobs/directories.ts'
-import { makeFolder } from '../db/private-files.ts'
+import { join } from 'node:path'
 import { conflict } from '../errors.ts'
 import { type HeldRemovals, holdRemovals } from '../store/hold.ts'
 import { version } from '../version.ts'
 import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
-import { blobList, listSnapshots, type Places, placesIn, snapshotId } from './layout.ts'
-import { type Manifest, type Snapshot, writeManifest } from './manifest.ts'
+import { listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
 import { readBlobList } from './named-blobs.ts'
-import { claimPlaces } from './owner.ts'
+import { claimPlace } from './owner.ts'
+import { blobList, snapshotId, snapshotKey } from './place/layout.ts'
+import { openPlace } from './place/open.ts'
+import type { BackupPlace } from './place/place.ts'
+import type { PlaceConfig } from './place/settings.ts'
 import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
 
 /** What a backup is made of. */
-export type BackupSource = BlobSource & { config: SnapshotConfig }
+export type BackupSource = BlobSource & { config: SnapshotConfig & PlaceConfig }
 /** A backup that is whole, and how many blobs had to be copied for it. */
 export type Made = { manifest: Manifest; copied: number }
 
@@ -24,17 +23,17 @@ type Conduct = { signal?: AbortSignal; report?: Report }
 export type Report = (done: number) => void
 
 /**
- * Backs the server up into a folder while it is serving: the database as it is at one moment, then every blob that it names then, then the
- * manifest, without which it does not count. Blobs that an earlier backup in the folder has are not copied again. Deleted bytes stay within
+ * Backs the server up into a folder or bucket while it is serving: the database as it is at one moment, then every blob that it names then, then the
+ * manifest, without which it does not count. Blobs that an earlier backup there has are not copied again. Deleted bytes stay within
  * reach meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
- * @throws ApiError Conflict while another backup runs, or when the folder has other files or backups of another server.
+ * @throws ApiError Conflict while another backup runs, or when the place has other files or backups of another server.
  */
-export async function createBackup(source: BackupSource, folder: string, { signal, report }: Conduct = {}): Promise<Made> {
-  const places = placesIn(resolve(folder))
-  await preparePlaces(places)
+export async function createBackup(source: BackupSource, address: string, { signal, report }: Conduct = {}): Promise<Made> {
+  const place = await openPlace(source.config, address)
+  await place.prepare()
   const hold = await holdRemovals(source.em, source.now)
   try {
-    return await fill(source, places, hold, { signal: AbortSignal.any(signal ? [signal, hold.signal] : [hold.signal]), report })
+    return await fill(source, place, hold, { signal: AbortSignal.any(signal ? [signal, hold.signal] : [hold.signal]), report })
   } finally {
     await hold.release()
   }
@@ -42,26 +41,31 @@ export async function createBackup(source: BackupSource, folder: string, { signa
 
 async function fill(
   source: BackupSource,
-  places: Places,
+  place: BackupPlace,
   hold: HeldRemovals,
   { signal, report }: Conduct & { signal: AbortSignal },
 ): Promise<Made> {
   const [startedAt, id] = [source.now(), snapshotId(source.now())]
-  await claimPlaces(source.em, places)
-  await clearPartial(places)
-  if (existsSync(places.snapshot(id))) throw conflict(`There is a backup ${id} in ${places.root} already.`)
-  makeFolder(places.snapshot(id))
+  await claimPlace(source.em, place)
+  await clear(place)
+  if ((await place.snapshots()).includes(id)) throw conflict(`There is a backup ${id} in ${place.name} already.`)
+  await using draft = await place.draft(id)
   try {
-    const snapshot = await takeSnapshot(source.config, places.snapshot(id), signal)
-    const blobs = await copyBlobs(source, places, readBlobList(join(places.snapshot(id), blobList)), { signal, report })
-    for (const folder of [places.snapshot(id), places.snapshots, places.root]) await syncDirectory(folder)
+    const snapshot = await takeSnapshot(source.config, draft.folder, signal)
+    const blobs = await copyBlobs(source, place, readBlobList(join(draft.folder, blobList)), { signal, report })
+    await draft.keep(snapshot.files, signal)
+    await place.settle()
     await hold.confirm()
+    // Where two servers can be the first at once, the later one is its owner.
+    await claimPlace(source.em, place)
     const times = { startedAt: startedAt.toISOString(), finishedAt: source.now().toISOString() }
     const manifest = describe(source, id, snapshot, blobs, times)
-    await writeManifest(places, manifest)
+    await writeManifest(place, manifest)
     return { manifest, copied: blobs.copied }
   } catch (error) {
-    await rm(places.snapshot(id), { recursive: true, force: true })
+    // What stays when that is out of reach is cleared away by the next backup.
+    await place.remove(snapshotKey(id)).catch(() => {})
+    signal.throwIfAborted()
     throw error
   }
 }
@@ -76,18 +80,8 @@ function describe(
   return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
 }
 
-/**
- * Makes the folders of a place for backups: only a new folder, or one of backups, is written to, since what is half done in it is cleared away.
- * @throws ApiError Conflict for a folder with other files; Error when it cannot be written to.
- */
-export async function preparePlaces({ root, snapshots, blobs, partial }: Places): Promise<void> {
-  const isOther = existsSync(root) && !existsSync(snapshots) && (await readdir(root)).length > 0
-  if (isOther) throw conflict(`${root} has other files. Name an empty folder, or one with backups.`)
-  for (const folder of [root, snapshots, blobs, partial]) makeFolder(folder)
-}
-
 /** Clears away what killed backups left. */
-async function clearPartial(places: Places): Promise<void> {
-  for (const name of await readdir(places.partial)) await rm(join(places.partial, name), { force: true })
-  for (const { id, isWhole } of await listSnapshots(places)) if (!isWhole) await rm(places.snapshot(id), { recursive: true, force: true })
+async function clear(place: BackupPlace): Promise<void> {
+  await place.clear()
+  for (const { id, isWhole } of await listSnapshots(place)) if (!isWhole) await place.remove(snapshotKey(id))
 }

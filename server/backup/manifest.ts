@@ -1,11 +1,11 @@
-import { randomUUID } from 'node:crypto'
-import { readFile, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
 import { z } from 'zod'
-import { syncDirectory } from '../blobs/directories.ts'
+import { factsOf } from '../blobs/measured.ts'
 import { conflict, notFound } from '../errors.ts'
-import { writeHashed } from './files.ts'
-import { listSnapshots, type Places } from './layout.ts'
+import { damaged } from './damaged.ts'
+import { isSnapshotId, manifestKey } from './place/layout.ts'
+import type { BackupPlace } from './place/place.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
 /** Names of files and tables become paths below the snapshot: nothing leads out of it. */
@@ -40,33 +40,43 @@ export type Snapshot = Pick<Manifest, 'storeId' | 'migrations' | 'files' | 'tabl
 export type Lack = z.infer<typeof lackShape>
 
 /** Writes the manifest of a snapshot, which makes a backup of it: all at once, and durably. */
-export async function writeManifest(places: Places, manifest: Manifest): Promise<void> {
-  const path = places.manifest(manifest.id)
-  const partial = `${path}.${randomUUID()}`
-  await writeHashed(partial, [`${JSON.stringify(manifest, null, 2)}\n`])
-  await rename(partial, path)
-  await syncDirectory(dirname(path))
+export async function writeManifest(place: BackupPlace, manifest: Manifest): Promise<void> {
+  const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
+  await place.put(manifestKey(manifest.id), Readable.from([bytes]), factsOf(bytes))
+  await place.settle()
 }
 
 /** @throws ApiError Conflict when it is damaged, or of a format that this version does not know. */
-export async function readManifest(places: Places, id: string): Promise<Manifest> {
-  const path = places.manifest(id)
-  const text = await readFile(path, 'utf8')
+export async function readManifest(place: BackupPlace, id: string): Promise<Manifest> {
+  const name = place.nameOf(manifestKey(id))
+  const found = await place.find(manifestKey(id))
+  if (found?.bytes === null || !found) throw damaged(name)
+  const written = await text(await found.read())
   try {
-    return manifestShape.extend({ id: z.literal(id) }).parse(JSON.parse(text))
+    return manifestShape.extend({ id: z.literal(id) }).parse(JSON.parse(written))
   } catch (error) {
-    throw conflict(`${path} is damaged, or was made by a newer version: ${error instanceof Error ? error.message : String(error)}`)
+    throw conflict(`${name} is damaged, or was made by a newer version: ${error instanceof Error ? error.message : String(error)}`)
   }
 }
 
+/** Every snapshot in a place, the oldest first, and whether it has its manifest. */
+export async function listSnapshots(place: BackupPlace): Promise<{ id: string; isWhole: boolean }[]> {
+  const ids = (await place.snapshots()).filter(isSnapshotId).toSorted()
+  return Promise.all(ids.map(async (id) => ({ id, isWhole: (await place.find(manifestKey(id))) !== null })))
+}
+
+/** The ids of all backups in a place, the oldest first. */
+export const listBackups = async (place: BackupPlace): Promise<string[]> =>
+  (await listSnapshots(place)).filter(({ isWhole }) => isWhole).map(({ id }) => id)
+
 /**
- * The manifest of the newest backup in a folder, or of the one with this id.
+ * The manifest of the newest backup in a place, or of the one with this id.
  * @throws ApiError NotFound without one; Conflict when it cannot be read.
  */
-export async function findManifest(places: Places, id?: string): Promise<Manifest> {
-  const ids = (await listSnapshots(places)).filter(({ isWhole }) => isWhole).map((one) => one.id)
+export async function findManifest(place: BackupPlace, id?: string): Promise<Manifest> {
+  const ids = await listBackups(place)
   const found = id === undefined ? ids.at(-1) : ids.find((one) => one === id)
-  if (found) return readManifest(places, found)
+  if (found) return readManifest(place, found)
   const known = ids.length > 0 ? ` It has these: ${ids.join(', ')}.` : ''
-  throw notFound(`There is no complete backup${id === undefined ? '' : ` ${id}`} in ${places.root}.${known}`)
+  throw notFound(`There is no complete backup${id === undefined ? '' : ` ${id}`} in ${place.name}.${known}`)
 }

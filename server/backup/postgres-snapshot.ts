@@ -2,10 +2,10 @@ import { join } from 'node:path'
 import type { Client } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
 import { z } from 'zod'
-import { type Measured, writeHashed } from './files.ts'
-import { blobList, tableFile } from './layout.ts'
 import type { Snapshot, SnapshotTable } from './manifest.ts'
 import { namedBlobs } from './named-blobs.ts'
+import { type Measured, writeHashed } from './place/files.ts'
+import { blobList, tableFile } from './place/layout.ts'
 import { withClient } from './postgres-client.ts'
 
 /** Copies every table in one transaction, which sees the database as it is at its begin. */

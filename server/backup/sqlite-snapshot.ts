@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { keepPrivate } from '../db/private-files.ts'
 import { isSliceOver, nextSlice } from '../threads/slices.ts'
-import { hashFile, writeHashed } from './files.ts'
-import { blobList, sqliteFile } from './layout.ts'
 import { lineOf, namedBlobs } from './named-blobs.ts'
 import type { Snapshot } from './manifest.ts'
+import { hashFile, writeHashed } from './place/files.ts'
+import { blobList, sqliteFile } from './place/layout.ts'
 import { summarizeTables } from './sqlite-tables.ts'
 
 /** So much is copied between two turns of others: 1 MiB. */

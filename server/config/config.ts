@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { z } from 'zod'
+import { readBucketAddress } from './bucket-address.ts'
 import { type VariableName, variables } from './variables.ts'
 
 type Environment = Record<string, string | undefined>
@@ -27,6 +28,11 @@ type Optional =
   | 'OTEL_TRACES_SAMPLER_ARG'
   | 'OTEL_TRACES_EXPORTER'
   | 'OTEL_SDK_DISABLED'
+  | 'BACKUP_S3_REGION'
+  | 'BACKUP_S3_ENDPOINT'
+  | 'BACKUP_S3_ACCESS_KEY_ID'
+  | 'BACKUP_S3_SECRET_ACCESS_KEY'
+  | 'BACKUP_S3_FORCE_PATH_STYLE'
   | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
 
@@ -103,6 +109,8 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
     problems.push('ACCEL_REDIRECT_PREFIX: only with BLOB_BACKEND=filesystem')
   if (values.BLOB_BACKEND === 's3' && Boolean(values.S3_ACCESS_KEY_ID) !== Boolean(values.S3_SECRET_ACCESS_KEY))
     problems.push('S3_ACCESS_KEY_ID and S3_SECRET_ACCESS_KEY: set both or neither')
+  if (Boolean(values.BACKUP_S3_ACCESS_KEY_ID) !== Boolean(values.BACKUP_S3_SECRET_ACCESS_KEY))
+    problems.push('BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY: set both or neither')
   if (values.BLOB_BACKEND === 's3' && typeof values.MAX_UPLOAD_BYTES === 'number' && values.MAX_UPLOAD_BYTES > largestCopy)
     problems.push(`MAX_UPLOAD_BYTES: at most ${largestCopy} with BLOB_BACKEND=s3`)
   if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
@@ -119,6 +127,8 @@ function withDerivedPaths(values: Config): Config {
     SQLITE_PATH: below(values.SQLITE_PATH, 'registry.sqlite'),
     BLOB_PATH: below(values.BLOB_PATH, 'blobs'),
     DOCS_PATH: below(values.DOCS_PATH, 'docs'),
-    ...(values.BACKUP_TO !== undefined && { BACKUP_TO: resolve(values.BACKUP_TO) }),
+    ...(values.BACKUP_TO !== undefined && {
+      BACKUP_TO: readBucketAddress(values.BACKUP_TO) ? values.BACKUP_TO : resolve(values.BACKUP_TO),
+    }),
   }
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { backupAddress } from './bucket-address.ts'
 import { cronExpression } from './cron.ts'
 import { bool, dnsServers, hostedUrls, integer, internalPath, keyPrefix, oneOf, proxyTrust, serverUrl, text } from './forms.ts'
 import { traceVariables } from './trace-variables.ts'
@@ -131,9 +132,9 @@ export const variables = {
   },
   DOCS_PATH: { schema: text, shownDefault: 'DATA_DIR/docs', about: 'Folder of the documentation, with DOCS_BACKEND=filesystem.' },
   BACKUP_TO: {
-    schema: text,
+    schema: backupAddress,
     about:
-      'Folder to back up into by schedule, apart from the data and the same for all instances; without it there are no scheduled backups.',
+      'Where to back up to by schedule: a folder apart from the data and the same for all instances, or `s3://bucket/prefix`; without it there are no scheduled backups.',
   },
   BACKUP_SCHEDULE: {
     schema: cronExpression,
@@ -144,6 +145,25 @@ export const variables = {
     schema: integer(1, 10_000),
     default: '7',
     about: 'How many backups stay in BACKUP_TO; the newest one that lacks nothing stays in any case.',
+  },
+  BACKUP_S3_REGION: { schema: text, shownDefault: 'S3_REGION', about: 'Region of the bucket for backups (`s3://…`).' },
+  BACKUP_S3_ENDPOINT: {
+    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    shownDefault: 'S3_ENDPOINT',
+    about:
+      'Address of the service that the bucket for backups is at; for AWS beside another S3_ENDPOINT, such as `https://s3.eu-central-1.amazonaws.com`.',
+  },
+  BACKUP_S3_ACCESS_KEY_ID: { schema: text, shownDefault: 'S3_ACCESS_KEY_ID', about: 'Access key of the bucket for backups.' },
+  BACKUP_S3_SECRET_ACCESS_KEY: {
+    schema: text,
+    secret: true,
+    shownDefault: 'S3_SECRET_ACCESS_KEY',
+    about: 'Secret of that access key.',
+  },
+  BACKUP_S3_FORCE_PATH_STYLE: {
+    schema: bool,
+    shownDefault: 'S3_FORCE_PATH_STYLE',
+    about: 'Put the bucket for backups into the path.',
   },
   SCORING_ENABLED: {
     schema: bool,

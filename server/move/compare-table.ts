@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Client } from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import { splitLines } from '../backup/files.ts'
+import { splitLines } from '../backup/place/files.ts'
 import { conflict } from '../errors.ts'
 import { type PlannedTable, selectFromPostgres } from './plan.ts'
 import type { Source } from './source.ts'

@@ -1,6 +1,6 @@
 import SqliteDatabase from 'better-sqlite3'
 import { z } from 'zod'
-import { hashFile } from '../backup/files.ts'
+import { hashFile } from '../backup/place/files.ts'
 import type { DatabaseConfig } from '../db/options.ts'
 import { lockSqlite } from '../db/lock.ts'
 import { openBeside } from '../db/orm.ts'

@@ -1,10 +1,9 @@
 import { appendFileSync, cpSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
-import { placesIn } from '../../server/backup/layout.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { testApp } from '../app.ts'
-import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
+import { backUp, emptyPlace, folderOfTest, placesIn } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
 import { shaOf } from '../support/stored.ts'
 

@@ -2,11 +2,11 @@ import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from '
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { forgetBackups } from '../../server/backup/forget.ts'
-import { blobList, placesIn } from '../../server/backup/layout.ts'
+import { blobList } from '../../server/backup/place/layout.ts'
 import { scheduleBackups } from '../../server/backup/schedule/plan.ts'
 import { verifyBackups } from '../../server/backup/verify/backups.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { backUp, folderOfTest, sourceOf } from '../support/backups.ts'
+import { backUp, folderOfTest, placesIn, sourceOf } from '../support/backups.ts'
 import { anotherInstance } from '../support/instances.ts'
 import { runJobs } from '../support/jobs.ts'
 import { sample } from '../support/metrics.ts'
@@ -50,7 +50,7 @@ it('backs up when it is due, once for all instances, and keeps as many as it sho
   expect(await turn()).toBe(1)
   expect(snapshotsIn(folder)).toEqual([(await shown()).lastSuccess.id])
   expect([first, second].map((archive) => existsSync(placesIn(folder).blob(shaOf(archive))))).toEqual([false, true])
-  expect(await verifyBackups(folder)).toMatchObject({ checked: { backups: 1, blobs: 1 }, problems: [] })
+  expect(await verifyBackups(app.config, folder)).toMatchObject({ checked: { backups: 1, blobs: 1 }, problems: [] })
   const text = (await app.services.metrics?.text()) ?? ''
   expect(sample(text, 'snug_backup_last_success_timestamp_seconds')).toBeGreaterThan(start.getTime() / 1000)
   expect(sample(text, 'snug_backup_next_timestamp_seconds')).toBe((new Date(nextAt).getTime() + dayMs) / 1000)

@@ -7,6 +7,7 @@ import { verify } from '../../server/admin/verify.ts'
 import { sealEntries } from '../../server/audit/chain.ts'
 import { deleteOldEntries } from '../../server/audit/delete-old.ts'
 import type { Manifest } from '../../server/backup/manifest.ts'
+import { folderPlace } from '../../server/backup/place/folder.ts'
 import { withClient } from '../../server/backup/postgres-client.ts'
 import { openPostgresTarget } from '../../server/backup/restore/postgres.ts'
 import type { Config } from '../../server/config/config.ts'
@@ -163,7 +164,9 @@ it('goes on after an interruption at any step, and no server starts before the e
     await expect(testApp({ beside: app, config: to })).rejects.toThrow(/is being moved to .*, and not everything is there yet/)
     await expect(verify(to)).rejects.toThrow('not everything is there yet')
   }
-  await expect(openPostgresTarget(to, noBackup, '')).rejects.toThrow('not everything is there yet')
+  await expect(openPostgresTarget(to, noBackup, await folderPlace(to.DATA_DIR).bring('none', []))).rejects.toThrow(
+    'not everything is there yet',
+  )
   await using other = await testApp()
   const hold = await holdRemovals(other.services.database.fork(), () => new Date())
   await expect(moveDatabase(other.config, to, quiet)).rejects.toThrow('A backup of this server is running.')

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type BackupSource, createBackup } from '../../server/backup/create.ts'
+import { blobKey, blobsKey, manifestKey, ownerKey, partialKey, snapshotKey, snapshotsKey } from '../../server/backup/place/layout.ts'
 import type { Config } from '../../server/config/config.ts'
 import type { TestApp } from '../app.ts'
 import { createDatabase } from './postgres.ts'
@@ -14,6 +15,17 @@ export function folderOfTest(): string {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
+
+/** The paths in a folder of backups. */
+export const placesIn = (root: string) => ({
+  snapshots: join(root, snapshotsKey),
+  blobs: join(root, blobsKey),
+  partial: join(root, partialKey),
+  owner: join(root, ownerKey),
+  snapshot: (id: string) => join(root, snapshotKey(id)),
+  manifest: (id: string) => join(root, manifestKey(id)),
+  blob: (sha256: string) => join(root, blobKey(sha256)),
+})
 
 /** What a backup of this server is made of. */
 export const sourceOf = ({ config, services }: TestApp): BackupSource => ({

@@ -1,6 +1,4 @@
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { Readable } from 'node:stream'
 import type { Client } from 'pg'
@@ -13,9 +11,10 @@ import { openPatiently } from '../../db/open-postgres.ts'
 import { openDatabase } from '../../db/orm.ts'
 import { conflict } from '../../errors.ts'
 import { damaged } from '../damaged.ts'
-import { hashFile, readInto } from '../files.ts'
-import { tableFile } from '../layout.ts'
 import type { Manifest, SnapshotTable } from '../manifest.ts'
+import { readInto } from '../place/files.ts'
+import { tableFile } from '../place/layout.ts'
+import type { SnapshotFiles } from '../place/place.ts'
 import { hasTable, holdAlone, withClient } from '../postgres-client.ts'
 import { byReference } from './postgres-order.ts'
 import { occupied, settingsLeftOut, type Target } from './target.ts'
@@ -24,7 +23,7 @@ import { occupied, settingsLeftOut, type Target } from './target.ts'
  * A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction.
  * @throws ApiError Conflict while a server or another command that fills it uses it; ConfigError when something is being moved to it.
  */
-export async function openPostgresTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
+export async function openPostgresTarget(config: Config, manifest: Manifest, files: SnapshotFiles): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
   const holder = await holdAlone(url)
   if (await hasTable(holder, unfinishedTable)) {
@@ -37,7 +36,7 @@ export async function openPostgresTarget(config: Config, manifest: Manifest, fol
       await withClient(url, (client) => requireSchema(client, manifest))
       await prepared()
       await makeSchema(config, manifest)
-      await withClient(url, (client) => fill(client, manifest, folder))
+      await withClient(url, (client) => fill(client, manifest, files))
     },
     upgrade: async () => (await openDatabase(config)).close(),
     close: () => holder.end(),
@@ -82,7 +81,7 @@ async function makeSchema(config: Config, { migrations }: Manifest): Promise<voi
 }
 
 /** Replaces what the migrations put into the tables by what the backup has. */
-async function fill(client: Client, { tables }: Manifest, folder: string): Promise<void> {
+async function fill(client: Client, { tables }: Manifest, files: SnapshotFiles): Promise<void> {
   await client.query('begin')
   const names = await byReference(client)
   const quoted = (name: string) => client.escapeIdentifier(name)
@@ -93,8 +92,8 @@ async function fill(client: Client, { tables }: Manifest, folder: string): Promi
   // Tables that others made beside those of the server stay in the backup.
   for (const name of names) {
     const table = tables.find((one) => one.name === name)
-    if (!table) throw damaged(join(folder, tableFile(name)))
-    await copyIn(client, table, join(folder, tableFile(name)))
+    if (!table) throw damaged(files.nameOf(tableFile(name)))
+    await copyIn(client, table, files)
   }
   await continueSequences(client)
   for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`)
@@ -102,18 +101,18 @@ async function fill(client: Client, { tables }: Manifest, folder: string): Promi
   await client.query('commit')
 }
 
-async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotTable, path: string): Promise<void> {
+async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotTable, files: SnapshotFiles): Promise<void> {
   const list = columns.map((column) => client.escapeIdentifier(column)).join(', ')
   const sum = createHash('sha256')
   const stream = client.query(copyFrom(`copy ${client.escapeIdentifier(name)} (${list}) from stdin`))
   try {
-    await pipeline(Readable.from(readInto(sum, path)), stream)
+    await pipeline(Readable.from(readInto(sum, files.path(tableFile(name)))), stream)
   } catch (error) {
     // What was damaged may look like rows, or not.
-    if (existsSync(path) && (await hashFile(path)).sha256 !== sha256) throw damaged(path)
+    if ((await files.hash(tableFile(name))) !== sha256) throw damaged(files.nameOf(tableFile(name)))
     throw error
   }
-  if (sum.digest('hex') !== sha256 || stream.rowCount !== rows) throw damaged(path)
+  if (sum.digest('hex') !== sha256 || stream.rowCount !== rows) throw damaged(files.nameOf(tableFile(name)))
 }
 
 const numbered = z.array(z.object({ table: z.string(), column: z.string(), sequence: z.string() }))

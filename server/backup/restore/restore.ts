@@ -1,15 +1,14 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import type { Config } from '../../config/config.ts'
 import { migrationNames } from '../../db/migration-files.ts'
 import { conflict } from '../../errors.ts'
 import { restoringMark } from '../../store/identity.ts'
 import { nameOfStore, openStores, type Stores } from '../../store/open.ts'
 import { damaged } from '../damaged.ts'
-import { hashFile } from '../files.ts'
-import { blobList, type Places, placesIn } from '../layout.ts'
 import { findManifest, type Manifest } from '../manifest.ts'
 import { readBlobList } from '../named-blobs.ts'
+import { blobList } from '../place/layout.ts'
+import { openPlace } from '../place/open.ts'
+import type { BackupPlace, SnapshotFiles } from '../place/place.ts'
 import { restoreBlobs } from './blobs.ts'
 import { occupied, type Target } from './target.ts'
 
@@ -19,12 +18,13 @@ import { occupied, type Target } from './target.ts'
  * @throws ApiError NotFound without a backup; Conflict when the place is not empty, the backup is of another kind of database or of a newer
  * version, or something in it is damaged.
  */
-export async function restoreBackup(config: Config, folder: string, id?: string): Promise<{ manifest: Manifest; blobs: number }> {
-  const places = placesIn(resolve(folder))
-  const manifest = await findManifest(places, id)
+export async function restoreBackup(config: Config, address: string, id?: string): Promise<{ manifest: Manifest; blobs: number }> {
+  const place = await openPlace(config, address)
+  const manifest = await findManifest(place, id)
   requireFit(config, manifest)
-  await requireList(places, manifest)
-  const target = await openTarget(config, manifest, places.snapshot(manifest.id))
+  await using files = await place.bring(manifest.id, manifest.files)
+  await requireList(manifest, files)
+  const target = await openTarget(config, manifest, files)
   try {
     const stores = await openStores(config)
     const [marked, mark] = [await stores.archives.identity(), `${restoringMark}${manifest.id}`]
@@ -35,7 +35,7 @@ export async function restoreBackup(config: Config, folder: string, id?: string)
       // What an interrupted restore brought, of this backup or another one, is named by nothing.
       if (!marked?.startsWith(restoringMark)) await requireEmpty(config, stores)
       await stores.archives.identify(mark, { replace: true })
-      await target.fill(() => fillStores(places, manifest, stores))
+      await target.fill(() => fillStores({ place, manifest, files }, stores))
     }
     await target.upgrade()
     await stores.archives.identify(manifest.storeId, { replace: true })
@@ -46,15 +46,16 @@ export async function restoreBackup(config: Config, folder: string, id?: string)
 }
 
 /** What is left out of the list would not be missed. */
-async function requireList(places: Places, { id, files }: Manifest): Promise<void> {
-  const path = join(places.snapshot(id), blobList)
-  const expected = files.find(({ name }) => name === blobList)
-  if (!existsSync(path) || (await hashFile(path)).sha256 !== expected?.sha256) throw damaged(path)
+async function requireList(manifest: Manifest, files: SnapshotFiles): Promise<void> {
+  const expected = manifest.files.find(({ name }) => name === blobList)
+  if (!expected || (await files.hash(blobList)) !== expected.sha256) throw damaged(files.nameOf(blobList))
 }
 
-async function fillStores(places: Places, manifest: Manifest, stores: Stores): Promise<void> {
+type Backup = { place: BackupPlace; manifest: Manifest; files: SnapshotFiles }
+
+async function fillStores({ place, manifest, files }: Backup, stores: Stores): Promise<void> {
   const lacking = new Set(manifest.blobs.lacking.map(({ sha256 }) => sha256))
-  await restoreBlobs(places, readBlobList(join(places.snapshot(manifest.id), blobList)), { stores, lacking })
+  await restoreBlobs(place, readBlobList(files.path(blobList)), { stores, lacking })
 }
 
 function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: Manifest): void {
@@ -67,9 +68,9 @@ function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: M
     throw conflict(`The backup was made by Snug ${version}, which is newer than this version. Restore it with that version or a later one.`)
 }
 
-async function openTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
-  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite.ts')).openSqliteTarget(config, manifest, folder)
-  return (await import('./postgres.ts')).openPostgresTarget(config, manifest, folder)
+async function openTarget(config: Config, manifest: Manifest, files: SnapshotFiles): Promise<Target> {
+  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite.ts')).openSqliteTarget(config, manifest, files)
+  return (await import('./postgres.ts')).openPostgresTarget(config, manifest, files)
 }
 
 async function requireEmpty(config: Config, { archives, docs }: Stores): Promise<void> {

@@ -1,8 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
-import { createHash } from 'node:crypto'
-import { existsSync, rmSync } from 'node:fs'
+import { createReadStream, existsSync, rmSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { z } from 'zod'
 import { syncDirectory } from '../../blobs/directories.ts'
 import type { Config } from '../../config/config.ts'
@@ -10,16 +9,17 @@ import { lockSqlite } from '../../db/lock.ts'
 import { openDatabase } from '../../db/orm.ts'
 import { makeFolder } from '../../db/private-files.ts'
 import { damaged } from '../damaged.ts'
-import { readInto, writeHashed } from '../files.ts'
-import { sqliteFile } from '../layout.ts'
 import type { Manifest } from '../manifest.ts'
+import { writeHashed } from '../place/files.ts'
+import { sqliteFile } from '../place/layout.ts'
+import type { SnapshotFiles } from '../place/place.ts'
 import { settingsLeftOut, type Target } from './target.ts'
 
 /**
  * An SQLite file to restore into. Everything happens in a file beside it, which takes its name at the end.
  * @throws Error while a server has the file.
  */
-export async function openSqliteTarget(config: Config, manifest: Manifest, folder: string): Promise<Target> {
+export async function openSqliteTarget(config: Config, manifest: Manifest, files: SnapshotFiles): Promise<Target> {
   const path = config.SQLITE_PATH
   const partial = `${path}.restoring`
   makeFolder(dirname(path))
@@ -28,7 +28,7 @@ export async function openSqliteTarget(config: Config, manifest: Manifest, folde
     occupiedBy: async () => occupantOf(path),
     async fill(prepared) {
       removeAll(partial)
-      await copyVerified(join(folder, sqliteFile), partial, manifest)
+      await copyVerified(files, partial, manifest)
       tidy(partial)
       await upgradeFile({ ...config, SQLITE_PATH: partial })
       await prepared()
@@ -57,11 +57,14 @@ function occupantOf(path: string): string | null {
   }
 }
 
-async function copyVerified(from: string, to: string, { files }: Manifest): Promise<void> {
-  const expected = files.find(({ name }) => name === sqliteFile)
-  const sum = createHash('sha256')
-  await writeHashed(to, readInto(sum, from))
-  if (sum.digest('hex') !== expected?.sha256) throw damaged(from)
+async function copyVerified(files: SnapshotFiles, to: string, manifest: Manifest): Promise<void> {
+  const expected = manifest.files.find(({ name }) => name === sqliteFile)
+  const isRight = async () => (await files.hash(sqliteFile)) === expected?.sha256
+  const copied = await writeHashed(to, createReadStream(files.path(sqliteFile))).catch(async (error: unknown) => {
+    if (await isRight()) throw error
+    return null
+  })
+  if (copied?.sha256 !== expected?.sha256) throw damaged(files.nameOf(sqliteFile))
 }
 
 function tidy(path: string): void {

@@ -6,31 +6,31 @@ import type { Services } from '../../services.ts'
 import { changeState } from './state.ts'
 import type { Outcome, Told } from './thread.ts'
 
-/** Backs up into a folder when a job says so, deletes the backups that are too many, and keeps what became of it. */
-export function backupJob({ config, database, log, now }: Services, folder: string): Handler {
+/** Backs up to a place when a job says so, deletes the backups that are too many, and keeps what became of it. */
+export function backupJob({ config, database, log, now }: Services, place: string): Handler {
   const note = (changes: Parameters<typeof changeState>[1]) => changeState(database.fork(), changes)
   const failed = (reason: string) => note(async () => [{ lastFailure: { at: now().toISOString(), reason } }, null])
   const backUp = async (work: Work) => {
-    const { made, forgotten, problem } = await inThread(config, folder, work)
+    const { made, forgotten, problem } = await inThread(config, place, work)
     const { id, finishedAt, files, blobs } = made.manifest
     const bytes = files.reduce((sum, file) => sum + file.bytes, blobs.bytes)
-    log.info(`Backup ${id} is complete in ${folder}: ${blobs.count} blobs, ${made.copied} of them copied now, ${bytes} bytes in all.`)
+    log.info(`Backup ${id} is complete in ${place}: ${blobs.count} blobs, ${made.copied} of them copied now, ${bytes} bytes in all.`)
     const lacking = blobs.lacking.length
     if (lacking > 0) log.warning(`Backup ${id} lacks ${lacking} blobs that the server itself does not have whole.`)
     const lastSuccess = { id, at: finishedAt, bytes, blobs: blobs.count, lacking }
     await note(async () => [{ lastSuccess }, null])
-    for (const one of forgotten?.backups ?? []) log.info(`Deleted the old backup ${one} in ${folder}.`)
+    for (const one of forgotten?.backups ?? []) log.info(`Deleted the old backup ${one} in ${place}.`)
     if (problem === null) return
-    log.error(`The old backups in ${folder} could not be deleted: ${problem}`)
+    log.error(`The old backups in ${place} could not be deleted: ${problem}`)
     await failed(`Backup ${id} is complete, but the old ones could not be deleted: ${problem}`)
   }
   return handler(z.object({}), backUp, { maxConcurrent: 1, isApart: true, gaveUp: async (_subject, error) => void (await failed(error)) })
 }
 
-function inThread(config: Config, folder: string, { signal, progress }: Work): Promise<Outcome> {
+function inThread(config: Config, place: string, { signal, progress }: Work): Promise<Outcome> {
   signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
-  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: { config, folder } })
+  const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: { config, place } })
   // It clears away what it has begun, and ends.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   const stop = () => worker.postMessage('stop')

@@ -13,7 +13,7 @@ export type Outcome = { made: Made; forgotten: Forgotten | null; problem: string
 export type Told = { done: number } | { outcome: Outcome } | { error: string }
 
 // A thread of its own: the copies are hashed, which would keep requests waiting.
-const { config, folder } = workerData as { config: Config; folder: string }
+const { config, place } = workerData as { config: Config; place: string }
 const stop = new AbortController()
 lowerPriority()
 parentPort?.once('message', () => stop.abort(new Error('The backup was told to stop.')))
@@ -29,9 +29,9 @@ async function backUp(): Promise<Outcome> {
   try {
     const em = orm.em.fork()
     const source = { em, config, stores: await openStores(config), now: await sharedClock(em, config) }
-    const made = await createBackup(source, folder, { signal: stop.signal, report: everySecond((done) => tell({ done })) })
+    const made = await createBackup(source, place, { signal: stop.signal, report: everySecond((done) => tell({ done })) })
     try {
-      const forgotten = await forgetBackups(source, folder, { made: made.manifest.id, keep: config.BACKUP_KEEP })
+      const forgotten = await forgetBackups(source, place, { made: made.manifest.id, keep: config.BACKUP_KEEP })
       return { made, forgotten, problem: null }
     } catch (error) {
       return { made, forgotten: null, problem: messageOf(error) }

@@ -1,44 +1,44 @@
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
 import { notFound } from '../../errors.ts'
-import { hashFile } from '../files.ts'
-import { blobList, listSnapshots, type Places, placesIn } from '../layout.ts'
-import { type Manifest, readManifest } from '../manifest.ts'
+import { listBackups, type Manifest, readManifest } from '../manifest.ts'
 import { readBlobList } from '../named-blobs.ts'
+import { blobList } from '../place/layout.ts'
+import { openPlace } from '../place/open.ts'
+import type { BackupPlace } from '../place/place.ts'
+import type { PlaceConfig } from '../place/settings.ts'
 import { type Findings, openFindings, type Verified } from './findings.ts'
 import { verifyBlobs } from './blobs.ts'
 
 /**
- * Reads all backups in a folder: every file against its hash, what is in the copies of the database, and every blob that they name. Changes
+ * Reads all backups in a place: every file against its hash, what is in the copies of the database, and every blob that they name. Changes
  * nothing.
  * @throws ApiError NotFound when there is none.
  */
-export async function verifyBackups(folder: string): Promise<Verified> {
-  const places = placesIn(resolve(folder))
-  const whole = (await listSnapshots(places)).filter(({ isWhole }) => isWhole)
-  if (whole.length === 0) throw notFound(`There is no complete backup in ${places.root}.`)
+export async function verifyBackups(config: PlaceConfig, address: string): Promise<Verified> {
+  const place = await openPlace(config, address)
+  const ids = await listBackups(place)
+  if (ids.length === 0) throw notFound(`There is no complete backup in ${place.name}.`)
   const findings = openFindings()
   const needed = new Set<string>()
-  for (const { id } of whole) {
+  for (const id of ids) {
     findings.count('backups')
-    const manifest = await readManifest(places, id).catch((error: unknown) => {
+    const manifest = await readManifest(place, id).catch((error: unknown) => {
       findings.add(id, reasonOf(error))
     })
-    if (manifest) await verifySnapshot(places, manifest, needed, findings)
+    if (manifest) await verifySnapshot(place, manifest, needed, findings)
   }
-  await verifyBlobs(places, needed, findings)
+  await verifyBlobs(place, needed, findings)
   return findings.result
 }
 
-async function verifySnapshot(places: Places, manifest: Manifest, needed: Set<string>, findings: Findings): Promise<void> {
-  const folder = places.snapshot(manifest.id)
+async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Set<string>, findings: Findings): Promise<void> {
+  await using files = await place.bring(manifest.id, manifest.files)
   let isWhole = true
   for (const { name, sha256 } of manifest.files) {
-    const path = join(folder, name)
     findings.count('files')
-    const problem = existsSync(path) ? (await hashFile(path)).sha256 !== sha256 && 'has other bytes than the manifest says' : 'is missing'
-    if (problem) findings.add(path, problem)
-    isWhole &&= !problem
+    const found = await files.hash(name)
+    if (found === sha256) continue
+    findings.add(files.nameOf(name), found === null ? 'is missing' : 'has other bytes than the manifest says')
+    isWhole = false
   }
   for (const { sha256, problem } of manifest.blobs.lacking)
     findings.add(manifest.id, `The server itself had ${sha256} only ${problem} when it was backed up`)
@@ -46,12 +46,12 @@ async function verifySnapshot(places: Places, manifest: Manifest, needed: Set<st
   if (!isWhole) return
   const lacking = new Set(manifest.blobs.lacking.map((one) => one.sha256))
   const listed = new Set<string>()
-  for await (const { sha256 } of readBlobList(join(folder, blobList))) {
+  for await (const { sha256 } of readBlobList(files.path(blobList))) {
     listed.add(sha256)
     if (!lacking.has(sha256)) needed.add(sha256)
   }
   const { verifyCopy } = manifest.database === 'sqlite' ? await import('./sqlite-copy.ts') : await import('./postgres-copy.ts')
-  await verifyCopy(folder, manifest, listed, findings)
+  await verifyCopy(files, manifest, listed, findings)
 }
 
 const reasonOf = (error: unknown) => (error instanceof Error ? error.message : String(error))

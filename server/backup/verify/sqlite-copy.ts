@@ -1,18 +1,18 @@
 import SqliteDatabase from 'better-sqlite3'
-import { join } from 'node:path'
 import { z } from 'zod'
 import { type Stamped, verifyAuditOrder } from './audit-order.ts'
-import { sqliteFile } from '../layout.ts'
 import type { Manifest } from '../manifest.ts'
 import { namedBlobs } from '../named-blobs.ts'
+import { sqliteFile } from '../place/layout.ts'
+import type { SnapshotFiles } from '../place/place.ts'
 import { verifySqliteFile } from './sqlite-checks.ts'
 import { summarizeTables } from '../sqlite-tables.ts'
 import type { Findings } from './findings.ts'
 
 /** Looks into the copy of an SQLite database: SQLite's own checks, every table's rows, the blobs that it names, the audit log. */
-export async function verifyCopy(folder: string, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
-  const path = join(folder, sqliteFile)
-  const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true })
+export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
+  const path = files.nameOf(sqliteFile)
+  const db = new SqliteDatabase(files.path(sqliteFile), { readonly: true, fileMustExist: true })
   try {
     verifySqliteFile(db, path, findings)
     const found = await summarizeTables(db, new AbortController().signal)

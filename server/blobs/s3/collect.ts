@@ -11,21 +11,27 @@ export async function collectStaged(bucket: Bucket, before: Date): Promise<numbe
     await deleteObject(bucket, key)
     removed++
   }
-  for await (const { key, uploadId, initiatedAt } of listUploads(bucket)) {
-    if (initiatedAt >= before) continue
+  return removed + (await abortUploads(bucket, bucket.keys.staging, before))
+}
+
+/** Ends uploads in parts to keys that begin like this, which were begun before `before`, or whenever; gives their number. */
+export async function abortUploads(bucket: Bucket, prefix: string, before: Date | null = null): Promise<number> {
+  let aborted = 0
+  for await (const { key, uploadId, initiatedAt } of listUploads(bucket, prefix)) {
+    if (before !== null && initiatedAt >= before) continue
     await abortUpload(bucket, key, uploadId)
-    removed++
+    aborted++
   }
-  return removed
+  return aborted
 }
 
 type PendingUpload = { key: string; uploadId: string; initiatedAt: Date }
 
 /** Uploads in parts that nobody has ended. Services that do not list them end them by themselves. */
-async function* listUploads(bucket: Bucket): AsyncGenerator<PendingUpload> {
+async function* listUploads(bucket: Bucket, prefix: string): AsyncGenerator<PendingUpload> {
   let next: { KeyMarker?: string; UploadIdMarker?: string } = {}
   for (;;) {
-    const request = new ListMultipartUploadsCommand({ Bucket: bucket.name, Prefix: bucket.keys.staging, ...next })
+    const request = new ListMultipartUploadsCommand({ Bucket: bucket.name, Prefix: prefix, ...next })
     const page = await bucket.client.send(request, bucket.inTime()).catch((error: unknown) => {
       if (isUnsupported(error)) return null
       throw error

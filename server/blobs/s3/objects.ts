@@ -70,6 +70,18 @@ export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerat
   }
 }
 
+/** The names right below a prefix that ends in a slash; those that lead further end in one, too. */
+export async function* namesBelow(bucket: Bucket, prefix: string): AsyncGenerator<string> {
+  for (let token: string | undefined; ;) {
+    const request = { Bucket: bucket.name, Prefix: prefix, Delimiter: '/', ...(token && { ContinuationToken: token }) }
+    const page = await bucket.client.send(new ListObjectsV2Command(request), bucket.inTime())
+    for (const { Key = '' } of page.Contents ?? []) yield Key.slice(prefix.length)
+    for (const { Prefix = '' } of page.CommonPrefixes ?? []) yield Prefix.slice(prefix.length)
+    if (!page.NextContinuationToken) return
+    token = page.NextContinuationToken
+  }
+}
+
 /** Copies an object within the bucket: the service does it. Archives are far smaller than the 5 GB that one copy may have. */
 export async function copyObject(bucket: Bucket, from: string, to: string, how: Partial<CopyObjectCommandInput> = {}): Promise<void> {
   const CopySource = `${bucket.name}/${from}`.split('/').map(encodeURIComponent).join('/')

@@ -8,12 +8,15 @@ import { type Bucket, openBucket } from './bucket.ts'
 import { collectStaged } from './collect.ts'
 import { reported } from './errors.ts'
 import { readMarker, writeMarker } from './marker.ts'
+import type { BucketUse } from './problems.ts'
 import { promote } from './promote.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './removed.ts'
 import type { S3Config } from './settings.ts'
 import { discard, openStaged, stage, stageWhole } from './staged.ts'
 import { checkBucket } from './start-check.ts'
 import { readsOf } from './stored.ts'
+
+const archives: BucketUse = { what: 'The archive store', said: 'S3_BUCKET', variables: 'S3_', probes: 'staging/' }
 
 /**
  * Opens a store in a bucket, with the keys that a folder has as paths. What the service reports as done lasts.
@@ -24,7 +27,7 @@ export const openS3Blobs = async (config: S3Config): Promise<BlobStore> => (awai
 /** The same, and by how many milliseconds the clock of this machine is ahead of the service's. */
 export async function openS3WithClock(config: S3Config): Promise<{ store: BlobStore; aheadMs: number }> {
   const bucket = openBucket(config)
-  await checkBucket(bucket, config)
+  await checkBucket(bucket, config, archives)
   return { store: storeIn(bucket), aheadMs: bucket.aheadMs() }
 }
 
@@ -44,8 +47,9 @@ function storeIn(bucket: Bucket): BlobStore {
     restore: async (sha256) => moving(sha256, () => restoreRemoved(bucket, settled, sha256)),
     purge: (before) => reported(() => purgeRemoved(bucket, before)),
     collectStaged: (before) => reported(() => collectStaged(bucket, before)),
-    identity: () => reported(() => readMarker(bucket)),
-    identify: (id, { replace } = { replace: false }) => alone('', () => reported(() => writeMarker(bucket, id, replace))),
+    identity: () => reported(() => readMarker(bucket, bucket.keys.marker)),
+    identify: (id, { replace } = { replace: false }) =>
+      alone('', () => reported(() => writeMarker(bucket, bucket.keys.marker, id, { replace }))),
     check: async () =>
       void (await bucket.client.send(
         new ListObjectsV2Command({ Bucket: bucket.name, Prefix: bucket.keys.root, MaxKeys: 1 }),

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { DamagedBytes } from '../../blobs/store.ts'
 
 /** What was written or read: how much, and its SHA-256. */
 export type Measured = { bytes: number; sha256: string }
@@ -27,6 +28,18 @@ export async function hashFile(path: string): Promise<Measured> {
   const stream = createReadStream(path, { highWaterMark: 1 << 20 })
   await pipeline(stream, sum)
   return { bytes: stream.bytesRead, sha256: sum.digest('hex') }
+}
+
+/** Hands on what comes. @throws DamagedBytes in the end when it was not what was expected. */
+export async function* expecting(source: AsyncIterable<Buffer>, expected: Measured): AsyncGenerator<Buffer> {
+  const sum = createHash('sha256')
+  let bytes = 0
+  for await (const chunk of source) {
+    bytes += chunk.length
+    sum.update(chunk)
+    if (bytes <= expected.bytes) yield chunk
+  }
+  if (bytes !== expected.bytes || sum.digest('hex') !== expected.sha256) throw new DamagedBytes(expected.sha256)
 }
 
 /** Reads a file, and adds what is read to a hash. */

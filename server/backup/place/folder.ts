@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream, existsSync, statSync } from 'node:fs'
+import { readdir, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { syncDirectory } from '../../blobs/directories.ts'
+import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
+import { makeFolder } from '../../db/private-files.ts'
+import { conflict } from '../../errors.ts'
+import { expecting, hashFile, writeHashed } from './files.ts'
+import { blobKey, blobsKey, fileKey, ownerKey, partialKey, snapshotKey, snapshotsKey } from './layout.ts'
+import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile } from './place.ts'
+
+/** Backups in a folder. What is in it can be read by this account only. */
+export function folderPlace(root: string): BackupPlace {
+  const pathOf = (key: string) => join(root, key)
+  /** Folders with names that do not last yet. */
+  const touched = new Set<string>()
+  const check = async () => {
+    if (existsSync(root) && !existsSync(pathOf(snapshotsKey)) && (await readdir(root)).length > 0)
+      throw conflict(`${root} has other files. Name an empty folder, or one with backups.`)
+  }
+  const place: BackupPlace = {
+    name: root,
+    nameOf: pathOf,
+    check: async () => {
+      await check()
+      await tryWriting(root)
+    },
+    async prepare() {
+      await check()
+      for (const key of ['', snapshotsKey, blobsKey, partialKey]) makeFolder(pathOf(key))
+    },
+    async clear() {
+      for (const name of await readdir(pathOf(partialKey))) await rm(join(pathOf(partialKey), name), { force: true })
+    },
+    owner: () => readMarker(pathOf(ownerKey)),
+    claim: (id) => writeMarker(pathOf(ownerKey), id, { mode: 0o600 }),
+    snapshots: async () => (existsSync(pathOf(snapshotsKey)) ? readdir(pathOf(snapshotsKey)) : []),
+    blobs: () => storedBlobs(root),
+    // Disks are read again: what is damaged there is copied anew.
+    inventory:
+      () =>
+      async ({ sha256 }) =>
+        (await hashIn(place, blobKey(sha256))) === sha256,
+    find: async (key) => findFile(pathOf(key)),
+    async put(key, source, expected) {
+      const [partial, path] = [join(pathOf(partialKey), randomUUID()), pathOf(key)]
+      try {
+        await writeHashed(partial, expecting(source, expected))
+        makeFolder(dirname(path))
+        await rename(partial, path)
+      } finally {
+        source.destroy()
+        await rm(partial, { force: true })
+      }
+      touched.add(dirname(path))
+    },
+    async remove(key) {
+      await rm(pathOf(key), { recursive: true, force: true })
+      touched.add(dirname(pathOf(key)))
+    },
+    async settle() {
+      await syncAll(root, touched)
+      touched.clear()
+    },
+    async draft(id) {
+      makeFolder(pathOf(snapshotKey(id)))
+      return {
+        folder: pathOf(snapshotKey(id)),
+        keep: async () => void touched.add(pathOf(snapshotKey(id))),
+        [Symbol.asyncDispose]: async () => {},
+      }
+    },
+    bring: async (id) => filesIn((name) => pathOf(fileKey(id, name))),
+  }
+  return place
+}
+
+const filesIn = (path: (name: NamedFile['name']) => string) => ({
+  path,
+  nameOf: path,
+  hash: async (name: string) => (existsSync(path(name)) ? (await hashFile(path(name))).sha256 : null),
+  [Symbol.asyncDispose]: async () => {},
+})
+
+/** @throws Error when nothing can be written to the folder. */
+async function tryWriting(root: string): Promise<void> {
+  const probe = join(root, `.probe-${randomUUID()}`)
+  try {
+    await writeHashed(probe, ['probe'])
+  } finally {
+    await rm(probe, { force: true })
+  }
+}
+
+/** Neither pipes nor endless devices are read. */
+function findFile(path: string): Found | null {
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (!file) return null
+  return { bytes: file.isFile() ? file.size : null, read: async () => createReadStream(path, { highWaterMark: 1 << 20 }) }
+}
+
+/** Syncs folders that are there yet, and those above them up to the root: a name lasts once the folder that has it does. */
+async function syncAll(root: string, folders: Iterable<string>): Promise<void> {
+  const all = new Set([root])
+  for (const folder of folders) for (let above = folder; above.length > root.length; above = dirname(above)) all.add(above)
+  for (const folder of [...all].toSorted((one, other) => other.length - one.length)) if (existsSync(folder)) await syncDirectory(folder)
+}
+
+async function* storedBlobs(root: string): AsyncGenerator<BlobFacts> {
+  const namesIn = async (folder: string, form: RegExp) => (await readdir(folder)).filter((name) => form.test(name)).toSorted()
+  const blobs = join(root, blobsKey)
+  for (const first of await namesIn(blobs, /^[0-9a-f]{2}$/))
+    for (const second of await namesIn(join(blobs, first), /^[0-9a-f]{2}$/)) {
+      const folder = join(blobs, first, second)
+      for (const sha256 of await namesIn(folder, /^[0-9a-f]{64}$/)) yield { sha256, bytes: (await stat(join(folder, sha256))).size }
+    }
+}

@@ -1,0 +1,31 @@
+import type { BlobFacts } from './place.ts'
+
+/** Hands on blobs that come by their hashes. @throws Error once one is not in its place. */
+export async function* inOrder<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: AsyncIterable<Blob>, name: string): AsyncGenerator<Blob> {
+  let last = ''
+  for await (const blob of blobs) {
+    if (blob.sha256 < last) throw new Error(`${name} is not in order.`)
+    last = blob.sha256
+    yield blob
+  }
+}
+
+/** Finds blobs in a list that is in order, however long it is. Whoever asks does so in order, too, and need not wait for the answer. */
+export function lookUpIn<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: AsyncGenerator<Blob>): (sha256: string) => Promise<Blob | null> {
+  let current: Blob | null = null
+  let isOver = false
+  const find = async (sha256: string) => {
+    while (!isOver && (current === null || current.sha256 < sha256)) {
+      const next = await blobs.next()
+      isOver = next.done === true
+      if (!next.done) current = next.value
+    }
+    return current?.sha256 === sha256 ? current : null
+  }
+  let turn: Promise<unknown> = Promise.resolve()
+  return (sha256) => {
+    const answer = turn.then(() => find(sha256))
+    turn = answer.catch(() => {})
+    return answer
+  }
+}

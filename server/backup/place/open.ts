@@ -1,0 +1,26 @@
+import { resolve } from 'node:path'
+import { type BucketAddress, readBucketAddress } from '../../config/bucket-address.ts'
+import { invalidInput } from '../../errors.ts'
+import { folderPlace } from './folder.ts'
+import type { BackupPlace } from './place.ts'
+import type { PlaceConfig } from './settings.ts'
+
+/**
+ * Opens a place for backups: a folder, or part of a bucket as `s3://bucket/prefix`. Nothing is asked of it yet.
+ * @throws ApiError InvalidInput for any other address.
+ */
+export async function openPlace(config: PlaceConfig, address: string): Promise<BackupPlace> {
+  const bucket = bucketIn(address)
+  if (!bucket) return folderPlace(resolve(address))
+  // Only then: the client of the service is large.
+  const { bucketPlace } = await import('./bucket.ts')
+  return bucketPlace(config, bucket)
+}
+
+function bucketIn(address: string): BucketAddress | null {
+  try {
+    return readBucketAddress(address)
+  } catch (error) {
+    throw invalidInput(`The place for backups cannot be used: ${error instanceof Error ? error.message : String(error)}.`)
+  }
+}

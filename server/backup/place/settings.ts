@@ -1,0 +1,37 @@
+import type { BucketUse } from '../../blobs/s3/problems.ts'
+import type { S3Config } from '../../blobs/s3/settings.ts'
+import type { BucketAddress } from '../../config/bucket-address.ts'
+import type { Config } from '../../config/config.ts'
+import { partialKey } from './layout.ts'
+
+/** What the configuration says of places for backups. */
+export type PlaceConfig = S3Config &
+  Pick<
+    Config,
+    | 'DATA_DIR'
+    | 'BACKUP_S3_REGION'
+    | 'BACKUP_S3_ENDPOINT'
+    | 'BACKUP_S3_ACCESS_KEY_ID'
+    | 'BACKUP_S3_SECRET_ACCESS_KEY'
+    | 'BACKUP_S3_FORCE_PATH_STYLE'
+  >
+
+/** How messages speak of a bucket for backups. */
+export const use: BucketUse = { what: 'The place for backups', said: 'its name', variables: 'BACKUP_S3_', probes: partialKey }
+
+/** The settings of a bucket for backups: those of the bucket of the archives, unless there are others. */
+export function settingsOf(config: PlaceConfig, { bucket, prefix }: BucketAddress): S3Config {
+  const [id, secret] = config.BACKUP_S3_ACCESS_KEY_ID
+    ? [config.BACKUP_S3_ACCESS_KEY_ID, config.BACKUP_S3_SECRET_ACCESS_KEY]
+    : [config.S3_ACCESS_KEY_ID, config.S3_SECRET_ACCESS_KEY]
+  const endpoint = config.BACKUP_S3_ENDPOINT ?? config.S3_ENDPOINT
+  return {
+    S3_BUCKET: bucket,
+    S3_PREFIX: prefix,
+    S3_REGION: config.BACKUP_S3_REGION ?? config.S3_REGION,
+    S3_FORCE_PATH_STYLE: config.BACKUP_S3_FORCE_PATH_STYLE ?? config.S3_FORCE_PATH_STYLE,
+    S3_TIMEOUT_MS: config.S3_TIMEOUT_MS,
+    ...(endpoint !== undefined && { S3_ENDPOINT: endpoint }),
+    ...(id !== undefined && secret !== undefined && { S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret }),
+  }
+}

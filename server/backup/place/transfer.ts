@@ -1,0 +1,42 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
+import { writeHashed } from './files.ts'
+import { fileKey } from './layout.ts'
+import type { BackupPlace, Draft, NamedFile, SnapshotFiles } from './place.ts'
+import { scratchFolder } from './scratch.ts'
+
+/** A snapshot is made on this machine, and brought to a place that is elsewhere once it is whole. */
+export async function draftOf(place: BackupPlace, dataDir: string, id: string): Promise<Draft> {
+  const scratch = await scratchFolder(dataDir)
+  return {
+    ...scratch,
+    async keep(files, signal) {
+      for (const { name, ...expected } of files)
+        await place.put(fileKey(id, name), createReadStream(join(scratch.folder, name), { signal, highWaterMark: 1 << 20 }), expected)
+    },
+  }
+}
+
+/** Fetches the files of a snapshot from a place that is elsewhere, and notes the hash that each of them has. */
+export async function bringFiles(
+  place: BackupPlace,
+  dataDir: string,
+  { id, files }: { id: string; files: readonly NamedFile[] },
+): Promise<SnapshotFiles> {
+  await using undone = new AsyncDisposableStack()
+  const { folder } = undone.use(await scratchFolder(dataDir))
+  const hashes = new Map<string, string>()
+  for (const { name, bytes } of files) {
+    const found = await place.find(fileKey(id, name))
+    if (!found) continue
+    // What is longer or shorter is not fetched.
+    hashes.set(name, found.bytes === bytes ? (await writeHashed(join(folder, name), await found.read())).sha256 : '')
+  }
+  const scratch = undone.move()
+  return {
+    path: (name) => join(folder, name),
+    nameOf: (name) => place.nameOf(fileKey(id, name)),
+    hash: async (name) => hashes.get(name) ?? null,
+    [Symbol.asyncDispose]: () => scratch.disposeAsync(),
+  }
+}

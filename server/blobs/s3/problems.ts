@@ -1,0 +1,52 @@
+import { ConfigError } from '../../config/config.ts'
+import { codeOf, statusOf } from './errors.ts'
+import { nameOfBucket, type S3Config } from './settings.ts'
+
+/** How messages name a bucket, where its name is said, how its variables begin, and below which key it is tried. */
+export type BucketUse = { what: string; said: string; variables: 'S3_' | 'BACKUP_S3_'; probes: string }
+
+/** The error for what a bucket answered: a ConfigError that says what to correct, or an Error when it does not answer. */
+export function bucketFailure(error: unknown, config: S3Config, use: BucketUse, right: string | null = null): Error {
+  const name = `${use.what} ${nameOfBucket(config)}`
+  const problem = problemOf(error, config, use, right)
+  if (problem) return new ConfigError([`${name} cannot be used: ${problem}`, `(${describe(error)})`])
+  return new Error(`${name} does not answer at ${addressOf(config)}: ${describe(error)}`, { cause: error })
+}
+
+/** What is wrong with the configuration; null when the service is away, which passes. */
+function problemOf(
+  error: unknown,
+  { S3_BUCKET = '', S3_REGION, ...config }: S3Config,
+  { said, variables }: BucketUse,
+  right: string | null,
+): string | null {
+  const code = codeOf(error)
+  const there = `at ${addressOf({ ...config, S3_REGION })}`
+  if (code === 'NoSuchBucket') return `there is no bucket ${S3_BUCKET} ${there}. Make it, or correct ${said} or ${variables}ENDPOINT.`
+  if (code === 'InvalidBucketName') return `${S3_BUCKET} is no name of a bucket. Correct ${said}.`
+  if (['PermanentRedirect', 'AuthorizationHeaderMalformed', 'IllegalLocationConstraintException'].includes(code) || statusOf(error) === 301)
+    return `the bucket is not in the region ${S3_REGION}${regionIn(error)}. Correct ${variables}REGION.`
+  if (code === 'InvalidAccessKeyId') return `the service does not know the access key ${there}. Correct ${variables}ACCESS_KEY_ID.`
+  if (code === 'SignatureDoesNotMatch') return `the secret does not fit the access key. Correct ${variables}SECRET_ACCESS_KEY.`
+  if (['CredentialsProviderError', 'ExpiredToken', 'InvalidToken'].includes(code))
+    return `there is no valid access key. Set ${variables}ACCESS_KEY_ID and ${variables}SECRET_ACCESS_KEY, or the usual sources of AWS credentials.`
+  if (code === 'RequestTimeTooSkewed') return 'the clock of this machine is wrong. Set it, for example with NTP.'
+  if (code === 'AccessDenied' || statusOf(error) === 403)
+    return `the access key may not do ${right ?? 'this'}. Give it the rights that the README lists.`
+  return null
+}
+
+/** Where the service is, for messages. */
+export const addressOf = ({ S3_ENDPOINT, S3_REGION }: Pick<S3Config, 'S3_ENDPOINT' | 'S3_REGION'>): string =>
+  S3_ENDPOINT ?? `AWS in ${S3_REGION}`
+
+/** Services tell the right one with the error. */
+function regionIn(error: unknown): string {
+  const region = error instanceof Error && 'Region' in error && typeof error.Region === 'string' ? error.Region : ''
+  return region ? ` but in ${region}` : ''
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return [codeOf(error), error.message].filter(Boolean).join(': ')
+}

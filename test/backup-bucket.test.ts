@@ -1,0 +1,178 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { expect, it } from 'vitest'
+import { verify } from '../server/admin/verify.ts'
+import { forgetBackups } from '../server/backup/forget.ts'
+import { blobKey, manifestKey, ownerKey } from '../server/backup/place/layout.ts'
+import { restoreBackup } from '../server/backup/restore/restore.ts'
+import { type TestApp, testApp } from './app.ts'
+import { backUp, emptyPlace, sourceOf } from './support/backups.ts'
+import { publish } from './support/publish.ts'
+import { type S3Bucket, s3Bucket } from './support/s3-service.ts'
+import { shaOf } from './support/stored.ts'
+
+/** A bucket for backups, and the variables of a server whose archives are in a folder or in another bucket. */
+async function bucketFor(more: Record<string, string> = {}) {
+  const bucket = await s3Bucket()
+  return { bucket, address: `s3://${bucket.env.S3_BUCKET}/of/snug`, env: { ...backupVariables(bucket), ...more } }
+}
+
+const backupVariables = ({ env }: S3Bucket) => ({
+  BACKUP_S3_ENDPOINT: env.S3_ENDPOINT ?? '',
+  BACKUP_S3_ACCESS_KEY_ID: 'backups',
+  BACKUP_S3_SECRET_ACCESS_KEY: 'a secret of the backups',
+  BACKUP_S3_FORCE_PATH_STYLE: 'true',
+})
+
+const inPlace = (key: string) => `of/snug/${key}`
+const puts = (bucket: S3Bucket) =>
+  bucket.calls.filter(({ operation, key }) => operation === 'PutObject' && key.startsWith(inPlace('blobs/')))
+/** Folders for copies of the database that are still there. */
+const scratchIn = ({ config }: Pick<TestApp, 'config'>) => readdirSync(config.DATA_DIR).filter((name) => name.startsWith('.backup-'))
+
+it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, and restores them from there', async (kind) => {
+  await using store = await s3Bucket()
+  const { bucket, address, env } = await bucketFor(kind === 'a folder' ? {} : store.env)
+  await using _ = bucket
+  await using app = await testApp({ env })
+  const alice = await app.member()
+  const archives = [
+    await publish(alice, { name: 'acme', version: '1.0.0' }),
+    // Two parts of an upload.
+    await publish(alice, { name: 'acme', version: '1.1.0', files: { 'lib/noise.bin': randomBytes(5.5 * 1024 ** 2) } }),
+  ]
+  const { manifest } = await backUp(app, address)
+  expect(manifest.blobs).toMatchObject({ count: 2, lacking: [] })
+  expect(puts(bucket)).toHaveLength(1)
+  await publish(alice, { name: 'acme', version: '1.2.0' })
+  expect(await backUp(app, address)).toMatchObject({ copied: 1, manifest: { blobs: { count: 3 } } })
+  expect(await verify(app.config, address)).toMatchObject({ ok: true, data: { checked: { backups: 2, blobs: 3 }, problems: [] } })
+
+  await using other = await s3Bucket()
+  const place = {
+    ...(await emptyPlace(app)),
+    ...(kind === 'a folder' ? {} : { S3_BUCKET: other.env.S3_BUCKET, S3_ENDPOINT: other.env.S3_ENDPOINT }),
+  }
+  expect(await restoreBackup(place, address, manifest.id)).toMatchObject({ blobs: 2 })
+  await using restored = await testApp({ beside: app, config: place })
+  const reader = restored.withToken(alice.secret ?? '')
+  for (const [index, archive] of archives.entries())
+    expect((await reader.get(`/api/archives/acme-1.${index}.0.tar.gz`)).raw.equals(archive)).toBe(true)
+  expect(await verify(place)).toMatchObject({ ok: true, data: { checked: { archives: 2 } } })
+  expect([scratchIn(app), scratchIn({ config: place })]).toEqual([[], []])
+  // Neither what was restored nor anybody else writes to it.
+  await using stranger = await testApp({ env })
+  for (const one of [restored, stranger]) await expect(backUp(one, address)).rejects.toThrow('has backups of another server')
+})
+
+it('gives a bucket to the first of two servers that begin at once, also where writes have no conditions', async () => {
+  const { bucket, address, env } = await bucketFor()
+  await using _ = bucket
+  await using app = await testApp({ env })
+  await using other = await testApp({ env })
+  const ends = await Promise.allSettled([backUp(app, address), backUp(other, address)])
+  expect(ends.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected'])
+  bucket.features.conditionalWrites = 'unknown'
+  const beside = address.replace('of/snug', 'beside')
+  const later = await Promise.allSettled([backUp(app, beside), backUp(other, beside)])
+  expect(later.filter(({ status }) => status === 'fulfilled').length).toBeLessThanOrEqual(1)
+  expect((await bucket.keys()).filter((key) => /^beside.*manifest/.test(key)).length).toBeLessThanOrEqual(1)
+})
+
+it('deletes from a bucket only what no backup needs that stays', async () => {
+  const { bucket, address, env } = await bucketFor()
+  await using _ = bucket
+  await using app = await testApp({ env })
+  const [admin, alice] = [await app.admin(), await app.member()]
+  const [gone, kept] = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
+  const first = (await backUp(app, address)).manifest.id
+  await admin.delete('/api/admin/packages/acme/versions/1.0.0')
+  const second = (await backUp(app, address)).manifest.id
+  const notes = [inPlace('blobs/notes.txt'), inPlace('notes.txt'), 'of/snug2/notes.txt']
+  for (const key of notes) await bucket.write(key, Buffer.from('mine'))
+  const forget = (made: string) => forgetBackups(sourceOf(app), address, { made, keep: 1 })
+  // What cannot be read for a moment is not what can be deleted.
+  bucket.fault = ({ operation, key }) =>
+    operation === 'GetObject' && key === inPlace(manifestKey(first)) ? { status: 503, code: 'SlowDown' } : null
+  await expect(forget(second)).rejects.toThrow('does not answer')
+  bucket.fault = () => null
+  expect(await forget(second)).toEqual({ backups: [first], blobs: 1, bytes: gone.length })
+  const keys = await bucket.keys()
+  expect(keys.filter((key) => key.includes('blobs/') || key.includes('notes')).toSorted()).toEqual(
+    [inPlace(blobKey(shaOf(kept))), ...notes].toSorted(),
+  )
+  expect(keys.filter((key) => key.includes(first))).toEqual([])
+  expect(await verify(app.config, address)).toMatchObject({ ok: true, data: { checked: { backups: 1, blobs: 1 } } })
+})
+
+it('counts nothing of an interrupted backup, and clears it away with the next one', async () => {
+  const { bucket, address, env } = await bucketFor()
+  await using _ = bucket
+  await using app = await testApp({ env })
+  const alice = await app.member()
+  const archive = await publish(alice, { name: 'acme', version: '1.0.0', files: { 'lib/noise.bin': randomBytes(5.5 * 1024 ** 2) } })
+  // As if it had been killed: it can neither end nor clear away.
+  bucket.fault = ({ operation }) => (/^(Complete|Abort|Delete)/.test(operation) ? { status: 500, code: 'InternalError' } : null)
+  await expect(backUp(app, address)).rejects.toThrow('does not answer')
+  bucket.fault = ({ operation, key }) => (operation === 'PutObject' && key.endsWith('manifest.json') ? 'reset' : null)
+  expect(bucket.features.uploads.size).toBe(1)
+  await expect(backUp(app, address)).rejects.toThrow('does not answer')
+  bucket.fault = () => null
+  expect(bucket.features.uploads.size).toBe(0)
+  await expect(restoreBackup(await emptyPlace(app), address)).rejects.toThrow('There is no complete backup in s3://')
+  const { copied, manifest } = await backUp(app, address)
+  // The blob was whole when the second one broke off.
+  expect(copied).toBe(0)
+  const keys = (await bucket.keys()).filter((key) => !key.includes(manifest.id))
+  expect(keys.toSorted()).toEqual([inPlace(blobKey(shaOf(archive))), inPlace(ownerKey)])
+  expect(scratchIn(app)).toEqual([])
+})
+
+it('sends bytes again that arrive as others, or whose answer is lost, and copies what has another length anew', async () => {
+  const { bucket, address, env } = await bucketFor()
+  await using _ = bucket
+  await using app = await testApp({ env })
+  const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  let sent = 0
+  bucket.fault = ({ operation, key }) => (operation === 'PutObject' && key.includes('blobs/') && ++sent === 1 ? 'lost' : null)
+  expect(await backUp(app, address)).toMatchObject({ copied: 1 })
+  bucket.fault = ({ operation, key }) => (operation === 'PutObject' && key.endsWith('blobs.tsv') ? 'corrupt' : null)
+  await expect(backUp(app, address)).rejects.toThrow('BadDigest')
+  bucket.fault = () => null
+  const key = inPlace(blobKey(shaOf(archive)))
+  await bucket.write(key, archive.subarray(1))
+  expect(await backUp(app, address)).toMatchObject({ copied: 1 })
+  expect((await bucket.read(key)).equals(archive)).toBe(true)
+})
+
+it('finds every damage of a backup in a bucket, and restores none of it', async () => {
+  const { bucket, address, env } = await bucketFor()
+  await using _ = bucket
+  await using app = await testApp({ env })
+  const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const { manifest } = await backUp(app, address)
+  const rows = app.config.DB_BACKEND === 'sqlite' ? 'registry.sqlite' : 'users.copy'
+  const place = await emptyPlace(app)
+  for (const key of [
+    blobKey(shaOf(archive)),
+    `snapshots/${manifest.id}/blobs.tsv`,
+    `snapshots/${manifest.id}/${rows}`,
+    manifestKey(manifest.id),
+  ]) {
+    const whole = await bucket.read(inPlace(key))
+    const other = Buffer.from(whole)
+    other.writeUInt8(other.readUInt8(0) ^ 1)
+    for (const bytes of [other, whole.subarray(1)]) {
+      await bucket.write(inPlace(key), bytes)
+      const { ok, data } = await verify(app.config, address)
+      expect([key, ok, JSON.stringify(data)]).toEqual([
+        key,
+        false,
+        expect.stringContaining(key.includes('manifest') ? manifest.id : `${address}/${key}`),
+      ])
+      await expect(restoreBackup(place, address)).rejects.toThrow(/damaged/)
+    }
+    await bucket.write(inPlace(key), whole)
+  }
+  expect(await restoreBackup(place, address)).toMatchObject({ blobs: 1 })
+})
