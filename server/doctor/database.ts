@@ -70,7 +70,7 @@ async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: 
   }
   if (pending.length > 0) {
     const message = `The database lacks ${pending.length} migrations of this version.`
-    const advice = `The server runs them when it starts. Make a backup before, with the version that used it last: ${adminCommand} backup <folder>`
+    const advice = `The server runs them when it starts. Make a backup before, with the version that used it last: ${adminCommand} backup <place>`
     return { check: { ...check, status: 'warning', message, advice }, isCurrent: false }
   }
   return { check: { ...check, status: 'ok', message: `The schema is this version's.` }, isCurrent: true }
@@ -79,7 +79,7 @@ async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: 
 /** Reads the whole file. */
 async function checkFile(path: string): Promise<Check[]> {
   const check = { name: 'integrity' }
-  const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <folder>`
+  const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <place>`
   try {
     const { checkSqlite } = await import('../db/sqlite-check.ts')
     const problems = checkSqlite(path)

@@ -53,7 +53,7 @@ async function checkIdentity(em: EntityManager, store: BlobStore): Promise<Check
       ...check,
       status: 'failed',
       message: 'A restore of a backup was interrupted.',
-      advice: `Run it again: ${adminCommand} restore <folder>`,
+      advice: `Run it again: ${adminCommand} restore <place>`,
     }
   if (wanted === null || marked === null)
     return {

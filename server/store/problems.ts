@@ -15,7 +15,7 @@ export function refusal(problem: Problem, place: Place): ConfigError {
   if (problem === 'unfinished')
     return new ConfigError([
       `A restore of a backup into ${store} was interrupted, so the server does not start.`,
-      `Run it again, from the beginning: ${adminCommand} restore <folder>. To begin without the backup, name an empty store and a new database.`,
+      `Run it again, from the beginning: ${adminCommand} restore <place>. To begin without the backup, name an empty store and a new database.`,
     ])
   const why = {
     other: `${store} belongs to another database than ${database}: their ids differ.`,

@@ -31,7 +31,7 @@ it.each([
   [['collect', '--force'], "Unknown option '--force'."],
   [['collect', '--confirm=yes'], "Option '--confirm' does not take an argument."],
   [['collect', 'everything'], 'Wrong number of values: npm run admin -- collect [--dry-run] [--confirm]'],
-  [['backup'], 'Wrong number of values: npm run admin -- backup <folder>'],
+  [['backup'], 'Wrong number of values: npm run admin -- backup <place>'],
   [['backup', ''], 'Wrong number of values'],
 ])('refuses what a command does not take, and says what it does: %j', async (words, message) => {
   const { code, out, err } = await runCommand({}, ...words)
