@@ -45,9 +45,12 @@ async function copyOne(source: BlobSource, place: BackupPlace, blob: NamedBlob, 
   }
   try {
     await copy().catch(async (error: unknown) => {
-      if (!isMissing(error)) throw error
-      if (!(await blobs.restore(blob.sha256))) throw error
-      await copy().finally(() => removeAgain(source, blobs, blob.sha256))
+      if (!isMissing(error) || !(await blobs.restore(blob.sha256))) throw error
+      try {
+        await copy()
+      } finally {
+        await removeAgain(source, blobs, blob.sha256)
+      }
     })
     return null
   } catch (error) {
