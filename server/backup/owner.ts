@@ -20,7 +20,8 @@ export async function claimPlace(em: EntityManager, place: BackupPlace): Promise
   if ((await place.owner()) === null) await requireOwnStore(em, place)
   const owner = await lockSetting(em, { key: ownerSetting.key, schema: z.string(), initial: randomUUID() })
   if ((await place.claim(owner)) === owner) return
-  throw conflict(`${others(place)} ` + `If this server replaces the other one, which never runs again, delete ${place.nameOf(ownerKey)}.`)
+  const advice = `If this server replaces the other one, which never runs again, delete ${place.nameOf(ownerKey)}.`
+  throw conflict(`${others(place)} ${advice}`)
 }
 
 const others = ({ name }: BackupPlace) => `${name} has backups of another server. Give each server a place of its own.`

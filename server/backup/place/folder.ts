@@ -13,16 +13,14 @@ import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile } 
 /** Backups in a folder. What is in it can be read by this account only. */
 export function folderPlace(root: string): BackupPlace {
   const pathOf = (key: string) => join(root, key)
-  /** Folders with names that do not last yet. */
-  const touched = new Set<string>()
   const check = async () => {
     if (existsSync(root) && !existsSync(pathOf(snapshotsKey)) && (await readdir(root)).length > 0)
       throw conflict(`${root} has other files. Name an empty folder, or one with backups.`)
   }
-  const place: BackupPlace = {
+  return {
     name: root,
     nameOf: pathOf,
-    check: async () => {
+    async check() {
       await check()
       await tryWriting(root)
     },
@@ -30,21 +28,39 @@ export function folderPlace(root: string): BackupPlace {
       await check()
       for (const key of ['', snapshotsKey, blobsKey, partialKey]) makeFolder(pathOf(key))
     },
-    async clear() {
-      for (const name of await readdir(pathOf(partialKey))) await rm(join(pathOf(partialKey), name), { force: true })
-    },
     owner: () => readMarker(pathOf(ownerKey)),
     claim: (id) => writeMarker(pathOf(ownerKey), id, { mode: 0o600 }),
-    snapshots: async () => (existsSync(pathOf(snapshotsKey)) ? readdir(pathOf(snapshotsKey)) : []),
+    ...readsOf(root),
+    ...writesTo(root),
+  }
+}
+
+function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inventory' | 'find' | 'bring'> {
+  const find = async (key: string) => findFile(join(root, key))
+  const snapshots = join(root, snapshotsKey)
+  return {
+    snapshots: async () => (existsSync(snapshots) ? readdir(snapshots) : []),
     blobs: () => storedBlobs(root),
-    // Disks are read again: what is damaged there is copied anew.
+    // All bytes are read again: what is damaged there is copied anew.
     inventory:
       () =>
       async ({ sha256 }) =>
-        (await hashIn(place, blobKey(sha256))) === sha256,
-    find: async (key) => findFile(pathOf(key)),
+        (await hashIn({ find }, blobKey(sha256))) === sha256,
+    find,
+    bring: async (id) => filesIn((name) => join(root, fileKey(id, name))),
+  }
+}
+
+function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 'settle' | 'draft'> {
+  const [pathOf, partials] = [(key: string) => join(root, key), join(root, partialKey)]
+  /** Folders with names that do not last yet. */
+  const touched = new Set<string>()
+  return {
+    async clear() {
+      for (const name of await readdir(partials)) await rm(join(partials, name), { force: true })
+    },
     async put(key, source, expected) {
-      const [partial, path] = [join(pathOf(partialKey), randomUUID()), pathOf(key)]
+      const [partial, path] = [join(partials, randomUUID()), pathOf(key)]
       try {
         await writeHashed(partial, expecting(source, expected))
         makeFolder(dirname(path))
@@ -64,16 +80,11 @@ export function folderPlace(root: string): BackupPlace {
       touched.clear()
     },
     async draft(id) {
-      makeFolder(pathOf(snapshotKey(id)))
-      return {
-        folder: pathOf(snapshotKey(id)),
-        keep: async () => void touched.add(pathOf(snapshotKey(id))),
-        [Symbol.asyncDispose]: async () => {},
-      }
+      const folder = pathOf(snapshotKey(id))
+      makeFolder(folder)
+      return { folder, keep: async () => void touched.add(folder), [Symbol.asyncDispose]: async () => {} }
     },
-    bring: async (id) => filesIn((name) => pathOf(fileKey(id, name))),
   }
-  return place
 }
 
 const filesIn = (path: (name: NamedFile['name']) => string) => ({

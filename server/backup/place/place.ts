@@ -58,7 +58,7 @@ export type BackupPlace = {
 }
 
 /** Reads a file of a place for the hash that it has: null when there is none, and no hash when it is no file. */
-export async function hashIn(place: BackupPlace, key: string): Promise<string | null> {
+export async function hashIn(place: Pick<BackupPlace, 'find'>, key: string): Promise<string | null> {
   const found = await place.find(key)
   if (!found) return null
   return found.bytes === null ? '' : hashOf(await found.read())
