@@ -1,5 +1,6 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
+import { setImmediate as turn } from 'node:timers/promises'
 import { toDate } from '../db/reads.ts'
 import { insertRows, readRow, readRows } from '../db/statements.ts'
 import { sha256 } from '../http/keys.ts'
@@ -33,8 +34,8 @@ export const start = '0'.repeat(64)
 /** A place in the chain. */
 export type Place = { position: number; hash: string }
 
-/** So many entries are sealed by one transaction. */
-const atOnce = 500
+/** So many entries are sealed by one transaction, between which requests are answered. */
+const atOnce = 100
 /** Entries that were committed so long after they got their id are still found, also after a pause, without looking at all of them. */
 const lookBackMs = 3_600_000
 
@@ -50,6 +51,7 @@ export async function sealEntries({ database, log, now }: Pick<Services, 'databa
     if (!added) break
     ;[sealed, head] = [sealed + added.count, added.head]
     if (added.count < atOnce) break
+    await turn()
   }
   if (head) log.info(`audit log: sealed ${sealed} entries up to position ${head.position}, hash ${head.hash}`)
 }

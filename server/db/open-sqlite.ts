@@ -5,7 +5,7 @@ import { checkpointAside, maxLogPages } from './checkpoints.ts'
 import { type Opened } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from './options.ts'
 import { keepPrivate } from './private-files.ts'
-import { sqliteReads } from './sqlite-reads.ts'
+import { cacheSize, sqliteReads } from './sqlite-reads.ts'
 import { SqliteWriter } from './sqlite-writer.ts'
 
 /** Opens an SQLite file: one connection for the ORM, one for reads. */
@@ -37,6 +37,7 @@ function openNative(path: string): SqliteDatabase.Database {
     'foreign_keys = ON',
     'busy_timeout = 20',
     `wal_autocheckpoint = ${maxLogPages}`,
+    cacheSize,
   ]
   for (const setting of settings) native.pragma(setting)
   return native

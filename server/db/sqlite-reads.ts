@@ -12,12 +12,16 @@ const maxRemembered = 2000
 const busyMs = 1500
 const retryMs = 20
 
+/** How much of the file a connection keeps at hand, in KB. The operating system has the rest at hand, and reading it there costs little. */
+export const cacheSize = 'cache_size = -6000'
+
 /** The connection that this process writes on, and how often it may have written. */
 type Writer = { readonly inTransaction: boolean; readonly written: number }
 
 /** Reads on a connection of their own. `writer` is what this process writes through. */
 export function sqliteReads(path: string, writer: Writer): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
+  db.pragma(cacheSize)
   const prepared = new Map<string, Prepared>()
   const notice = watch(db, writer)
   const counts = { hits: 0, misses: 0 }
