@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
+import { Agent, request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { crc32c, encodeCrc32c } from '../../server/blobs/crc32c.ts'
@@ -21,6 +21,8 @@ type Options = {
   /** Where the hosted URL really is: what a name server and a proxy would tell. */
   address: string
   token?: string
+  /** What keeps the connection; without one, each request has its own. */
+  agent?: Agent
 }
 
 /** Speaks to a registry as `dart pub` does: its headers, its form, its redirects, its checks (pub's protocol). */
@@ -54,8 +56,17 @@ export class PubClient {
     return answer.body
   }
 
-  /** Publishes; gives the message that the user sees. */
+  /** Publishes; gives the message that the user sees. A run of the client sends all of it over one connection, which ends with it. */
   async publish(archive: Buffer): Promise<string> {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    try {
+      return await new PubClient({ ...this.options, agent }).runPublish(archive)
+    } finally {
+      agent.destroy()
+    }
+  }
+
+  private async runPublish(archive: Buffer): Promise<string> {
     const { hostedUrl } = this.options
     const { url, fields } = JSON.parse(
       (await this.get(`${hostedUrl}/api/packages/versions/new`, { accept: mediaType })).body.toString(),
@@ -90,12 +101,12 @@ export class PubClient {
   }
 
   private async send(method: string, url: string, headers: OutgoingHttpHeaders, body?: Buffer): Promise<PubAnswer> {
-    const { hostedUrl, address, token } = this.options
+    const { hostedUrl, address, token, agent } = this.options
     const isOurs = url.startsWith(`${hostedUrl}/`)
     if (!isOurs) throw new PubFailure(0, `${url} is not below ${hostedUrl}`)
     const outgoing = request(`${address}${url.slice(hostedUrl.length)}`, {
       method,
-      agent: false,
+      agent: agent ?? false,
       headers: {
         'user-agent': 'Dart pub 3.9.0',
         'accept-encoding': 'gzip',
