@@ -24,7 +24,6 @@ const retryMs = 20
 export class Turn implements DatabaseConnection {
   readonly #shared: Shared
   #isMine = false
-  #isForced = true
   #inTransaction = false
 
   constructor(shared: Shared) {
@@ -37,16 +36,11 @@ export class Turn implements DatabaseConnection {
   }
 
   give(): void {
-    try {
-      if (!this.#isForced) this.#force(true)
-    } finally {
-      if (this.#isMine) this.#shared.turns.give()
-      this.#isMine = false
-    }
+    if (this.#isMine) this.#shared.turns.give()
+    this.#isMine = false
   }
 
   async begin(): Promise<void> {
-    if (isUnforced()) this.#force(false)
     // Locks at once: a transaction that reads first could not be upgraded after another process wrote.
     await this.#whenFree(() => this.#shared.native().exec('begin immediate'))
     this.#setInTransaction(true)
@@ -75,10 +69,13 @@ export class Turn implements DatabaseConnection {
     this.#shared.onTransaction(isOpen)
   }
 
-  /** Whether commits wait for the disk, as they do for everybody else. */
+  /** Whether the commits that follow wait for the disk. The connection is opened so that they do. */
   #force(isForced: boolean): void {
-    this.#shared.native().pragma(`synchronous = ${isForced ? 'full' : 'normal'}`)
-    this.#isForced = isForced
+    const native = this.#shared.native()
+    if (isForced !== unforcedNow.has(native)) return
+    native.pragma(`synchronous = ${isForced ? 'full' : 'normal'}`)
+    if (isForced) unforcedNow.delete(native)
+    else unforcedNow.add(native)
   }
 
   /** Runs a statement that belongs into the transaction. */
@@ -92,7 +89,6 @@ export class Turn implements DatabaseConnection {
       this.#requireTransaction()
       return this.#execute<Row>(sql, parameters)
     }
-    if (isUnforced()) this.#force(false)
     return this.#whenFree(() => this.#execute<Row>(sql, parameters))
   }
 
@@ -113,11 +109,13 @@ export class Turn implements DatabaseConnection {
     if (!this.#shared.native().inTransaction) throw new DatabaseAway('SQLite has rolled the transaction back.')
   }
 
-  /** Tries for a while when another process holds the file. The turn is given away meanwhile. */
+  /** Tries for a while when another process holds the file. The turn is given away meanwhile, to whom the disk may matter less, or more. */
   async #whenFree<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + busyMs
+    const isForced = !isUnforced()
     for (;;) {
       try {
+        this.#force(isForced)
         return work()
       } catch (error) {
         if (!isBusy(error) || performance.now() > deadline) throw error
@@ -140,6 +138,9 @@ function prepare(native: Database, sql: string, isKept: boolean): Statement {
   if (!statement) kept.set(sql, (statement = native.prepare(sql)))
   return statement
 }
+
+/** Connections whose commits do not wait for the disk as they are set now. */
+const unforcedNow = new WeakSet<Database>()
 
 const prepared = new WeakMap<Database, LRUCache<string, Statement>>()
 const maxPrepared = 200
