@@ -3,8 +3,9 @@ import { CompiledQuery } from 'kysely'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { openTurns } from '../../../server/db/turns.ts'
+import { openTurns, type Turns } from '../../../server/db/turns.ts'
 import { Turn } from '../../../server/db/sqlite-turn.ts'
 import { isUnforced, unforced } from '../../../server/db/unforced.ts'
 
@@ -23,23 +24,22 @@ afterAll(() => {
 /** How SQLite forces commits: 2 all of them, 1 none. */
 const forcing = () => native.pragma('synchronous', { simple: true })
 
-const turn = () =>
-  new Turn({ native: () => native, renew: () => expect.unreachable(), onWrite: () => {}, onTransaction: () => {}, turns: openTurns(1000) })
+const turn = (turns = openTurns(1000)) =>
+  new Turn({ native: () => native, renew: () => expect.unreachable(), onWrite: () => {}, onTransaction: () => {}, turns })
 
-async function begun() {
-  const one = turn()
+async function begun(turns?: Turns) {
+  const one = turn(turns)
   await one.take()
   await one.begin()
   return one
 }
 
 it.each(['commit', 'rollback'] as const)('lets only the transactions of the work go unforced, that %s', async (end) => {
-  const one = await unforced(begun)
+  const one = await unforced(() => begun())
   expect(forcing()).toBe(1)
   one.run("insert into notes values ('a')")
   one[end]()
   one.give()
-  expect(forcing()).toBe(2)
   const other = await begun()
   expect(forcing()).toBe(2)
   other.commit()
@@ -56,7 +56,24 @@ it('lets statements outside of a transaction go unforced, and none that follow',
     one.give()
   }
   expect(native.prepare('select text from notes order by rowid desc limit 2').pluck().all()).toEqual(['2', '1'])
-  expect(forcing()).toBe(2)
+})
+
+it('forces what waited for another process while something else had its turn', async () => {
+  const other = new SqliteDatabase(join(folder, 'some.sqlite'))
+  native.pragma('busy_timeout = 0')
+  other.exec('begin immediate')
+  const turns = openTurns(1000)
+  const commit = async () => {
+    const one = await begun(turns)
+    const how = forcing()
+    one.commit()
+    one.give()
+    return how
+  }
+  const both = Promise.all([commit(), unforced(commit)])
+  await sleep(5)
+  other.close()
+  expect(await both).toEqual([2, 1])
 })
 
 it.each([async () => {}, () => Promise.reject(new Error('It failed.'))])(
