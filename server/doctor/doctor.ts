@@ -1,5 +1,6 @@
 import { type Config, ConfigError, describeConfig, readConfig } from '../config/config.ts'
 import { checkAddress } from './address.ts'
+import { examineBackups } from './backups.ts'
 import { type Check, examine } from './check.ts'
 import { clockOf } from './clocks.ts'
 import { examineDatabase } from './database.ts'
@@ -11,8 +12,8 @@ import { examineStore } from './store.ts'
 export type Diagnosis = { checks: Check[]; settings: string[] | null }
 
 /**
- * Looks at everything that the server needs: its settings, database, store, address, clocks, space, versions and SDKs. A server may be running
- * or not; nothing of the registry is changed. `quick` leaves out what reads the whole database.
+ * Looks at everything that the server needs: its settings, database, store, place for backups, address, clocks, space, versions and SDKs. A
+ * server may be running or not; nothing of the registry is changed. `quick` leaves out what reads the whole database.
  */
 export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
   const config = settingsIn(environment)
@@ -30,6 +31,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       { name: 'configuration', status: 'ok', message: `Every setting can be used. SERVER_URL is ${config.SERVER_URL}.` } as const,
       ...database.checks,
       ...store.checks,
+      ...(await examineBackups(config, em)),
       ...address.checks,
       ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),
       ...(await examine('space', () => checkSpace(config))),

@@ -6,34 +6,21 @@ import { forgetBackups } from '../../server/backup/forget.ts'
 import { blobKey, manifestKey, ownerKey } from '../../server/backup/place/layout.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { backupBucket } from '../support/backup-buckets.ts'
 import { backUp, emptyPlace, sourceOf } from '../support/backups.ts'
 import { publish } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { shaOf } from '../support/stored.ts'
 
-/** A bucket for backups, and the variables of a server whose archives are in a folder or in another bucket. */
-async function bucketFor(more: Record<string, string> = {}) {
-  const bucket = await s3Bucket()
-  return { bucket, address: `s3://${bucket.env.S3_BUCKET}/of/snug`, env: { ...backupVariables(bucket), ...more } }
-}
-
-const backupVariables = ({ env }: S3Bucket) => ({
-  BACKUP_S3_ENDPOINT: env.S3_ENDPOINT ?? '',
-  BACKUP_S3_ACCESS_KEY_ID: 'backups',
-  BACKUP_S3_SECRET_ACCESS_KEY: 'a secret of the backups',
-  BACKUP_S3_FORCE_PATH_STYLE: 'true',
-})
-
-const inPlace = (key: string) => `of/snug/${key}`
-const puts = (bucket: S3Bucket) =>
-  bucket.calls.filter(({ operation, key }) => operation === 'PutObject' && key.startsWith(inPlace('blobs/')))
+const blobPuts = (bucket: S3Bucket) => bucket.calls.filter(({ operation, key }) => operation === 'PutObject' && key.includes('/blobs/'))
 /** Folders for copies of the database that are still there. */
 const scratchIn = ({ config }: Pick<TestApp, 'config'>) => readdirSync(config.DATA_DIR).filter((name) => name.startsWith('.backup-'))
 
 it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, and restores them from there', async (kind) => {
   await using store = await s3Bucket()
-  const { bucket, address, env } = await bucketFor(kind === 'a folder' ? {} : store.env)
-  await using _ = bucket
+  await using backups = await backupBucket()
+  const { bucket, address } = backups
+  const env = { ...backups.env, ...(kind === 'a folder' ? {} : store.env) }
   await using app = await testApp({ env })
   const alice = await app.member()
   const archives = [
@@ -43,7 +30,7 @@ it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, an
   ]
   const { manifest } = await backUp(app, address)
   expect(manifest.blobs).toMatchObject({ count: 2, lacking: [] })
-  expect(puts(bucket)).toHaveLength(1)
+  expect(blobPuts(bucket)).toHaveLength(1)
   await publish(alice, { name: 'acme', version: '1.2.0' })
   expect(await backUp(app, address)).toMatchObject({ copied: 1, manifest: { blobs: { count: 3 } } })
   expect(await verify(app.config, address)).toMatchObject({ ok: true, data: { checked: { backups: 2, blobs: 3 }, problems: [] } })
@@ -61,13 +48,13 @@ it.each(['a folder', 'another bucket'])('backs archives in %s up to a bucket, an
   expect(await verify(place)).toMatchObject({ ok: true, data: { checked: { archives: 2 } } })
   expect([scratchIn(app), scratchIn({ config: place })]).toEqual([[], []])
   // Neither what was restored nor anybody else writes to it.
-  await using stranger = await testApp({ env: backupVariables(bucket) })
+  await using stranger = await testApp({ env: backups.env })
   for (const one of [restored, stranger]) await expect(backUp(one, address)).rejects.toThrow('has backups of another server')
 })
 
 it('gives a bucket to the first of two servers that begin at once, also where writes have no conditions', async () => {
-  const { bucket, address, env } = await bucketFor()
-  await using _ = bucket
+  await using backups = await backupBucket()
+  const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   await using other = await testApp({ env })
   const ends = await Promise.allSettled([backUp(app, address), backUp(other, address)])
@@ -80,8 +67,8 @@ it('gives a bucket to the first of two servers that begin at once, also where wr
 })
 
 it('deletes from a bucket only what no backup needs that stays', async () => {
-  const { bucket, address, env } = await bucketFor()
-  await using _ = bucket
+  await using backups = await backupBucket()
+  const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   const [admin, alice] = [await app.admin(), await app.member()]
   const [gone, kept] = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
@@ -106,8 +93,8 @@ it('deletes from a bucket only what no backup needs that stays', async () => {
 })
 
 it('counts nothing of an interrupted backup, and clears it away with the next one', async () => {
-  const { bucket, address, env } = await bucketFor()
-  await using _ = bucket
+  await using backups = await backupBucket()
+  const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0', files: { 'lib/noise.bin': randomBytes(5.5 * 1024 ** 2) } })
@@ -130,8 +117,8 @@ it('counts nothing of an interrupted backup, and clears it away with the next on
 })
 
 it('sends bytes again that arrive as others, or whose answer is lost, and copies what has another length anew', async () => {
-  const { bucket, address, env } = await bucketFor()
-  await using _ = bucket
+  await using backups = await backupBucket()
+  const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   let sent = 0
@@ -147,8 +134,8 @@ it('sends bytes again that arrive as others, or whose answer is lost, and copies
 })
 
 it('finds every damage of a backup in a bucket, and restores none of it', async () => {
-  const { bucket, address, env } = await bucketFor()
-  await using _ = bucket
+  await using backups = await backupBucket()
+  const { bucket, address, env, inPlace } = backups
   await using app = await testApp({ env })
   const archive = await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const { manifest } = await backUp(app, address)

@@ -76,6 +76,8 @@ it.each([
   ['ALLOWED_HOSTED_URLS', 'https://a.example, https://b.example/x', ['https://a.example', 'https://b.example/x']],
   ['DNS_SERVERS', '1.1.1.1:53,[::1]:53,::1', ['1.1.1.1:53', '[::1]:53', '::1']],
   ['BCRYPT_COST', '', 12],
+  ['BACKUP_TO', '/srv/a/../backups', '/srv/backups'],
+  ['BACKUP_TO', 's3://backups/of/snug/', 's3://backups/of/snug/'],
 ])('reads %s=%s', (name, given, read) => {
   expect(readConfig({ ...needed, [name]: given })).toMatchObject({ [name]: read })
 })
@@ -91,6 +93,11 @@ it('reads a secret from a file, and says when it cannot', () => {
 
 it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats a few characters', (secret) => {
   expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
+})
+
+it('wants both halves of a key for backups', () => {
+  const problem = 'BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY: set both or neither'
+  expect(problemsOf({ ...needed, BACKUP_S3_ACCESS_KEY_ID: 'half' })).toEqual([problem])
 })
 
 it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('refuses the schedule %s', (expression) => {

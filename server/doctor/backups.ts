@@ -1,0 +1,42 @@
+import { existsSync } from 'node:fs'
+import type { EntityManager } from '@mikro-orm/sql'
+import { ownerSetting } from '../backup/owner.ts'
+import { openPlace } from '../backup/place/open.ts'
+import { readBucketAddress } from '../config/bucket-address.ts'
+import type { Config } from '../config/config.ts'
+import { readSettingIn } from '../settings/service.ts'
+import { type Check, examine } from './check.ts'
+
+/** Looks whether scheduled backups can be made where they should be. `em` is null when the database cannot be asked. */
+export async function examineBackups(config: Config, em: EntityManager | null): Promise<Check[]> {
+  const { BACKUP_TO } = config
+  if (BACKUP_TO === undefined) return []
+  const isBucket = readBucketAddress(BACKUP_TO) !== null
+  // As often as the client of the service tries.
+  return examine(
+    'backups',
+    async () => [await checkPlace(config, BACKUP_TO, { isBucket, em })],
+    isBucket ? 4 * config.S3_TIMEOUT_MS : undefined,
+  )
+}
+
+async function checkPlace(
+  config: Config,
+  address: string,
+  { isBucket, em }: { isBucket: boolean; em: EntityManager | null },
+): Promise<Check> {
+  const check = { name: 'backups' }
+  if (!isBucket && !existsSync(address)) {
+    const advice = 'The server makes it when it starts. Mount the volume that it should be on before.'
+    return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }
+  }
+  const place = await openPlace(config, address)
+  await place.check()
+  const owner = await place.owner()
+  if (em && owner !== null && owner !== (await readSettingIn(em, ownerSetting))) {
+    const advice =
+      'Name another place in BACKUP_TO, or run the backup command, which says what to do if this server replaces the other one.'
+    return { ...check, status: 'failed', message: `${place.name} has backups of another server.`, advice }
+  }
+  return { ...check, status: 'ok', message: `The place for backups ${place.name} answers and takes bytes.` }
+}
