@@ -47,7 +47,13 @@ export default defineConfig({
       },
     }),
   ],
-  build: { target: 'baseline-widely-available', sourcemap: false, assetsInlineLimit: 0, rolldownOptions: { output: fewFiles } },
+  build: {
+    target: 'baseline-widely-available',
+    license: { fileName: 'licenses.json' },
+    sourcemap: false,
+    assetsInlineLimit: 0,
+    rolldownOptions: { output: fewFiles },
+  },
   server: {
     port: 5173,
     strictPort: true,

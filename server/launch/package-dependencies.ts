@@ -16,8 +16,10 @@ const dropped = /\/(tests?|examples?|docs|debug|install|deps|src)\//
 const licenses = '{LICENSE,LICENCE,NOTICE,THIRD-PARTY-NOTICES}*'
 
 type DependencyFiles = {
-  /** What `paths` begin at. */
+  /** What `folders` and `paths` begin at. */
   root: string
+  /** The folders of the packages. */
+  folders: string[]
   paths: string[]
   /** To be called when they are copied. */
   done: () => void
@@ -27,8 +29,9 @@ type DependencyFiles = {
 export function dependencyFiles(platform: string): DependencyFiles {
   const isHere = existsSync(`node_modules/@img/sharp-${platform}`)
   const root = isHere ? '.' : installFor(platform)
-  const paths = [...closure(root, loadedFromFolder)].flatMap((name) => filesOf(root, name, platform))
-  return { root, paths, done: () => isHere || rmSync(root, { recursive: true }) }
+  const names = [...closure(root, loadedFromFolder)]
+  const paths = names.flatMap((name) => filesOf(root, name, platform))
+  return { root, folders: names.map((name) => `node_modules/${name}`), paths, done: () => isHere || rmSync(root, { recursive: true }) }
 }
 
 /** Installs the production dependencies for another platform, as the lock file has them. */

@@ -4,6 +4,7 @@
 // - the build of the console (web/dist);
 // - of the dependencies that are loaded from their folders (native code, grammars) what is loaded at run time: no source maps, types, docs,
 //   tests, sources of native code, and no prebuilt binaries for other platforms;
+// - THIRD_PARTY_LICENSES, the licenses of all of them;
 // - `snug`, which starts it, the texts for people, and the examples of server/deploy.
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
@@ -11,6 +12,7 @@ import { parseArgs } from 'node:util'
 import { version } from '../version.ts'
 import { writeArchive } from './package-archive.ts'
 import { dependencyFiles, platforms } from './package-dependencies.ts'
+import { bundledFolders, licenseTexts } from './package-licenses.ts'
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
 /** More than this would be something that does not belong in it. */
@@ -32,7 +34,7 @@ const name = `snug-${version}-${platform}`
 const folder = resolve(values.into, name)
 rmSync(folder, { recursive: true, force: true })
 
-copy(globSync('{server,web}/dist/**', { exclude: (path) => path.endsWith('.built-from') }))
+copy(globSync('{server,web}/dist/**', { exclude: (path) => /\/(\.built-from|licenses\.json)$/.test(path) }))
 copy(globSync('server/**/*.{md,css,js,mjs}', { exclude: ['server/{dist,launch}/**'] }))
 copy(globSync(['server/db/migrations/*/*.ts', 'server/launch/{snug,environment,process}.mjs']))
 copy(['LICENSE', 'README.md', 'CHANGELOG.md'])
@@ -59,8 +61,10 @@ function copyFile(from: string, to: string): void {
 }
 
 function copyDependencies(): void {
-  const { root, paths, done } = dependencyFiles(platform)
+  const { root, folders, paths, done } = dependencyFiles(platform)
   for (const path of paths) copyFile(join(root, path), path)
+  const all = [...bundledFolders(['server/dist', 'web/dist']), ...folders.map((path) => join(root, path))]
+  writeFileSync(join(folder, 'THIRD_PARTY_LICENSES'), licenseTexts(all), { mode: 0o644 })
   done()
 }
 

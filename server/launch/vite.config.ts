@@ -27,6 +27,7 @@ export default defineConfig({
     ssr: true,
     outDir: into,
     target: 'node22',
+    license: { fileName: 'licenses.json' },
     rolldownOptions: {
       input,
       output: {

@@ -1,14 +1,18 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
+import { startCollector } from '../support/collector.ts'
 import { plain } from '../support/pictures.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { folderForTest, freePort, json, launch, ownersToken } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
+const { version, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
+  version: string
+  dependencies: Record<string, string>
+}
 
 /** Makes a package and unpacks its archive, as on a machine that has Node and nothing else. */
 function unpacked() {
@@ -26,11 +30,16 @@ it('makes a package that serves with Node alone, and what it needs later', async
   const { snug, bin, data, archiveBytes } = unpacked()
   expect(archiveBytes).toBeLessThan(40e6)
   const port = String(await freePort())
-  const env = { PATH: bin, LISTEN_PORT: port }
+  const collector = await startCollector()
+  const env = { PATH: bin, LISTEN_PORT: port, OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }
   const call = (...args: string[]) => execFileSync(snug, args, { cwd: data, env, encoding: 'utf8' })
   expect(call('version')).toBe(`${version}\n`)
   expect(call('admin', 'help')).toContain('Usage: snug admin <command>')
   expect(() => call('ready')).toThrow(/no answer at http:\/\/localhost:/)
+
+  const licenses = readFileSync(join(dirname(snug), 'THIRD_PARTY_LICENSES'), 'utf8')
+  const packages = [...Object.keys(dependencies), 'vue-router', 'reka-ui', `@img/sharp-libvips-${process.platform}-${process.arch}`]
+  expect(packages.filter((name) => !new RegExp(`^${name} \\d.* \\(.+\\)$`, 'm').test(licenses))).toEqual([])
 
   const server = await launch([snug], `http://localhost:${port}`, { env, cwd: data })
   expect(server.log()).toContain('Made .env with JWT_SECRET and SERVER_URL')
@@ -66,4 +75,6 @@ it('makes a package that serves with Node alone, and what it needs later', async
   server.process.kill('SIGTERM')
   expect(await server.exit).toBe(0)
   expect(existsSync(join(data, 'data/registry.sqlite'))).toBe(true)
+  // Also those of its last seconds.
+  expect(collector.bodies.join('')).toContain('/documentation/-/docs.css')
 })
