@@ -115,6 +115,11 @@ export const variables = {
     default: '15000',
     about: 'Longest wait for an answer of the service, and for more of it; a call is tried three times.',
   },
+  S3_CHECKSUMS: {
+    schema: bool,
+    default: 'true',
+    about: 'Have the service compare checksums of what it gets and copies; `false` for one that refuses calls with them.',
+  },
   S3_PUBLIC_REDIRECTS: {
     schema: bool,
     default: 'true',

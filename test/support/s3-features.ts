@@ -5,6 +5,8 @@ import { refusal, type S3Answer, type S3Call, type S3Sent } from './s3-call.ts'
 export type S3Features = {
   /** Whether writes "if there is none" are kept, refused as unknown, or taken for plain ones. */
   conditionalWrites: 'kept' | 'unknown' | 'ignored'
+  /** Whether it compares checksums, or refuses calls that name one. */
+  checksums: 'compared' | 'refused'
   /** Answers listings as they were when this was set. */
   listings: 'current' | 'stale'
   /** The Date header of every answer, instead of the right one. */
@@ -23,6 +25,7 @@ export function openS3Features(upstream: (sent: S3Sent) => Promise<S3Answer>): S
   let last: Promise<unknown> = Promise.resolve()
   const features: S3Features = {
     conditionalWrites: 'kept',
+    checksums: 'compared',
     listings: 'current',
     uploads: new Map(),
     age(key, at) {
@@ -30,6 +33,9 @@ export function openS3Features(upstream: (sent: S3Sent) => Promise<S3Answer>): S
       for (const upload of features.uploads.values()) if (upload.key === key) upload.initiated = at
     },
     async handle(call, sent, forward) {
+      const names = Object.keys(call.headers)
+      if (features.checksums === 'refused' && names.some((name) => /^x-amz-(sdk-)?checksum/.test(name)))
+        return refusal({ status: 400, code: 'InvalidArgument' })
       if (isDamaged(sent)) return refusal({ status: 400, code: 'BadDigest' })
       if (call.operation === 'ListMultipartUploads') return listUploads(features.uploads)
       if (call.headers['if-none-match'] && features.conditionalWrites === 'unknown') return refusal({ status: 501, code: 'NotImplemented' })

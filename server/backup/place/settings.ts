@@ -31,6 +31,7 @@ export function settingsOf(config: PlaceConfig, { bucket, prefix }: BucketAddres
     S3_REGION: config.BACKUP_S3_REGION ?? config.S3_REGION,
     S3_FORCE_PATH_STYLE: config.BACKUP_S3_FORCE_PATH_STYLE ?? config.S3_FORCE_PATH_STYLE,
     S3_TIMEOUT_MS: config.S3_TIMEOUT_MS,
+    S3_CHECKSUMS: config.S3_CHECKSUMS,
     ...(endpoint !== undefined && { S3_ENDPOINT: endpoint }),
     ...(id !== undefined && secret !== undefined && { S3_ACCESS_KEY_ID: id, S3_SECRET_ACCESS_KEY: secret }),
   }

@@ -1,4 +1,5 @@
 import { S3Client } from '@aws-sdk/client-s3'
+import { leaveChecksumsOut } from './checksums.ts'
 import { watchClock } from './clock.ts'
 import { type BucketKeys, keysBelow } from './keys.ts'
 import type { S3Config } from './settings.ts'
@@ -53,11 +54,13 @@ export function openBucket(config: S3Config): Bucket {
   const endpoint = config.S3_ENDPOINT
   const seen = config.S3_PUBLIC_ENDPOINT ?? endpoint
   const client = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: attempts })
+  const once = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: 1 })
+  if (!config.S3_CHECKSUMS) for (const one of [client, once]) leaveChecksumsOut(one)
   return {
     name: config.S3_BUCKET ?? '',
     keys: keysBelow(config.S3_PREFIX),
     client,
-    once: new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: 1 }),
+    once,
     signer: new S3Client({ ...settings, ...(seen && { endpoint: seen }) }),
     aheadMs: watchClock(client),
     lacks: { conditionalWrites: false },

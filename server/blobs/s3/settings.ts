@@ -12,6 +12,7 @@ export type S3Config = Pick<
   | 'S3_SECRET_ACCESS_KEY'
   | 'S3_FORCE_PATH_STYLE'
   | 'S3_TIMEOUT_MS'
+  | 'S3_CHECKSUMS'
 >
 
 /** How messages name it. */

@@ -75,6 +75,30 @@ describe('uploads', () => {
   })
 })
 
+describe('a service that refuses checksums', () => {
+  it('is not asked for any with S3_CHECKSUMS=false, and what it stores is compared all the same', async () => {
+    await using test = await testBucket({ S3_CHECKSUMS: 'false' })
+    const { bucket, blobs } = test
+    bucket.features.checksums = 'refused'
+    for (const bytes of [Buffer.from('small'), large]) expect(await store(blobs, bytes)).toBe(hashOf(bytes))
+    await blobs.stageWhole('whole', Buffer.from('whole'))
+    await blobs.promote('whole', hashOf(Buffer.from('whole')))
+    expect(String(await blobs.read(hashOf(Buffer.from('whole'))))).toBe('whole')
+    expect(await blobs.identify('0199')).toBe('0199')
+
+    bucket.fault = ({ operation }) => (operation === 'PutObject' ? 'corrupt' : null)
+    await blobs.stageWhole('damaged', Buffer.from('damaged'))
+    await expect(blobs.promote('damaged', hashOf(Buffer.from('damaged')))).rejects.toMatchObject(away)
+  })
+
+  it('refuses them otherwise', async () => {
+    await using test = await testBucket()
+    test.bucket.features.checksums = 'refused'
+    await expect(store(test.blobs, Buffer.from('small'))).rejects.toThrow()
+    await expect(test.blobs.stageWhole('whole', Buffer.from('whole'))).rejects.toThrow()
+  })
+})
+
 describe('promoting', () => {
   it.each<[string, S3Fault]>([
     ['CopyObject', 'lost'],
