@@ -76,13 +76,14 @@ export async function json(url: string, body?: unknown, headers: Record<string, 
   return { status: response.status, body: await response.json(), cookies: response.headers.getSetCookie() }
 }
 
+export const ownersAccount = { email: 'olive@example.com', displayName: 'Olive', password: 'a fine password' }
+
 /** Sets a fresh server up and gives the owner's token. */
 export async function ownersToken({ url, log }: Server): Promise<string> {
   const code = /Setup code: (\S+)/.exec(log())?.[1]
-  const account = { email: 'olive@example.com', displayName: 'Olive', password: 'a fine password' }
   const { setupToken } = (await json(`${url}/api/setup/verify`, { code })).body
-  await json(`${url}/api/setup/complete`, { ...account, setupToken })
-  const { cookies } = await json(`${url}/api/auth/login`, account)
+  await json(`${url}/api/setup/complete`, { ...ownersAccount, setupToken })
+  const { cookies } = await json(`${url}/api/auth/login`, ownersAccount)
   const cookie = cookies.map((one) => one.split(';', 1)[0]).join('; ')
   const csrf = /svc_csrf=([^;]+)/.exec(cookie)?.[1] ?? ''
   return (await json(`${url}/api/auth/keys`, { name: 'test', scopes: ['admin'] }, { cookie, 'x-csrf-token': csrf })).body.secret

@@ -13,17 +13,23 @@ export function takeTurns(first: FastifyInstance, second: FastifyInstance): void
   Object.defineProperty(first, 'inject', { value: next, writable: true, configurable: true })
 }
 
-/** An address whose connections lead to each of the instances in turn. */
+/** An address whose connections lead to one instance or another. */
 export type Front = { address: string; close: () => Promise<void> }
 
-/** Has the instances listen, behind a front. */
+/** Has the instances listen, behind a front that takes each of them in turn. */
 export async function listenInTurn(instances: FastifyInstance[]): Promise<Front> {
   const ports: number[] = []
   for (const http of instances) ports.push(Number(new URL(await http.listen({ host: '127.0.0.1', port: 0 })).port))
   let turn = 0
+  return openFront(() => ports[turn++ % ports.length] ?? 0)
+}
+
+/** Listens on a free port, and connects everybody to the port that is chosen then. */
+export async function openFront(choose: () => number | Promise<number>): Promise<Front> {
   const open = new Set<Socket>()
-  const server = createServer({ allowHalfOpen: true }, (client) => {
-    const upstream = connect({ port: ports[turn++ % ports.length] ?? 0, host: '127.0.0.1', allowHalfOpen: true })
+  const lead = async (client: Socket) => {
+    open.add(client.on('error', () => {}))
+    const upstream = connect({ port: await choose(), host: '127.0.0.1', allowHalfOpen: true })
     for (const [from, to] of [
       [client, upstream],
       [upstream, client],
@@ -32,7 +38,8 @@ export async function listenInTurn(instances: FastifyInstance[]): Promise<Front>
       from.on('error', () => to.destroy()).on('close', () => (open.delete(from), to.destroy()))
       from.pipe(to)
     }
-  })
+  }
+  const server = createServer({ allowHalfOpen: true }, (client) => void lead(client))
   await once(server.listen(0, '127.0.0.1'), 'listening')
   return {
     address: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

@@ -1,0 +1,40 @@
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { Load } from '../support/load.ts'
+import { nextMigration, nextVersion, writeNextRelease } from '../support/next-release.ts'
+import { Pair } from '../support/pair.ts'
+import { folderForTest, json, ownersToken } from '../support/server-process.ts'
+import { root } from '../support/sources.ts'
+
+const here = [process.execPath, join(root, 'server/launch.mjs'), 'start']
+/** The unpacked package of the release before this one, for a trial of the upgrade from it. */
+const { PREVIOUS_PACKAGE } = process.env
+
+it('takes the place of the release before, instance by instance, without a failed request', async () => {
+  const isTrial = PREVIOUS_PACKAGE !== undefined
+  const [old, next] = isTrial ? [[join(PREVIOUS_PACKAGE, 'snug')], here] : [here, writeNextRelease(folderForTest())]
+  const t0 = performance.now()
+  const pair = await Pair.open()
+  const token = await ownersToken(await pair.start(0, old))
+  const last = await pair.start(1, old)
+  const load = new Load(pair.address, token)
+  await load.more(10)
+
+  const first = await pair.replace(0, next)
+  await load.more(10)
+  if (!isTrial) {
+    expect(first.log()).toContain(`Upgrading the database: ${nextMigration}`)
+    expect((await json(`${first.url}/api/v1/version`)).body).toEqual({ version: nextVersion })
+    // It goes on serving, and starts again.
+    expect((await json(`${last.url}/readyz`)).status).toBe(200)
+    await pair.replace(1, old)
+    await load.more(10)
+  }
+  await pair.replace(1, next)
+  await load.more(10)
+  await load.end()
+  console.log(load.counts)
+  console.log(performance.now() - t0)
+  expect(load.failures).toEqual([])
+  for (const { log } of pair.servers) expect(log()).not.toMatch(/ (?:ERROR|WARNING) /)
+})
