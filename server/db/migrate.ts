@@ -11,10 +11,10 @@ import { version } from '../version.ts'
 /** Any number that no other program is likely to lock on the same PostgreSQL. */
 const advisoryLock = 7_305_514_901
 /**
- * How long a migration waits for those that use a table, and lets them go on before it tries again: others wait behind it meanwhile, and a table
- * that is found locked twice in half a second is not waited for.
+ * How long a migration waits for each table that it changes, and lets others go on before it tries again: whoever needs one of them waits behind
+ * it, and a table that is found locked twice in half a second is not waited for.
  */
-const [lockMs, pauseMs] = [400, 1000]
+const [lockMs, pauseMs] = [100, 700]
 const lockNotAvailable = '55P03'
 
 /** Hears what happens to a database that was in use before. */

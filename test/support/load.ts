@@ -19,8 +19,8 @@ export class Load {
     this.address = address
     this.token = token
     this.pub = new PubClient({ hostedUrl: address, address, token })
-    const publishing = [1, 2].map(() => this.again('published', 30, () => this.publish()))
-    const reading = [1, 2, 3].map(() => this.again('read', 15, () => this.read()))
+    const publishing = [1, 2].map(() => this.again('published', 100, () => this.publish()))
+    const reading = [1, 2, 3].map(() => this.again('read', 30, () => this.read()))
     const others = [this.again('deleted', 150, () => this.delete()), this.again('signedIn', 300, () => this.signIn())]
     this.running = Promise.all([...publishing, ...reading, ...others]).then(() => {})
   }

@@ -8,8 +8,8 @@ import { root } from './sources.ts'
 export const nextVersion = `${Number(version.split('.')[0]) + 1}.0.0`
 
 /**
- * Writes the release after this one into a folder: these sources with another version, and with a migration that does to every table all that a
- * migration may. Gives the command that starts it.
+ * Writes the release after this one into a folder: these sources with another version, and with a migration that does to much used tables
+ * all that a migration may. Gives the command that starts it.
  */
 export function writeNextRelease(folder: string): string[] {
   const write = (path: string, content: string) => (
@@ -32,11 +32,8 @@ const migration = `import { Migration } from '@mikro-orm/migrations'
 
 export class ${nextMigration} extends Migration {
   override up() {
-    this.addSql(\`do $$ declare one text; begin
-      for one in select tablename from pg_tables where schemaname = current_schema() loop
-        execute format('alter table %I add column next_note text, add column next_count int not null default 7', one);
-      end loop;
-    end $$;\`)
+    for (const table of ['packages', 'package_versions', 'audit_entries'])
+      this.addSql(\`alter table "\${table}" add column next_note text, add column next_count int not null default 7;\`)
     this.addSql('create table next_notes (id uuid not null, package_id uuid references packages (id) on delete cascade, primary key (id));')
     this.addSql('create index packages_next_note on packages (next_note);')
   }
