@@ -17,20 +17,20 @@ it('takes the place of the release before, instance by instance, without a faile
   const token = await ownersToken(await pair.start(0, old))
   const last = await pair.start(1, old)
   const load = new Load(pair.address, token)
-  await load.more(10)
+  await load.more(5)
 
   const first = await pair.replace(0, next)
-  await load.more(10)
+  await load.more(5)
   if (!isTrial) {
     expect(first.log()).toContain(`Upgrading the database: ${nextMigration}`)
     expect((await json(`${first.url}/api/v1/version`)).body).toEqual({ version: nextVersion })
     // It goes on serving, and starts again.
     expect((await json(`${last.url}/readyz`)).status).toBe(200)
     await pair.replace(1, old)
-    await load.more(10)
+    await load.more(5)
   }
   await pair.replace(1, next)
-  await load.more(10)
+  await load.more(5)
   await load.end()
   expect(load).toMatchObject({ failures: [], counts: { resets: 0 } })
   for (const { log } of pair.servers) expect(log()).not.toMatch(/ (?:ERROR|WARNING) /)

@@ -25,7 +25,7 @@ export class Pair {
     pair.ports.push(await freePort(), await freePort())
     const front = await openFront(() => pair.choose())
     pair.address = front.address
-    const asking = setInterval(() => void Promise.all(pair.ports.map((port) => pair.ask(port))), 200)
+    const asking = setInterval(() => void Promise.all(pair.ports.map((port) => pair.ask(port))), 100)
     onTestFinished(async () => {
       clearInterval(asking)
       for (const { process } of pair.servers) process.kill('SIGKILL')
@@ -47,7 +47,7 @@ export class Pair {
       DB_BACKEND: 'postgres',
       POSTGRES_URL: this.database,
       TRUST_PROXY: 'true',
-      DRAIN_DELAY_MS: '1000',
+      DRAIN_DELAY_MS: '500',
       BCRYPT_COST: '10',
       SCORING_ENABLED: 'false',
     }
