@@ -1,5 +1,6 @@
 import { newId } from '../../server/db/base.ts'
 import type { Database } from '../../server/db/orm.ts'
+import { skeletonOf } from '../../server/names/skeleton.ts'
 import { storeDocument } from '../../server/search/index-package.ts'
 import type { BareEngine } from './bare-engine.ts'
 import { type GeneratedPackage, generatePackages } from './generate-packages.ts'
@@ -21,14 +22,10 @@ async function store(database: Database, batch: GeneratedPackage[], times: numbe
     for (const pkg of batch) {
       const packageId = newId()
       const moment = (date: Date) => (database.backend === 'sqlite' ? date.getTime() : date)
-      await em.execute('insert into packages (id, created_at, name, updated_at, description, latest_version) values (?, ?, ?, ?, ?, ?)', [
-        packageId,
-        moment(pkg.createdAt),
-        pkg.name,
-        moment(pkg.updatedAt),
-        pkg.description,
-        '1.0.0',
-      ])
+      await em.execute(
+        'insert into packages (id, created_at, name, skeleton, updated_at, description, latest_version) values (?, ?, ?, ?, ?, ?, ?)',
+        [packageId, moment(pkg.createdAt), pkg.name, skeletonOf(pkg.name), moment(pkg.updatedAt), pkg.description, '1.0.0'],
+      )
       const started = performance.now()
       await storeDocument(em, { packageId, ...pkg, shownTo: pkg.tags.includes('is:public') ? 2 : 1 })
       times.push(performance.now() - started)

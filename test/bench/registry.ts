@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import packageFile from '../../package.json' with { type: 'json' }
 import { packageArchive } from '../support/archive.ts'
 import { PubClient } from '../support/pub-client.ts'
@@ -61,7 +62,9 @@ const readme = (name: string) =>
   `# ${name}\n\n${'This package fetches, keeps and shows what a team needs from day to day.\n\n```dart\nfinal answer = await client.get(address);\n```\n\n'.repeat(12)}`
 
 async function setUp(address: string, output: string): Promise<string> {
-  const code = /Setup code: (\S+)/.exec(readFileSync(output, 'utf8'))?.[1]
+  const readCode = () => /Setup code: (\S+)/.exec(readFileSync(output, 'utf8'))?.[1]
+  let code = readCode()
+  for (; code === undefined; code = readCode()) await sleep(10)
   const person = { email: 'owner@example.com', displayName: 'Olive Owner', password: 'correct horse battery' }
   const { setupToken } = (await (await post(`${address}/api/setup/verify`, { code })).json()) as { setupToken: string }
   await post(`${address}/api/setup/complete`, { ...person, setupToken })

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { measureSizes } from './capacity.ts'
 import { peerRows } from './peers.ts'
 import { placement, residentMegabytes, stopServer } from './processes.ts'
 import { compareLateWithEarly } from './publishing.ts'
@@ -14,7 +15,10 @@ import { holds, renderTable, type Row } from './table.ts'
 // npm run bench [-- --quick]: the server beside Fastify, a file stream and nginx, all in one run. Ends with 1 when a bound is missed.
 // npm run bench -- --peers [--quick]: publishing beside Verdaccio, which is installed into a cache folder, and reading beside Fastify, by wrk.
 // npm run bench -- --sign-in [--quick]: what refused logins tell by their time, and what logins leave of the health check.
+// npm run bench -- --capacity [--packages 1000,10000,100000]: servers of these sizes, each package of twenty versions, on both databases.
 const switches = {
+  capacity: { type: 'boolean', default: false },
+  packages: { type: 'string', default: '1000,10000,100000' },
   quick: { type: 'boolean', default: false },
   peers: { type: 'boolean', default: false },
   'sign-in': { type: 'boolean', default: false },
@@ -25,6 +29,13 @@ const logins = values.quick ? { attempts: 20, parallel: 20 } : { attempts: 200, 
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-bench-'))
 try {
+  if (values.capacity) console.log(await measureSizes(folder, values.packages.split(',').map(Number)))
+  else await compare()
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}
+
+async function compare(): Promise<void> {
   const rows = await (values['sign-in'] ? signInRows(folder, logins) : values.peers ? peerRows(folder, effort) : measure())
   const [load = 0] = loadavg()
   console.log(`\nNode ${process.versions.node}, ${cpus()[0]?.model.trim()}; ${placement}; load average at the end ${load.toFixed(1)}`)
@@ -32,8 +43,6 @@ try {
   else console.log(`${effort.rounds} rounds of ${effort.seconds} s, medians; a ratio is the median of each round's own\n`)
   console.log(renderTable(rows))
   if (!rows.every(holds)) process.exitCode = 1
-} finally {
-  rmSync(folder, { recursive: true, force: true })
 }
 
 async function measure(): Promise<Row[]> {

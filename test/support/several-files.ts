@@ -34,6 +34,7 @@ const reasons = {
     'integrity/damaged-archives',
     'packages/deletion-races',
     'docs/store',
+    'http/proxy-archives',
     'integrity/integrity',
     'store/move-blobs',
     'backup/restore',

@@ -1,0 +1,61 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Database } from '../../server/db/orm.ts'
+
+/** The package whose versions all others get: published, with its archives. */
+export const model = 'model_package'
+
+const tables = ['package_search_documents', 'package_search_brief', 'package_search_full']
+
+/**
+ * Makes up the number of packages on PostgreSQL with copies of those that are there, under other names: statement by statement from here, a
+ * hundred thousand would take an hour.
+ */
+export async function copyPackages(database: Database, wanted: number): Promise<void> {
+  const em = database.fork()
+  await em.execute('set synchronous_commit = off')
+  const count = async () => Number((await em.execute<{ count: string }[]>('select count(*) as count from packages'))[0]?.count)
+  await withoutIndexes(em, tables, async () => {
+    for (let missing = wanted - (await count()); missing > 0; missing = wanted - (await count())) await copyOnce(em, missing)
+  })
+}
+
+async function copyOnce(em: EntityManager, atMost: number): Promise<void> {
+  await em.transactional(async (inside) => {
+    // Names of the same length are as like each other as before.
+    await inside.execute(
+      `create temp table copies on commit drop as select old, id, left(name, 56) || '_' || substr(md5(id::text), 1, 7) as name
+       from (select id as old, uuidv7() as id, name from packages where name <> '${model}' limit ${atMost}) as made`,
+    )
+    await copy(inside, 'packages', { id: 'c.id', name: 'c.name', skeleton: "regexp_replace(c.name, '[_0-9]', '', 'g')" }, 't.id = c.old')
+    const made = 'join package_search_documents n on n.package_id = c.id join package_search_documents o on o.package_id = c.old'
+    await copy(inside, 'package_search_documents', { id: null, package_id: 'c.id', name: 'c.name' }, 't.package_id = c.old')
+    for (const table of tables.slice(1)) await copy(inside, table, { id: 'n.id' }, 't.id = o.id', made)
+  })
+}
+
+/** Copies rows of a table, with these columns changed; null for one that the database fills. */
+async function copy(em: EntityManager, table: string, changes: Record<string, string | null>, fits: string, joined = ''): Promise<void> {
+  const rows = await em.execute<{ name: string }[]>(
+    'select column_name as name from information_schema.columns where table_schema = current_schema() and table_name = ?',
+    [table],
+  )
+  const columns = rows.map(({ name }) => name).filter((name) => changes[name] !== null)
+  const values = columns.map((name) => changes[name] ?? `t."${name}"`)
+  const names = columns.map((name) => `"${name}"`)
+  await em.execute(
+    `insert into ${table} (${names.join(', ')}) select ${values.join(', ')} from copies c ${joined} join ${table} t on ${fits}`,
+  )
+}
+
+/** Has a table filled without its indexes, those of keys aside, and makes them anew. */
+export async function withoutIndexes(em: EntityManager, of: string[], fill: () => Promise<void>): Promise<void> {
+  const indexes = await em.execute<{ name: string; definition: string }[]>(
+    `select indexname as name, indexdef as definition from pg_indexes
+     where schemaname = current_schema() and tablename in (${of.map(() => '?').join(', ')}) and indexdef not like 'CREATE UNIQUE%'`,
+    of,
+  )
+  for (const { name } of indexes) await em.execute(`drop index "${name}"`)
+  await fill()
+  await em.execute("set maintenance_work_mem = '512MB'")
+  for (const { definition } of indexes) await em.execute(definition)
+}
