@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import pg from 'pg'
 import type { Database } from '../../server/db/orm.ts'
 
 /** The package whose versions all others get: published, with its archives. */
@@ -10,11 +11,10 @@ const tables = ['package_search_documents', 'package_search_brief', 'package_sea
  * Makes up the number of packages on PostgreSQL with copies of those that are there, under other names: statement by statement from here, a
  * hundred thousand would take an hour.
  */
-export async function copyPackages(database: Database, wanted: number): Promise<void> {
+export async function copyPackages(database: Database, url: string, wanted: number): Promise<void> {
   const em = database.fork()
-  await em.execute('set synchronous_commit = off')
   const count = async () => Number((await em.execute<{ count: string }[]>('select count(*) as count from packages'))[0]?.count)
-  await withoutIndexes(em, tables, async () => {
+  await withoutIndexes(url, tables, async () => {
     for (let missing = wanted - (await count()); missing > 0; missing = wanted - (await count())) await copyOnce(em, missing)
   })
 }
@@ -47,15 +47,20 @@ async function copy(em: EntityManager, table: string, changes: Record<string, st
   )
 }
 
-/** Has a table filled without its indexes, those of keys aside, and makes them anew. */
-export async function withoutIndexes(em: EntityManager, of: string[], fill: () => Promise<void>): Promise<void> {
-  const indexes = await em.execute<{ name: string; definition: string }[]>(
+/** Has tables filled without their indexes, those of keys aside, and makes them anew; then they are vacuumed, as PostgreSQL does after a while. */
+export async function withoutIndexes(url: string, of: string[], fill: () => Promise<void>): Promise<void> {
+  // The server's own connections are cut off when they wait for a table.
+  const client = new pg.Client(url)
+  await client.connect()
+  const { rows } = await client.query<{ name: string; definition: string }>(
     `select indexname as name, indexdef as definition from pg_indexes
-     where schemaname = current_schema() and tablename in (${of.map(() => '?').join(', ')}) and indexdef not like 'CREATE UNIQUE%'`,
-    of,
+     where schemaname = current_schema() and tablename = any($1) and indexdef not like 'CREATE UNIQUE%'`,
+    [of],
   )
-  for (const { name } of indexes) await em.execute(`drop index "${name}"`)
+  for (const { name } of rows) await client.query(`drop index "${name}"`)
   await fill()
-  await em.execute("set maintenance_work_mem = '512MB'")
-  for (const { definition } of indexes) await em.execute(definition)
+  await client.query("set maintenance_work_mem = '512MB'")
+  for (const { definition } of rows) await client.query(definition)
+  await client.query('vacuum analyze')
+  await client.end()
 }

@@ -18,17 +18,18 @@ const generated = 5_000
  */
 export async function fillRegistry(env: Record<string, string>, packages: number): Promise<void> {
   const patient = { DB_STATEMENT_TIMEOUT_MS: '600000', DB_IDLE_TRANSACTION_TIMEOUT_MS: '600000' }
+  const url = env.POSTGRES_URL ?? ''
   const { database } = await openServices(readConfig({ ...env, ...patient }), openLog('error'))
   try {
     if (database.backend === 'sqlite') {
       await fillIndex(database, packages - 1)
       await addAllVersions(database)
+      await database.fork().execute('analyze')
     } else {
       await fillIndex(database, Math.min(packages, generated) - 1)
-      await copyPackages(database, packages)
-      await withoutIndexes(database.fork(), ['package_versions', 'package_dependencies'], () => addAllVersions(database))
+      await copyPackages(database, url, packages)
+      await withoutIndexes(url, ['package_versions', 'package_dependencies'], () => addAllVersions(database))
     }
-    await database.fork().execute(database.backend === 'sqlite' ? 'analyze' : 'vacuum analyze')
   } finally {
     await database.close()
   }
