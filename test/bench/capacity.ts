@@ -19,7 +19,11 @@ export async function measureSizes(folder: string, sizes: number[]): Promise<str
     const found: Capacity[] = []
     for (const packages of sizes) {
       const stock = await makeStock(join(folder, `${backend}-${packages}`), backend, packages)
-      found.push(await measureCapacity(stock).finally(stock.end))
+      try {
+        found.push(await measureCapacity(stock))
+      } finally {
+        await stock.end()
+      }
     }
     tables.push(renderCapacity([backend, ...sizes.map((size) => `${size.toLocaleString('en')} packages`)], found))
   }
