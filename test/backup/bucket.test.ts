@@ -5,9 +5,11 @@ import { verify } from '../../server/admin/verify.ts'
 import { forgetBackups } from '../../server/backup/forget.ts'
 import { blobKey, manifestKey, ownerKey } from '../../server/backup/place/layout.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
+import { scheduleBackups } from '../../server/backup/schedule/plan.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { backupBucket } from '../support/backup-buckets.ts'
 import { backUp, emptyPlace, sourceOf } from '../support/backups.ts'
+import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
 import { shaOf } from '../support/stored.ts'
@@ -164,4 +166,23 @@ it('finds every damage of a backup in a bucket, and restores none of it', async 
     await bucket.write(inPlace(key), whole)
   }
   expect(await restoreBackup(place, address)).toMatchObject({ blobs: 1 })
+})
+
+it('backs up to a bucket by schedule, and keeps as many as it should', async () => {
+  await using backups = await backupBucket()
+  const { bucket, address } = backups
+  const env = { ...backups.env, BACKUP_TO: address, BACKUP_KEEP: '1' }
+  await using app = await testApp({ now: new Date(), env })
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const first = (await backUp(app, address)).manifest.id
+  await scheduleBackups(app.services)
+  app.clock.now = new Date(Date.now() + 86_400_000)
+  expect(await scheduleBackups(app.services)).toBe(true)
+  await runJobs(app)
+  const { body } = await (await app.admin()).graphql('{ backupSchedule { place lastSuccess { id blobs } lastFailure { reason } } }')
+  const { lastSuccess, ...state } = body.data.backupSchedule
+  expect(state).toEqual({ place: address, lastFailure: null })
+  const manifests = (await bucket.keys()).filter((key) => key.endsWith('manifest.json'))
+  expect(manifests).toEqual([backups.inPlace(manifestKey(lastSuccess.id))])
+  expect(lastSuccess.id > first).toBe(true)
 })
