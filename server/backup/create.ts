@@ -6,7 +6,7 @@ import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
 import { listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
 import { readBlobList } from './named-blobs.ts'
 import { claimPlace } from './owner.ts'
-import { blobList, snapshotId, snapshotKey } from './place/layout.ts'
+import { blobList, manifestKey, snapshotId, snapshotKey } from './place/layout.ts'
 import { openPlace } from './place/open.ts'
 import type { BackupPlace } from './place/place.ts'
 import type { PlaceConfig } from './place/settings.ts'
@@ -23,9 +23,9 @@ type Conduct = { signal?: AbortSignal; report?: Report }
 export type Report = (done: number) => void
 
 /**
- * Backs the server up into a folder or bucket while it is serving: the database as it is at one moment, then every blob that it names then, then the
- * manifest, without which it does not count. Blobs that an earlier backup there has are not copied again. Deleted bytes stay within
- * reach meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
+ * Backs the server up to a folder or bucket while it is serving: the database as it is at one moment, then every blob that it names then, then
+ * the manifest, without which it does not count. Blobs that an earlier backup there has are not copied again. Deleted bytes stay within reach
+ * meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
  * @throws ApiError Conflict while another backup runs, or when the place has other files or backups of another server.
  */
 export async function createBackup(source: BackupSource, address: string, { signal, report }: Conduct = {}): Promise<Made> {
@@ -63,8 +63,8 @@ async function fill(
     await writeManifest(place, manifest)
     return { manifest, copied: blobs.copied }
   } catch (error) {
-    // What stays when that is out of reach is cleared away by the next backup.
-    await place.remove(snapshotKey(id)).catch(() => {})
+    // What stays when the place is out of reach is cleared away by the next backup.
+    await remove(place, id).catch(() => {})
     signal.throwIfAborted()
     throw error
   }
@@ -78,6 +78,12 @@ function describe(
   times: Pick<Manifest, 'startedAt' | 'finishedAt'>,
 ): Manifest {
   return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
+}
+
+/** The manifest goes first: it may have been written although no answer came, and is not to stand for what is gone. */
+async function remove(place: BackupPlace, id: string): Promise<void> {
+  await place.remove(manifestKey(id))
+  await place.remove(snapshotKey(id))
 }
 
 /** Clears away what killed backups left. */

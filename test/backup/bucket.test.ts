@@ -119,6 +119,19 @@ it('counts nothing of an interrupted backup, and clears it away with the next on
   expect(scratchIn(app)).toEqual([])
 })
 
+it('leaves no manifest for what it cleared away, also when its answer was lost', async () => {
+  await using backups = await backupBucket()
+  const { bucket, address, env } = backups
+  await using app = await testApp({ env })
+  bucket.fault = ({ operation, key }) => {
+    if (!key.endsWith('manifest.json')) return null
+    return operation === 'PutObject' ? 'lost' : operation === 'DeleteObject' ? { status: 500, code: 'InternalError' } : null
+  }
+  await expect(backUp(app, address)).rejects.toThrow('does not answer')
+  bucket.fault = () => null
+  expect(await verify(app.config, address)).toMatchObject({ ok: true, data: { checked: { backups: 1 } } })
+})
+
 it('sends bytes again that arrive as others, or whose answer is lost, and copies what has another length anew', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env, inPlace } = backups

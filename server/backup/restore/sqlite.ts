@@ -58,13 +58,12 @@ function occupantOf(path: string): string | null {
 }
 
 async function copyVerified(files: SnapshotFiles, to: string, manifest: Manifest): Promise<void> {
-  const expected = manifest.files.find(({ name }) => name === sqliteFile)
-  const isRight = async () => (await files.hash(sqliteFile)) === expected?.sha256
+  const sha256 = manifest.files.find(({ name }) => name === sqliteFile)?.sha256 ?? ''
   const copied = await writeHashed(to, createReadStream(files.path(sqliteFile))).catch(async (error: unknown) => {
-    if (await isRight()) throw error
+    if ((await files.hash(sqliteFile)) === sha256) throw error
     return null
   })
-  if (copied?.sha256 !== expected?.sha256) throw damaged(files.nameOf(sqliteFile))
+  if (copied?.sha256 !== sha256) throw damaged(files.nameOf(sqliteFile))
 }
 
 function tidy(path: string): void {
