@@ -15,36 +15,56 @@ const template = 'migrated'
  */
 export async function createDatabase(migrate?: (url: string) => Promise<void>): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
-  await withServer(async (server) => {
-    if (migrate) await makeTemplate(server, migrate)
-    await server.query(`CREATE DATABASE ${name} TEMPLATE ${migrate ? template : 'template0'} STRATEGY FILE_COPY`)
-  })
+  if (migrate) await (templateMade ??= makeTemplate(migrate).catch(forgetTemplate))
+  await order(`CREATE DATABASE ${name} TEMPLATE ${migrate ? template : 'template0'} STRATEGY FILE_COPY`)
   // FORCE: a test that failed may have left connections.
-  const drop = () => withServer((server) => server.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`).then(() => undefined))
+  const drop = () => order(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
   return { url: urlOf(name), drop, [Symbol.asyncDispose]: drop }
 }
 
+let templateMade: Promise<void> | undefined
+
+function forgetTemplate(error: unknown): never {
+  templateMade = undefined
+  throw error
+}
+
 /** The first caller of the run migrates, the others wait for it. */
-async function makeTemplate(server: pg.Client, migrate: (url: string) => Promise<void>) {
-  await server.query('SELECT pg_advisory_lock(1)')
-  const { rowCount } = await server.query('SELECT FROM pg_database WHERE datname = $1', [template])
-  if (rowCount === 0) {
+async function makeTemplate(migrate: (url: string) => Promise<void>) {
+  const server = await connect()
+  try {
+    await server.query('SELECT pg_advisory_lock(1)')
+    const { rowCount } = await server.query('SELECT FROM pg_database WHERE datname = $1', [template])
+    if (rowCount !== 0) return
     await server.query('DROP DATABASE IF EXISTS migrating WITH (FORCE)')
     await server.query('CREATE DATABASE migrating TEMPLATE template0')
     await migrate(urlOf('migrating'))
     await server.query(`ALTER DATABASE migrating RENAME TO ${template}`)
-  }
-  await server.query('SELECT pg_advisory_unlock(1)')
-}
-
-async function withServer<T>(use: (server: pg.Client) => Promise<T>): Promise<T> {
-  const server = new pg.Client(urlOf('postgres'))
-  await server.connect()
-  try {
-    return await use(server)
   } finally {
     await server.end() // gives back the lock, too
   }
+}
+
+/** What this process gives its orders through: to connect takes the server as long as half a database. */
+let kept: pg.Client | undefined
+let before: Promise<unknown> = Promise.resolve()
+
+/** One after the other, as a connection takes them. */
+function order(sql: string): Promise<void> {
+  const done = before.then(() => give(sql))
+  before = done.catch(() => undefined)
+  return done
+}
+
+async function give(sql: string): Promise<void> {
+  kept ??= (await connect()).on('error', () => (kept = undefined))
+  await kept.query(sql)
+}
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client(urlOf('postgres'))
+  await client.connect()
+  return client
 }
 
 function urlOf(database: string) {
