@@ -48,7 +48,10 @@ const reasons = {
     'uploads/places',
     'uploads/staging',
     'uploads/uploads',
+    'backup/bucket',
+    'backup/bucket-refusals',
     'backup/verify',
+    'doctor/buckets',
   ],
 }
 
