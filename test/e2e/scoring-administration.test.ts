@@ -55,9 +55,10 @@ it('changes the settings, and says where the environment does not permit scoring
   await page.getByLabel('Analyses at once').fill('2')
   await page.getByRole('switch', { name: 'Analyze versions' }).click()
   await save.click()
+  const settings = async () => (await admin.get('/api/admin/sdk/settings')).body
+  // It is disabled while it saves, too.
+  await expect.poll(settings).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
   await expect.poll(() => save.isDisabled()).toBe(true)
-  const settings = await admin.get('/api/admin/sdk/settings')
-  expect(settings.body).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
   expect(await page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
 
   // Neither a click, nor a server that is away, nor what another administrator saves discards what was typed.
