@@ -1,30 +1,13 @@
 import { expect, it } from 'vitest'
-import { sealEntries } from '../../server/audit/chain.ts'
 import { deleteOldEntries } from '../../server/audit/delete-old.ts'
-import { verifyChain } from '../../server/audit/verify.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
-import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
-import { fill, unlock } from '../support/audit.ts'
+import { unlock } from '../support/audit.ts'
 import { backUp, emptyPlace, folderOfTest } from '../support/backups.ts'
 import { anotherInstance } from '../support/instances.ts'
+import { change, dayMs, execute, older, retire, rowsOf, seal, set, verify } from '../support/retention.ts'
 
-const dayMs = 86_400_000
-const ago = (days: number) => new Date(Date.now() - days * dayMs)
-const older = (app: TestApp, count: number, days: number) =>
-  fill(app, count, (n) => ({ kind: 'user.login', summary: `${days} days ago, ${n}`, createdAt: ago(days) }))
-const seal = ({ services }: TestApp) => sealEntries(services)
-const retire = ({ services }: TestApp) => deleteOldEntries(services)
-const verify = ({ services }: TestApp, known?: string) => verifyChain(services.database.fork(), services.now(), known)
-const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
-const rowsOf = async (app: TestApp, sql: string) => app.services.database.reads.all<Record<string, string>>(sql)
 const summaries = async (app: TestApp) => (await rowsOf(app, 'select summary from audit_entries order by id')).map(({ summary }) => summary)
-
-const change = (actor: Actor, days: unknown) =>
-  actor.graphql('mutation ($days: Int) { updateAuditRetention(input: { days: $days }) { auditRetention { days viewerCanUpdate } } }', {
-    days,
-  })
-const set = async (app: TestApp, days: number | null) => expect((await change(await app.owner(), days)).body.errors).toBeUndefined()
 
 it('keeps every entry until the owner says for how long, which is recorded', async () => {
   await using app = await testApp()
@@ -155,70 +138,6 @@ it('leaves all of a transaction that fails, and goes on where it was cut off', a
   expect((await verify(app)).problems).toEqual([expect.stringContaining('at position 2300 was removed')])
 })
 
-it('is refused to whoever tries it with SQL, but for what is sealed, of more than 90 days ago, and recorded', async () => {
-  await using app = await testApp()
-  await older(app, 3, 200)
-  await older(app, 3, 80)
-  await seal(app)
-  const links = await rowsOf(app, 'select position, hash, entry_id from audit_chain order by position')
-  const [third, fourth, last] = [links[2], links[3], links[5]]
-  const record = async (hash: string | undefined, kind = 'server.audit_entries_deleted') => {
-    await fill(app, 1, () => ({ kind, summary: `up to ${hash}` }))
-    return (await rowsOf(app, 'select id from audit_entries order by id desc limit 1'))[0]?.id
-  }
-  const moment = app.config.DB_BACKEND === 'sqlite' ? '0' : "'2020-01-01'"
-  const cut = (entryId: string | undefined, { position, hash }: Record<string, string> = {}) =>
-    execute(app, `insert into audit_cuts (entry_id, position, hash, kept_from) values ('${entryId}', ${position}, '${hash}', ${moment})`)
-  for (const [entryId, place] of [
-    [await record(fourth?.hash), fourth],
-    [await record(last?.hash), last],
-    [await record(third?.hash, 'user.login'), third],
-    [await record(fourth?.hash), third],
-    [await record(fourth?.hash), { ...third, hash: fourth?.hash ?? '' }],
-    [third?.entry_id, third],
-  ] as const)
-    await expect(cut(entryId, place)).rejects.toThrow(/more than 90 days ago/)
-  await cut(await record(third?.hash), third)
-  await expect(cut(await record(links[1]?.hash), links[1])).rejects.toThrow(/more than 90 days ago/)
-  for (const statement of [
-    'delete from audit_cuts',
-    'update audit_cuts set position = 6',
-    'delete from audit_entries',
-    'delete from audit_chain',
-    // An entry would be left that is not in the chain.
-    'delete from audit_chain where position = 1',
-    `delete from audit_entries where id = '${fourth?.entry_id}'`,
-    ...(app.config.DB_BACKEND === 'sqlite'
-      ? [
-          'insert or replace into audit_cuts select entry_id, 5, hash, 0 from audit_cuts',
-          'replace into audit_chain select entry_id, position, 1 from audit_chain',
-        ]
-      : ['truncate audit_cuts', 'truncate audit_chain', 'truncate audit_entries']),
-  ])
-    await expect(execute(app, statement), statement).rejects.toThrow(/audit entries are never changed|more than 90 days ago/)
-  expect((await verify(app)).problems).toEqual(['Links up to position 3 are there, where they were deleted.'])
-  await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position <= 3)')
-  await execute(app, 'delete from audit_chain where position <= 3')
-  expect(await verify(app)).toMatchObject({ deleted: 3, entries: 3, problems: [] })
-})
-
-it('is refused to whoever gives an entry that is not in the chain yet the position of a deleted one', async () => {
-  await using app = await testApp()
-  await older(app, 3, 200)
-  await older(app, 1, 80)
-  await seal(app)
-  await set(app, 90)
-  await seal(app)
-  await retire(app)
-  const theirs = "where kind = 'server.audit_entries_deleted'"
-  const link = (position: number) => execute(app, `insert into audit_chain select id, ${position}, 'x' from audit_entries ${theirs}`)
-  for (const position of [3, 2, 0, -1]) await expect(link(position)).rejects.toThrow(/never changed/)
-  // As whoever inserts on PostgreSQL while the entries before are being deleted.
-  await execute(app, `drop trigger audit_chain_keep_order${app.config.DB_BACKEND === 'postgres' ? ' on audit_chain' : ''}`)
-  await link(2)
-  await expect(execute(app, `delete from audit_entries ${theirs}`)).rejects.toThrow(/never changed/)
-})
-
 it('goes through a backup, and on from there', async () => {
   await using app = await testApp()
   await older(app, 5, 200)
@@ -239,18 +158,4 @@ it('goes through a backup, and on from there', async () => {
   await retire(restored)
   expect(await verify(restored, head ?? '')).toMatchObject({ deleted: 7, entries: 3, problems: [] })
   await expect(execute(restored, 'delete from audit_entries')).rejects.toThrow(/never changed/)
-})
-
-it('names a beginning that was cut off without an entry about it', async () => {
-  await using app = await testApp()
-  await older(app, 4, 1)
-  await seal(app)
-  await unlock(app)
-  await execute(
-    app,
-    'insert into audit_cuts select entry_id, position, hash, (select min(created_at) from audit_entries) from audit_chain where position = 2',
-  )
-  for (const table of ['audit_entries where id in (select entry_id from audit_chain where position < 3)', 'audit_chain where position < 3'])
-    await execute(app, `delete from ${table}`)
-  expect((await verify(app)).problems).toEqual(['No entry says that the entries up to position 2 were deleted.'])
 })

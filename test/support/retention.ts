@@ -1,0 +1,35 @@
+import { expect } from 'vitest'
+import { sealEntries } from '../../server/audit/chain.ts'
+import { deleteOldEntries } from '../../server/audit/delete-old.ts'
+import { verifyChain } from '../../server/audit/verify.ts'
+import type { Actor } from '../actor.ts'
+import type { TestApp } from '../app.ts'
+import { fill } from './audit.ts'
+
+export const dayMs = 86_400_000
+const ago = (days: number) => new Date(Date.now() - days * dayMs)
+
+/** Makes `count` audit entries of `days` ago. */
+export const older = (app: TestApp, count: number, days: number) =>
+  fill(app, count, (n) => ({ kind: 'user.login', summary: `${days} days ago, ${n}`, createdAt: ago(days) }))
+
+/** Puts the entries that are not in the chain yet into it. */
+export const seal = ({ services }: TestApp) => sealEntries(services)
+
+/** Deletes the entries that are older than the owner keeps them. */
+export const retire = ({ services }: TestApp) => deleteOldEntries(services)
+
+/** Verifies the chain, and that it goes on from the hash `known`. */
+export const verify = ({ services }: TestApp, known?: string) => verifyChain(services.database.fork(), services.now(), known)
+
+export const execute = ({ services }: TestApp, sql: string) => services.database.orm.em.execute(sql)
+export const rowsOf = async (app: TestApp, sql: string) => app.services.database.reads.all<Record<string, string>>(sql)
+
+/** Asks, as `actor`, to keep entries for `days`. */
+export const change = (actor: Actor, days: unknown) =>
+  actor.graphql('mutation ($days: Int) { updateAuditRetention(input: { days: $days }) { auditRetention { days viewerCanUpdate } } }', {
+    days,
+  })
+
+/** Lets the owner keep entries for `days`, forever with `null`. */
+export const set = async (app: TestApp, days: number | null) => expect((await change(await app.owner(), days)).body.errors).toBeUndefined()
