@@ -1,6 +1,7 @@
 import type { FastifyInstance, InjectOptions, LightMyRequestResponse } from 'fastify'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { everythingStored } from './everything-stored.ts'
+import { findTexts } from './find-texts.ts'
 import type { TestApp } from '../app.ts'
 
 /** What an exchange with the server told: each secret with where it came from. */
@@ -27,8 +28,15 @@ export class Secrets {
 
   /** Where each secret came from that stands there, as it was or in lower case. The first characters of a token are shown in lists. */
   foundIn(bytes: Buffer): string[] {
-    const stands = (secret: string) => [secret, secret.toLowerCase()].some((form) => bytes.includes(form))
-    return [...this.known].filter(([secret]) => stands(secret.replace(/^svc_pat_.{4}/, ''))).map(([, name]) => name)
+    const forms = [...this.known].map(([secret, name]) => {
+      const kept = secret.replace(/^svc_pat_.{4}/, '')
+      return { name, either: [kept, kept.toLowerCase()] }
+    })
+    const found = findTexts(
+      bytes,
+      forms.flatMap(({ either }) => either),
+    )
+    return forms.filter(({ either }) => either.some((form) => found.has(form))).map(({ name }) => name)
   }
 
   private addCode(address: unknown): void {
