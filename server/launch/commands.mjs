@@ -21,7 +21,8 @@ const checks = {
 export async function test(args) {
   await ensureConsole() // the browser tests use it
   await ensureServer() // and those that kill whole processes run this one
-  return run(nodePath(), ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args])
+  const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args]
+  return run(nodePath(), vitest, { NODE_COMPILE_CACHE: compileCache }) // each process of the tests loads the whole server
 }
 
 /** Real faults against the built server, at full length; prints what came of each. Vitest's arguments choose some. */
