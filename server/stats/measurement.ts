@@ -1,53 +1,63 @@
+import { setTimeout as wait } from 'node:timers/promises'
 import type { Services } from '../services.ts'
 import { measurePostgres } from './postgres-measure.ts'
-import type { Measurement } from './relations.ts'
+import type { Measurement, Sizes } from './relations.ts'
 import { measureSqlite } from './sqlite-measure.ts'
 
-/** A measurement may go on for so long; nobody waits for it longer than `patienceMs`. */
+/** A measurement may go on for so long. */
 const budgetMs = 20_000
+/** So long after it began, nobody waits for it any more: for the first one, and where there is an earlier one to answer with. */
 const patienceMs = 4000
+const patienceWithLastMs = 500
 /** It is kept for a minute, or so many times as long as it took: measuring takes no more than a thirtieth of the time. */
 const keptMs = 60_000
 const keptTimes = 30
 
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
-type Memory = { result: Promise<Measurement>; validUntil: number | null }
+type Memory = { last: Measurement; validUntil: number; underWay: { result: Promise<Measurement>; began: number } | null }
 
-const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: null }
+const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: null, measuredAt: null }
 const memories = new WeakMap<Services['database'], Memory>()
 
 /**
- * Sums over the whole database, off the event loop: at most one at a time, kept for a while. Never throws; when it takes too long, the answer
- * is empty this time and the next one finds what was measured meanwhile.
+ * Sums over the whole database, off the event loop: at most one at a time, kept for a while. Never throws; while one takes long, the answer is
+ * the one before it, or empty when there is none, and a later question finds what was measured meanwhile.
  */
 export async function measure(reader: Reader): Promise<Measurement> {
-  const { database, now } = reader
-  let memory = memories.get(database)
-  if (!memory || (memory.validUntil !== null && memory.validUntil <= now().getTime())) {
-    memory = { result: begin(reader), validUntil: null }
-    memories.set(database, memory)
-    void settle(memory, reader, performance.now())
-  }
-  let timer: NodeJS.Timeout | undefined
-  const tooLong = new Promise<Measurement>((resolve) => (timer = setTimeout(() => resolve(nothing), patienceMs)))
-  try {
-    return await Promise.race([memory.result, tooLong])
-  } finally {
-    clearTimeout(timer)
-  }
+  const memory = memoryOf(reader.database)
+  if (memory.validUntil > reader.now().getTime()) return memory.last
+  memory.underWay ??= { result: renew(memory, reader), began: performance.now() }
+  const { result, began } = memory.underWay
+  const patience = (memory.last.measuredAt ? patienceWithLastMs : patienceMs) - (performance.now() - began)
+  return patience > 0 ? Promise.race([result, wait(patience, memory.last, { ref: false })]) : memory.last
 }
 
-async function settle(memory: Memory, { now }: Reader, started: number): Promise<void> {
-  await memory.result
-  Object.assign(memory, { validUntil: now().getTime() + Math.max(keptMs, keptTimes * (performance.now() - started)) })
+function memoryOf(database: Services['database']): Memory {
+  const memory = memories.get(database) ?? { last: nothing, validUntil: 0, underWay: null }
+  memories.set(database, memory)
+  return memory
 }
 
-async function begin({ database, config, log }: Reader): Promise<Measurement> {
+/** What lacks something does not take the place of what has everything. */
+async function renew(memory: Memory, reader: Reader): Promise<Measurement> {
+  const began = performance.now()
+  const found = await attempt(reader)
+  if (isWhole(found) || !isWhole(memory.last)) memory.last = found
+  memory.validUntil = reader.now().getTime() + Math.max(keptMs, keptTimes * (performance.now() - began))
+  memory.underWay = null
+  return memory.last
+}
+
+async function attempt({ database, config, log, now }: Reader): Promise<Measurement> {
+  const measuredAt = now()
   try {
     const { pool } = database.reads
-    return pool ? await measurePostgres(pool, budgetMs) : await measureSqlite(config.SQLITE_PATH, budgetMs)
+    const sizes = await (pool ? measurePostgres(pool, budgetMs) : measureSqlite(config.SQLITE_PATH, budgetMs))
+    return { ...sizes, measuredAt }
   } catch (error) {
     log.warning(`statistics: the database could not be measured: ${String(error)}`)
     return nothing
   }
 }
+
+const isWhole = ({ archiveBytes, docsBytes, relations }: Sizes) => archiveBytes !== null && docsBytes !== null && relations !== null

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { PostgresConnections } from '../db/postgres-connections.ts'
-import type { Measurement } from './relations.ts'
+import type { Sizes } from './relations.ts'
 
 /** Sums up a PostgreSQL database; the server ends what takes longer than `budgetMs`. Rejects when it may not be asked. */
-export async function measurePostgres(pool: PostgresConnections, budgetMs: number): Promise<Measurement> {
+export async function measurePostgres(pool: PostgresConnections, budgetMs: number): Promise<Sizes> {
   const client = await pool.acquire()
   let broken = true
   try {

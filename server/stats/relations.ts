@@ -8,10 +8,13 @@ export type Relation = {
 }
 
 /** What takes long to find out; null for what took longer than it may. */
-export type Measurement = {
+export type Sizes = {
   /** Bytes of all archives that versions name. */
   archiveBytes: number | null
   /** Bytes of the documentation of all versions. */
   docsBytes: number | null
   relations: Relation[] | null
 }
+
+/** Sizes, and the moment that they are of; null when there are none yet. */
+export type Measurement = Sizes & { measuredAt: Date | null }

@@ -8,9 +8,9 @@ export const statsRoutes = [
     `{ serverStatistics {
       uptime { startedAt uptimeSeconds }
       counts { packages versions users publishers downloads30d }
-      disk { archives ${usage} docs ${usage} database ${usage} total ${usage} }
+      disk { archives ${usage} docs ${usage} database ${usage} total ${usage} measuredAt }
       backends { database blobs docs search }
-      database { engine version sizeBytes reclaimableBytes tables { name kind sizeBytes rows } }
+      database { engine version sizeBytes reclaimableBytes tables { name kind sizeBytes rows } measuredAt }
       jobs { queued running failed }
     } }`,
     {

@@ -53,6 +53,11 @@ const DiskRef = builder.objectRef<Disk>('Disk').implement({
     docs: t.expose('docs', { type: UsageRef, description: 'Generated documentation.' }),
     database: t.expose('database', { type: UsageRef, description: 'The database with its sidecar files.' }),
     total: t.expose('total', { type: UsageRef, description: 'All of it, when every part is known.' }),
+    measuredAt: t.expose('measuredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When archives and documentation were measured, which is done again after a minute or later; null when they never were.',
+    }),
   }),
 })
 
@@ -103,7 +108,12 @@ const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').im
       extensions: { size: 20 },
       type: [RelationRef],
       nullable: true,
-      description: 'The twenty largest tables and indexes, the largest first. Up to a minute old; null when measuring took too long.',
+      description: 'The twenty largest tables and indexes, the largest first; null when measuring took too long.',
+    }),
+    measuredAt: t.expose('measuredAt', {
+      type: 'DateTime',
+      nullable: true,
+      description: 'When tables and indexes were measured; null when they never were.',
     }),
   }),
 })

@@ -9,7 +9,10 @@ type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
 /** Bytes that something takes, or null where nobody can tell: that is never shown as 0. */
 export type Usage = { bytes: number | null }
 
-export type Disk = Record<'archives' | 'docs' | 'database' | 'total', Usage>
+export type Disk = Record<'archives' | 'docs' | 'database' | 'total', Usage> & {
+  /** When archives and documentation were measured; null when they never were. */
+  measuredAt: Date | null
+}
 
 /** What the database says of itself. */
 export type DatabaseReport = {
@@ -20,6 +23,8 @@ export type DatabaseReport = {
   reclaimableBytes: number | null
   /** The largest tables and indexes, largest first; null when measuring took too long. */
   tables: Relation[] | null
+  /** When tables and indexes were measured; null when they never were. */
+  measuredAt: Date | null
 }
 
 export type Counts = Record<'packages' | 'versions' | 'users' | 'publishers', number>
@@ -48,10 +53,16 @@ export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>
  * The sum is known when every part is.
  */
 export async function diskUsage(reader: Reader): Promise<Disk> {
-  const [{ archiveBytes, docsBytes }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
+  const [{ archiveBytes, docsBytes, measuredAt }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
   const parts = [archiveBytes, docsBytes, database]
   const total = parts.reduce<number | null>((sum, part) => (sum === null || part === null ? null : sum + part), 0)
-  return { archives: { bytes: archiveBytes }, docs: { bytes: docsBytes }, database: { bytes: database }, total: { bytes: total } }
+  return {
+    archives: { bytes: archiveBytes },
+    docs: { bytes: docsBytes },
+    database: { bytes: database },
+    total: { bytes: total },
+    measuredAt,
+  }
 }
 
 /** Which kind of storage holds what. */
@@ -70,10 +81,10 @@ export async function reportDatabase(reader: Reader): Promise<DatabaseReport | n
   const { database, log } = reader
   try {
     const facts = factsRow.parse(await database.reads.get(database.backend === 'sqlite' ? sqliteFacts : postgresFacts))
-    const { relations } = await measure(reader)
+    const { relations, measuredAt } = await measure(reader)
     const engine = database.backend === 'sqlite' ? 'sqlite' : 'postgresql'
     const tables = relations?.toSorted((a, b) => b.sizeBytes - a.sizeBytes || (a.name < b.name ? -1 : 1)).slice(0, maxRelations) ?? null
-    return { engine, ...facts, tables }
+    return { engine, ...facts, tables, measuredAt }
   } catch (error) {
     log.warning(`statistics: the database does not report: ${String(error)}`)
     return null

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads'
-import type { Measurement } from './relations.ts'
+import type { Sizes } from './relations.ts'
 
 /** Measures an SQLite file in a thread of its own. Rejects when that fails. */
-export function measureSqlite(path: string, budgetMs: number): Promise<Measurement> {
+export function measureSqlite(path: string, budgetMs: number): Promise<Sizes> {
   return new Promise((resolve, reject) => {
     const worker = new Worker(new URL('./sqlite-worker.ts', import.meta.url), { workerData: { path, budgetMs } })
     worker.once('message', resolve)

@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import SqliteDatabase from 'better-sqlite3'
-import type { Measurement, Relation } from './relations.ts'
+import type { Sizes, Relation } from './relations.ts'
 
 // A thread of its own: every page of the file is looked at, which takes a second per gigabyte or longer.
 const { path, budgetMs } = workerData as { path: string; budgetMs: number }
 const deadline = performance.now() + budgetMs
 const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 1000 })
-const measurement: Measurement = {
+const measurement: Sizes = {
   archiveBytes: sumOf('archive_bytes', 'package_versions'),
   docsBytes: sumOf('bytes', 'version_docs'),
   relations: relations(),

@@ -19,6 +19,7 @@ export function traceBlobs(spans: Spans, store: BlobStore, kept: string): BlobSt
     open: (...given) => step('open', () => store.open(...given)),
     read: (...given) => step('read', () => store.read(...given)),
     link: (...given) => step('link', () => store.link(...given)),
+    place: (...given) => step('place', () => store.place(...given)),
     hash: (...given) => step('hash', () => store.hash(...given)),
     has: (...given) => step('has', () => store.has(...given)),
     remove: (...given) => step('remove', () => store.remove(...given)),

@@ -37,6 +37,8 @@ it('tells administrators how the server is doing', async () => {
   const table = page.getByRole('table', { name: 'Largest tables and indexes' })
   await table.waitFor()
   expect(await table.getByRole('row').count()).toBe(9)
+  await page.getByText('Tables and indexes measured just now').waitFor()
+  await page.getByText('Archives and documentation measured just now').waitFor()
   const tokens = page.getByRole('region', { name: /tokens that expire soon/ })
   await tokens.getByText('expires in 3 days').waitFor()
   expect(await tokens.getByRole('listitem').count()).toBe(1)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { expect, it, onTestFinished, vi } from 'vitest'
 import { z } from 'zod'
 import { handler, PermanentFailure } from '../../server/jobs/handler.ts'
@@ -71,6 +72,22 @@ it('traces requests with what they do in the database and in the store', async (
   expect(theOne(publishing, 'blobs promote').attributes).toEqual({ 'snug.blobs.backend': 'filesystem' })
   const missing = theOne(spans, 'GET /*')
   expect(missing).toMatchObject({ status: 0, attributes: { 'http.response.status_code': 404 } })
+})
+
+it('traces each way to an archive in the store', async () => {
+  const collector = await startCollector()
+  await using app = await traced(collector, { ACCEL_REDIRECT_PREFIX: '/-/archives/' })
+  const member = await app.member()
+  const files = { 'lib/noise.bin': randomBytes(700_000) }
+  await publish(member, { name: 'large', version: '1.0.0', files })
+  await publish(member, { name: 'small', version: '1.0.0' })
+  await member.get('/api/archives/large-1.0.0.tar.gz', { headers: { 'x-forwarded-for': '203.0.113.9' } })
+  await member.get('/api/archives/large-1.0.0.tar.gz', { headers: { range: 'bytes=0-1,5-6' } })
+  await member.get('/api/archives/small-1.0.0.tar.gz')
+  const spans = await sent(app, collector)
+  const downloads = spans.filter(({ name }) => name.startsWith('GET /api/archives/'))
+  const inStore = (download: Span) => below(spans, download).flatMap(({ name }) => (name.startsWith('blobs ') ? [name] : []))
+  expect(downloads.map(inStore)).toEqual([['blobs place'], ['blobs open'], ['blobs read']])
 })
 
 it('takes a trace over from who asks, and leaves untraced what they do not trace', async () => {

@@ -1,0 +1,57 @@
+import { expect, it, onTestFinished, vi } from 'vitest'
+import { measureSqlite } from '../../server/stats/sqlite-measure.ts'
+import type { Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+it.each(['sqlite', 'postgres'])(
+  'waits for a first slow measurement once, and answers with the last while the next is under way, on %s',
+  async (backend) => {
+    vi.stubEnv('TEST_DB', backend)
+    onTestFinished(() => void vi.unstubAllEnvs())
+    await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+    const [alice, admin] = [await app.member(), await app.admin()]
+    const first = await publish(alice, { name: 'acme', version: '1.0.0' })
+    await run(app, 'alter table version_docs rename to kept_docs')
+    await slowDown(app, 8)
+    const unknown = { bytes: null, tables: null, measuredAt: null }
+    expect(await overview(admin)).toMatchObject({ ...unknown, waitedMs: between(3000, 7000) })
+    expect(await overview(admin)).toMatchObject({ ...unknown, waitedMs: between(0, 1000) })
+    const measured = { bytes: first.length, tables: expect.any(Array), measuredAt: '2026-01-01T00:00:00.000Z' }
+    await expect.poll(() => overview(admin), { timeout: 30_000 }).toMatchObject(measured)
+
+    const second = await publish(alice, { name: 'acme', version: '1.1.0' })
+    await slowDown(app, 4)
+    app.clock.now = new Date('2026-01-02T00:00:00Z')
+    for (let n = 0; n < 3; n++) expect(await overview(admin)).toMatchObject({ ...measured, waitedMs: between(0, 2000) })
+    const renewed = { bytes: first.length + second.length, measuredAt: '2026-01-02T00:00:00.000Z' }
+    await expect.poll(() => overview(admin), { timeout: 30_000 }).toMatchObject(renewed)
+    await run(app, 'drop view version_docs', 'alter table kept_docs rename to version_docs')
+  },
+)
+
+const between = (least: number, most: number) => expect.toSatisfy((ms: number) => ms >= least && ms <= most, `${least} to ${most} ms`)
+
+async function overview(admin: Actor) {
+  const began = performance.now()
+  const { disk, database } = (await admin.get('/api/admin/stats')).body
+  expect(database.measuredAt).toBe(disk.measuredAt)
+  return { bytes: disk.archives.bytes, tables: database.tables, measuredAt: disk.measuredAt, waitedMs: performance.now() - began }
+}
+
+async function run(app: TestApp, ...statements: string[]): Promise<void> {
+  for (const sql of statements) await app.services.database.fork().execute(sql)
+}
+
+/** Has the bytes of documentation, of which there is none, take about so many seconds to add up. */
+async function slowDown(app: TestApp, seconds: number): Promise<void> {
+  const replace = (query: string) => run(app, 'drop view if exists version_docs', `create view version_docs as ${query}`)
+  if (app.config.DB_BACKEND === 'postgres') return replace(`select 0 as bytes from pg_sleep(${seconds})`)
+  const sample = 1_000_000
+  const manyRows = (rows: number) =>
+    `with recursive n (i) as (select 1 union all select i + 1 from n where i < ${rows}) select 0 as bytes from n`
+  await replace(manyRows(sample))
+  const began = performance.now()
+  await measureSqlite(app.config.SQLITE_PATH, 20_000)
+  return replace(manyRows(Math.ceil((sample * seconds * 1000) / (performance.now() - began))))
+}
