@@ -186,20 +186,17 @@ describe('no field of GraphQL', () => {
   }, 300_000)
 
   it('escapes the walk: whoever signed in sees traces all over', async () => {
+    const everywhere = ['package.name', '.uploaders.email', '.nodes.name', 'packageNames']
     const seen = new Set<string>()
-    let [reader, sent] = [await app.viewer(), 0]
-    const send = async (query: string) => {
-      // Somebody new every few hundred queries, for each has a limit.
-      if (++sent % 500 === 0) reader = await app.viewer()
-      return ask(reader, query)
-    }
+    const reader = await app.viewer()
     await walk(schema, wordsOf(hidden), async (asked) => {
-      const told = await askTogether(asked, send)
+      if (without(seen, everywhere).length === 0) return asked.map(() => false) // enough was seen
+      const told = await askTogether(asked, (query) => ask(reader, query))
       for (const { asked: one, data } of told.flatMap(({ fields }) => fields))
         if (traces.some((trace) => JSON.stringify(data)?.includes(trace))) seen.add(one.path)
       return answersIn(told)
     })
-    expect(without(seen, ['package.name', '.uploaders.email', '.nodes.name', 'packageNames'])).toEqual([])
+    expect(without(seen, everywhere)).toEqual([])
   }, 300_000)
 })
 
