@@ -27,5 +27,5 @@ VOLUME /data
 EXPOSE 8080
 USER 1000:1000
 HEALTHCHECK --interval=15s --timeout=5s --start-period=60s --start-interval=2s CMD ["node", "/app/snug", "ready"]
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--heap-growing-percent=50", "/app/snug"]
+ENTRYPOINT ["node", "--max-semi-space-size=8", "--heap-growing-percent=50", "--v8-pool-size=1", "/app/snug"]
 CMD ["start"]

@@ -38,6 +38,19 @@ export class SqliteWriter implements Dialect {
     return { pool: 'transactions', max: 1, open: 1, idle: isTaken ? 0 : 1, waiting }
   }
 
+  /** Has everybody who wants to write wait while the work lasts, but no longer than `maxMs`. Reads go on. */
+  async pause(work: () => Promise<unknown>, maxMs: number): Promise<void> {
+    await this.#turns.take()
+    const enough = Promise.withResolvers<void>()
+    const timer = setTimeout(() => enough.resolve(), maxMs)
+    try {
+      await Promise.race([work(), enough.promise])
+    } finally {
+      clearTimeout(timer)
+      this.#turns.give()
+    }
+  }
+
   createAdapter(): SqliteAdapter {
     return new Adapter()
   }

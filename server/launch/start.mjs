@@ -25,11 +25,18 @@ export async function start() {
 
 /**
  * Runs the server in this process when it can: one process less to start, to signal and to keep in memory. Otherwise it gets what the script
- * in package.json sets: a heap that is collected before it has doubled, and one arena, since each thread's own would keep what compiling took.
+ * in package.json sets: a heap that is collected before it has doubled, by one thread, since four of them would take turns with requests; and
+ * one arena, since each thread's own would keep what compiling took.
  */
 async function main() {
   if (!isCapable()) {
-    const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--env-file-if-exists=.env', 'server/dist/main.js']
+    const options = [
+      '--max-semi-space-size=8',
+      '--heap-growing-percent=50',
+      '--v8-pool-size=1',
+      '--env-file-if-exists=.env',
+      'server/dist/main.js',
+    ]
     return run(nodePath(), options, { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: compileCache })
   }
   loadEnvironmentFile()

@@ -1,5 +1,6 @@
 import { lstatSync, readlinkSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { leaveProcessor } from '../threads/processors.ts'
 import { jobGroup } from './account.ts'
 import { insideGate } from './gate.ts'
 import type { Means } from './means.ts'
@@ -15,7 +16,7 @@ export type Reach = {
 }
 
 /** Requests come before jobs, and when memory runs out, the system ends a job first. */
-const behind = ['sh', '-c', 'echo 500 2>/dev/null >/proc/self/oom_score_adj; exec nice -n 10 "$@"', 'sh']
+const behind = ['sh', '-c', `echo 500 2>/dev/null >/proc/self/oom_score_adj; ${leaveProcessor()} exec nice -n 10 "$@"`, 'sh']
 
 /** The command line of a job: what shuts it in, then the limits, then what it runs. */
 export const commandLine = (means: Means, reach: Reach, account: number | null, limited: string[]): string[] => [

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { leaveProcessor } from '../../threads/processors.ts'
 import { AnalysisFailed } from './failure.ts'
 
 export type ProcessLimits = {
@@ -101,7 +102,8 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   const node = [process.execPath, '--permission', ...files, heap, ...thrift, '--disable-warning=ExperimentalWarning']
   // No core files; if nobody is there to end it, so many seconds of a processor. Where memory is short, it goes first. Requests come before all
   // of its threads, of which Node starts some before it runs anything.
-  const shell = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec nice -n 10 "$@"'
+  const limits = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj;'
+  const shell = `${limits} ${leaveProcessor()} exec nice -n 10 "$@"`
   const seconds = String(Math.ceil((retireAfterCpuMs + deadlineMs) / 1000) + 60)
   const child = spawn('/bin/sh', ['-c', shell, seconds, ...node, fileURLToPath(module)], {
     env: { MALLOC_ARENA_MAX: '1' },

@@ -1,0 +1,24 @@
+import { execFileSync } from 'node:child_process'
+import { availableParallelism } from 'node:os'
+import { expect, it } from 'vitest'
+import { leaveProcessor, otherProcessors } from '../../../server/threads/processors.ts'
+
+it.each([
+  ['0-1', '1'],
+  ['0-3', '1-3'],
+  ['2-3,8', '3,8'],
+  ['0,4-7', '4-7'],
+  ['5,7', '7'],
+  ['0', null],
+  ['', null],
+  ['0-1; reboot', null],
+])('leaves the first of the processors %j out: %j', (list, others) => {
+  expect(otherProcessors(list)).toBe(others)
+})
+
+it('keeps what a shell starts off one processor, where there are several', () => {
+  const shown = execFileSync('/bin/sh', ['-c', `${leaveProcessor()} exec grep Cpus_allowed: /proc/self/status`], { encoding: 'utf8' })
+  const mask = BigInt(`0x${shown.replace(/^.*:\s*|[,\s]/g, '')}`)
+  const count = mask.toString(2).replaceAll('0', '').length
+  expect(count).toBe(Math.max(1, availableParallelism() - 1))
+})
