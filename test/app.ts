@@ -32,6 +32,8 @@ export type TestOptions = {
   now?: Date
   /** Use the database of another app, as a second instance does, or the same after a restart. */
   beside?: TestApp
+  /** One instance in any case, with a folder: for what is one process's own, or lies in the folder. */
+  alone?: boolean
   /** What is set otherwise than at the app beside. */
   config?: Partial<Config>
 }
@@ -97,9 +99,14 @@ export class TestApp implements AsyncDisposable {
     return new Actor(this.http, { user: actor.user, secret, ip: this.address() })
   }
 
+  /** Everything that serves here: one instance, or those that take turns. */
+  get instances(): Instance[] {
+    return [this, ...(this.second ? [this.second] : [])]
+  }
+
   /** Makes the server look again whether it has an owner. */
   forgetSetup = (): void => {
-    for (const { services } of [this, ...(this.second ? [this.second] : [])]) services.database = { ...services.database }
+    for (const { services } of this.instances) services.database = { ...services.database }
   }
 
   /** How many statements run while this happens. */
@@ -176,7 +183,7 @@ async function endServing({ services, http }: Instance): Promise<void> {
 export async function testApp(options: TestOptions = {}): Promise<TestApp> {
   const folder = await mkdtemp(join(tmpdir(), 'snug-test-'))
   const database = options.beside ? null : await emptyDatabase(folder)
-  const bucket = runsSeveral && !options.beside ? await s3Bucket() : null
+  const bucket = runsSeveral && !options.beside && !options.alone ? await s3Bucket() : null
   const config = options.beside
     ? { ...options.beside.config, ...options.config }
     : readConfig({

@@ -167,7 +167,7 @@ it('says how it is used, and what is wrong with the settings', async () => {
 })
 
 it('checks the stored archives, and fails when one is missing', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   expect(await runAdmin(settings(app), 'check-integrity')).toEqual({

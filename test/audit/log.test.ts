@@ -151,7 +151,7 @@ it('remembers who is gone, and says so', async () => {
 })
 
 it('costs the same number of statements for one entry and for fifty', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const admin = await app.admin()
   const people = await Promise.all(Array.from({ length: 12 }, () => app.member()))
   const statementsFor = async (url: string) => {

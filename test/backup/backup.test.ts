@@ -68,7 +68,7 @@ it('copies only what is new into a folder with a backup, and what is damaged the
 })
 
 it('says which archives the server itself does not have, and backs up everything else', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const alice = await app.member()
   const [lost, kept] = [await publish(alice, { name: 'lost', version: '1.0.0' }), await publish(alice, { name: 'kept', version: '1.0.0' })]
   writeFileSync(pathOf(app, shaOf(lost)), 'other bytes')

@@ -33,7 +33,7 @@ it('restores archives from one bucket into another', async () => {
   expect(await backUp(app, folder)).toMatchObject({ copied: 1, manifest: { blobs: { count: 2, lacking: [] } } })
 
   const { S3_BUCKET, S3_ENDPOINT } = other.env
-  const place = { ...(await emptyPlace(app)), S3_BUCKET, S3_ENDPOINT }
+  const place = { ...(await emptyPlace(app)), BLOB_BACKEND: 's3' as const, S3_BUCKET, S3_ENDPOINT }
   await expect(restoreBackup({ ...place, S3_BUCKET: app.config.S3_BUCKET }, folder)).rejects.toThrow('has archives or documentation')
   expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 2 })
   await using restored = await testApp({ beside: app, config: place })

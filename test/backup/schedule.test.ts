@@ -77,7 +77,7 @@ it('tells administrators why a backup failed', async () => {
 })
 
 it('never deletes the last backup that lacks nothing, nor what one that stays needs', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const alice = await app.member()
   const lost = await publish(alice, { name: 'lost', version: '1.0.0' })
   const folder = folderOfTest()

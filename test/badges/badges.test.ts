@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import { renderBadge } from '../../server/badges/svg.ts'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { testApp } from '../app.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { readSvg } from '../support/pictures.ts'
 import { makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
@@ -45,7 +45,7 @@ it('counts the downloads of the last thirty days, for those who signed in', asyn
   const path = '/packages/acme/badges/downloads.svg'
   expect((await alice.get(path)).raw.toString()).toContain('aria-label="downloads: 0/month"')
   for (let count = 0; count < 1234; count++) await alice.get('/api/archives/acme-1.0.0.tar.gz')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   expect((await alice.get(path)).raw.toString()).toContain('aria-label="downloads: 1.2K/month"')
   expect(await app.anonymous.get(path)).toMatchObject({ status: 401 })
   expect(await alice.get('/packages/nothing/badges/downloads.svg')).toMatchObject({ status: 404 })

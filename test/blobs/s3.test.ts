@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import { describe, expect, it } from 'vitest'
 import { adopt } from '../../server/admin/store-commands.ts'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { collectArchives } from '../../server/store/collect.ts'
 import { collectGarbage } from '../../server/uploads/collect.ts'
 import { testApp } from '../app.ts'
 import { documentVersion } from '../support/docs.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { runJobs } from '../support/jobs.ts'
 import { makePublic, publicApp, setSwitch } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
@@ -142,7 +142,7 @@ describe('downloads', () => {
       status: 200,
       headers: { 'content-length': String(archives.open.length), etag: `"${shaOf(archives.open)}"` },
     })
-    await keepDownloads(app.services)
+    await writeDownloads(app)
     expect((await alice.get('/api/packages/open/downloads')).body).toMatchObject({ downloads30d: 2 })
   })
 

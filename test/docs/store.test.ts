@@ -92,7 +92,7 @@ it.each(backends)('collects what no version has, and nothing else (%o)', async (
 })
 
 it('says that pages are damaged instead of serving them, and brings back what was removed by mistake', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   const [first, second] = [await documentVersion(app, 'acme', '1.0.0'), await documentVersion(app, 'acme', '1.1.0')]

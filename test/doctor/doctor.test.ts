@@ -123,8 +123,8 @@ it('finds a database that was moved elsewhere, and one that is not all there yet
 })
 
 it('finds a store that is not there, is empty or belongs to another database', async () => {
-  await using app = await testApp()
-  await using other = await testApp()
+  await using app = await testApp({ alone: true })
+  await using other = await testApp({ alone: true })
   const environment = environmentOf(app)
   const elsewhere = await doctor({ ...environment, BLOB_PATH: other.config.BLOB_PATH })
   expect([elsewhere.code, elsewhere.find('store identity')?.message]).toEqual([1, expect.stringContaining('belongs to another database')])

@@ -4,6 +4,7 @@ import { isRobot, keepDownloads } from '../../server/downloads/tally.ts'
 import { completeIndex } from '../../server/search/rebuild.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { anotherInstance } from '../support/instances.ts'
 import { publish } from '../support/publish.ts'
 
@@ -24,7 +25,7 @@ const fetchArchive = (actor: Actor, file: string, headers: Record<string, string
   actor.get(`/api/archives/${file}.tar.gz`, { headers })
 
 async function downloads(app: TestApp, actor: Actor, name: string) {
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   return (await actor.get(`/api/packages/${name}/downloads`)).body as {
     downloads30d: number
     weeks: { start: string; downloads: number }[]
@@ -86,7 +87,7 @@ it('adds up over days, and forgets after thirty of them in what it sorts by', as
   const alice = await stocked(app)
   await fetchArchive(alice, 'often-1.0.0')
   await fetchArchive(alice, 'seldom-1.0.0')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   app.clock.now = new Date('2026-03-02T00:00:01.000Z')
   await fetchArchive(alice, 'often-1.0.0')
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 2 })
@@ -97,7 +98,7 @@ it('adds up over days, and forgets after thirty of them in what it sorts by', as
   app.clock.now = new Date(Date.UTC(2026, 2, 31, 12))
   await fetchArchive(alice, 'seldom-1.0.0')
   await fetchArchive(alice, 'seldom-1.0.0')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   await Promise.all([rollDownloads(app.services), rollDownloads(app.services)])
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 1, versions: [{ downloads30d: 1 }] })
   expect(await downloads(app, alice, 'seldom')).toMatchObject({ downloads30d: 2 })
@@ -116,7 +117,7 @@ it('keeps a package its downloads when a version goes, and an index that is fill
   await fetchArchive(alice, 'often-1.0.0')
   await alice.put('/api/account/likes/often')
   await fetchArchive(alice, 'often-1.1.0')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   const em = app.services.database.fork()
   await em.execute("delete from package_versions where version = '1.0.0' and package_id in (select id from packages where name = 'often')")
   await em.execute('delete from package_search_documents')
@@ -148,7 +149,7 @@ it('adds up what several instances write at once, in whatever order they counted
   for (let round = 0; round < rounds; round++) {
     for (const version of ['1.0.0', '1.1.0']) await fetchArchive(alice, `often-${version}`)
     for (const version of ['1.1.0', '1.0.0']) await fetchArchive(there, `often-${version}`)
-    await Promise.all([app, other ?? app].map(({ services }) => keepDownloads(services)))
+    await Promise.all([...app.instances, other ?? app].map(({ services }) => keepDownloads(services)))
   }
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 4 * rounds })
 })

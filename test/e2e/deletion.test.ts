@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -57,7 +57,7 @@ it('deletes a package after showing what breaks, with the name typed and the bre
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishWorld(app, alice.secret)
   await alice.get('/api/archives/shop-1.0.0.tar.gz')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   await publishTo(app.url, alice.secret ?? '', { name: 'tool', version: '1.0.0', pubspec: 'dependencies:\n  icons: ^1.0.0\n' })
   const page = await openPage(app.url, { tolerate: [/status of 409/] })
   await startSession(page, app.url, admin.email)

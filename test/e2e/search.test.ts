@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import type { TestApp } from '../app.ts'
 import { openPage } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { expectSound } from '../support/looks.ts'
 
 const mit =
@@ -87,7 +87,7 @@ it('shows how much a package is used, and lets people like it', async () => {
     for (let count = 0; count < (week % 7) + 1; count++) await alice.get('/api/archives/http_kit-1.0.0.tar.gz')
   }
   app.clock.now = null
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   await app.services.database.fork().execute("update package_search_documents set downloads = 16 where name = 'http_kit'")
   const page = await openPage(app.url)
   await signIn(page, app.url, alice.email)

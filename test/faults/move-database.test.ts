@@ -11,7 +11,6 @@ import { folderPlace } from '../../server/backup/place/folder.ts'
 import { withClient } from '../../server/backup/postgres-client.ts'
 import { openPostgresTarget } from '../../server/backup/restore/postgres.ts'
 import type { Config } from '../../server/config/config.ts'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { moveDatabase, type MoveProgress } from '../../server/move/move.ts'
 import { holdRemovals } from '../../server/store/hold.ts'
 import { Avatar } from '../../server/users/avatar-entity.ts'
@@ -19,6 +18,7 @@ import { type TestApp, testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
 import { fill } from '../support/audit.ts'
 import { documentVersion } from '../support/docs.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { plain } from '../support/pictures.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { publish } from '../support/publish.ts'
@@ -56,7 +56,7 @@ async function filled(app: TestApp) {
       status: expect.toBeOneOf([200, 201]),
       body: expect.not.objectContaining({ errors: expect.anything() }),
     })
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   await sealEntries(app.services)
   await deleteOldEntries(app.services)
   expect(await app.services.database.reads.all('select 1 from audit_cuts')).toHaveLength(1)

@@ -28,7 +28,7 @@ const unready = (name: string) => ({
 })
 
 it('is not ready while the storage takes no bytes, and says why in the log only', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const staging = join(app.config.BLOB_PATH, 'staging')
   await rename(staging, `${staging}.away`)
   const refused = await app.anonymous.get('/readyz')
@@ -43,7 +43,7 @@ it('is not ready while the storage takes no bytes, and says why in the log only'
 })
 
 it('is not ready while nothing can be written to the database, and answers in time', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const em = app.services.database.fork()
   await em.begin()
   await em.execute('insert into write_probe (id, count) values (1, 1) on conflict (id) do update set count = 1')
@@ -56,14 +56,14 @@ it('is not ready while nothing can be written to the database, and answers in ti
 })
 
 it('is not ready with less free space than asked for, with the schema of another version, and while stopping', async () => {
-  await using full = await testApp({ env: { MIN_FREE_BYTES: String(2 ** 50) } })
+  await using full = await testApp({ alone: true, env: { MIN_FREE_BYTES: String(2 ** 50) } })
   expect(await full.anonymous.get('/readyz')).toMatchObject(unready('space'))
-  await using newer = await testApp()
+  await using newer = await testApp({ alone: true })
   const em = newer.services.database.fork()
   await em.execute("insert into schema_migrations (name) values ('Migration29991231000000_later')")
   await em.execute(`update server_settings set value = '"99.0.0"' where key = 'schema.oldest_version'`)
   expect(await newer.anonymous.get('/readyz')).toMatchObject(unready('schema'))
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   expect(await app.anonymous.get('/readyz')).toMatchObject({ status: 200 })
   app.services.stopping.abort()
   expect(await app.anonymous.get('/readyz')).toMatchObject(unready('running'))
@@ -71,7 +71,7 @@ it('is not ready with less free space than asked for, with the schema of another
 })
 
 it('writes once however many ask', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const writes = () => app.queries.filter((sql) => sql.includes('insert into write_probe')).length
   const before = writes()
   for (let round = 0; round < 5; round++) await Promise.all(Array.from({ length: 40 }, () => app.anonymous.get('/readyz')))

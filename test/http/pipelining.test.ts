@@ -34,7 +34,7 @@ function post(index: number): string {
 }
 
 it('works on few requests of a client that takes no answers, and on all once it does', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   await app.listen()
   const alice = await app.member()
   await publish(alice, { name: 'large', version: '1.0.0', files: { 'assets/noise.bin': randomBytes(4_000_000) } })

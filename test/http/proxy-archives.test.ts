@@ -3,8 +3,8 @@ import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { storedAt } from '../../server/blobs/names.ts'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { testApp } from '../app.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { startNginx } from '../support/nginx.ts'
 import { publish } from '../support/publish.ts'
 
@@ -73,7 +73,7 @@ it('counts a download, and asks who may have it, each time', async () => {
   await using server = await served()
   const { app, alice, stored, address, by } = server
   const downloads = async () => {
-    await keepDownloads(app.services)
+    await writeDownloads(app)
     return (await alice.get('/api/packages/acme/downloads')).body.downloads30d
   }
   await by()

@@ -5,14 +5,14 @@ import { handler, PermanentFailure } from '../../server/jobs/handler.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import { startWorker } from '../../server/jobs/worker.ts'
 import { listenForMetrics } from '../../server/metrics/page.ts'
-import { type TestApp, testApp } from '../app.ts'
+import { type TestApp, testApp, type TestOptions } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { metricsIn, sample } from '../support/metrics.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 
 const token = 'the token of the metrics'
 const withToken = { headers: { authorization: `Bearer ${token}` } }
-const watched = () => testApp({ env: { METRICS_TOKEN: token } })
+const watched = (options: TestOptions = {}) => testApp({ ...options, env: { METRICS_TOKEN: token } })
 
 async function metricsOf({ anonymous }: TestApp): Promise<string> {
   const { status, body } = await anonymous.get('/metrics', withToken)
@@ -46,7 +46,7 @@ it('gives them to whoever has the token, and to nobody else', async () => {
 })
 
 it('counts requests by route, never by what a client makes up', async () => {
-  await using app = await watched()
+  await using app = await watched({ alone: true })
   const member = await app.member()
   await publish(member, { name: 'counted', version: '1.0.0' })
   for (let n = 0; n < 20; n++) {
@@ -69,7 +69,7 @@ it('counts requests by route, never by what a client makes up', async () => {
 })
 
 it('counts uploads, downloads, jobs, caches and connections', async () => {
-  await using app = await watched()
+  await using app = await watched({ alone: true })
   const member = await app.member()
   const archive = await publish(member, { name: 'watched', version: '1.0.0' })
   await publishArchive(member, await packageArchive({ name: 'Not A Name', version: '1.0.0' }))

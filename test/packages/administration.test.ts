@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { testApp } from '../app.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -20,7 +20,7 @@ it('lists all packages with versions, bytes and owners for administrators', asyn
   await publish(alice, { name: 'zebra', version: '0.1.0' })
   await alice.put('/api/packages/zebra/options', { isUnlisted: true })
   await alice.get('/api/archives/acme-1.0.0.tar.gz')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   const { status, body } = await admin.get('/api/admin/packages')
   expect(status).toBe(200)
   expect(body).toMatchObject({ page: 1, pageSize: 50, totalCount: 3, totalPages: 1 })
@@ -63,7 +63,7 @@ it('lists the public ones, unlisted ones too, for whoever looks for what is expo
 })
 
 it('sorts by size, versions and change, page after page, with as many statements for many as for few', async () => {
-  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  await using app = await testApp({ alone: true, now: new Date('2026-01-01T00:00:00Z') })
   const [alice, admin] = [await app.member(), await app.admin()]
   for (const [index, [name, versions, bytes]] of (
     [

@@ -52,7 +52,7 @@ it('lets a reader who is in the middle of a download read on', async () => {
 })
 
 it('answers 404, not 500, to whoever looks for the bytes just after they went', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const [alice, admin] = [await app.member(), await app.admin()]
   await publish(alice, { name: 'acme', version: '1.0.0' })
   const open = app.services.blobs.read

@@ -1,11 +1,11 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { AnalysisNeedsFlutter, PanaFailed } from '../../server/pana/problems.ts'
 import { readablePackages } from '../../server/pana/readable-packages.ts'
 import { withJobToken } from '../../server/tokens/job-token.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { attack, judge, versionOf } from '../support/judge.ts'
 import { publish } from '../support/publish.ts'
 import { recordedReport } from '../support/recorded-report.ts'
@@ -193,7 +193,7 @@ describe('the token of a job', () => {
     expect(await app.services.database.reads.all('select id from job_tokens')).toEqual([])
     expect(app.queries.some((sql) => sql.includes(secret))).toBe(false)
     // What an analysis fetches is no download.
-    await keepDownloads(app.services)
+    await writeDownloads(app)
     expect(await app.services.database.reads.all('select * from version_downloads')).toEqual([])
   })
 })

@@ -57,7 +57,7 @@ it('analyzes what was published: report, tags, search, audit entry, log', async 
 })
 
 it('fails at once where the package is at fault, tries again where it is not, and says why', async () => {
-  await using app = await scoringApp()
+  await using app = await scoringApp({ alone: true })
   const [alice, admin] = [await app.member(), await app.admin()]
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   let tries = 0

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import { keepDownloads } from '../../server/downloads/tally.ts'
 import { testApp } from '../app.ts'
+import { writeDownloads } from '../support/downloads.ts'
 import { publish } from '../support/publish.ts'
 
 const isc =
@@ -14,7 +14,7 @@ it('says that nothing is analyzed yet, and what is known all the same', async ()
   await publish(alice, { name: 'tagged', version: '1.1.0-dev', files: {} })
   await alice.put('/api/account/likes/tagged')
   await alice.get('/api/archives/tagged-1.0.0.tar.gz')
-  await keepDownloads(app.services)
+  await writeDownloads(app)
   const counts = { status: 'pending', grantedPoints: null, maxPoints: null, likeCount: 1, downloadCount30Days: 1 }
   const tags = ['sdk:dart', 'sdk:flutter', 'platform:web', 'topic:network', 'license:isc', 'is:private']
   expect(await alice.get('/api/packages/tagged/score')).toMatchObject({ status: 200, body: { ...counts, tags } })

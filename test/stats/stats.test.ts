@@ -13,7 +13,7 @@ const onPostgres = process.env.TEST_DB === 'postgres'
 const statistics = async (app: TestApp) => (await (await app.admin()).get('/api/admin/stats')).body
 
 it('counts what there is and says for how long it has run', async () => {
-  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  await using app = await testApp({ alone: true, now: new Date('2026-01-01T00:00:00Z') })
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
   await publish(alice, { name: 'other', version: '1.0.0' })
@@ -38,7 +38,7 @@ it('counts what there is and says for how long it has run', async () => {
 })
 
 it('says how much room it takes: archives as on disk, the database with its sidecar files', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const alice = await app.member()
   const archives = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
   const { disk } = await statistics(app)
@@ -82,7 +82,7 @@ it('reports the database: size, what a vacuum frees, the largest tables and inde
 })
 
 it('measures once for many who ask, and again after a minute', async () => {
-  await using app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  await using app = await testApp({ alone: true, now: new Date('2026-01-01T00:00:00Z') })
   const [alice, admin] = [await app.member(), await app.admin()]
   const archives = async () => (await admin.get('/api/admin/stats')).body.disk.archives.bytes as number
   expect(await Promise.all([archives(), archives(), archives()])).toEqual([0, 0, 0])
@@ -106,7 +106,7 @@ it('says what a vacuum would free', async () => {
 })
 
 it('never says 0 of what could not be found out', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   const unknown = { bytes: null, available: false }
   expect(await (onPostgres ? reportWithoutRights(app) : measureWithoutTime(app))).toMatchObject(

@@ -3,8 +3,10 @@ import type { TestApp } from '../app.ts'
 
 /** What the operator's shell has: the settings of the server. */
 export function environmentOf({ config }: Pick<TestApp, 'config'>): Record<string, string> {
-  const { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '', BLOB_PATH } = config
-  return { NODE_ENV: 'test', BCRYPT_COST: '4', SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL, BLOB_PATH }
+  const { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '', BLOB_BACKEND, BLOB_PATH } = config
+  const { S3_BUCKET = '', S3_ENDPOINT = '', S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '' } = config
+  const store = { BLOB_BACKEND, BLOB_PATH, S3_BUCKET, S3_ENDPOINT, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_FORCE_PATH_STYLE: 'true' }
+  return { NODE_ENV: 'test', BCRYPT_COST: '4', SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL, ...store }
 }
 
 /** Runs one of the operator's commands with these settings, in this process. */

@@ -43,6 +43,7 @@ export async function emptyPlace({ config }: TestApp): Promise<Config> {
   const folder = folderOfTest()
   const place = {
     ...config,
+    BLOB_BACKEND: 'filesystem' as const,
     DATA_DIR: folder,
     SQLITE_PATH: join(folder, 'restored.sqlite'),
     BLOB_PATH: join(folder, 'blobs'),

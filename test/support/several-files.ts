@@ -1,26 +1,10 @@
-/** Why some files run with one instance only: what they look at is one process's own. */
+/**
+ * Why some files run with one instance only: what nearly all of their tests look at is one process's own. Where only a few tests of a file do, they
+ * say so themselves, by `testApp({ alone: true })`.
+ */
 const reasons = {
-  'counts statements, of which the first request of an instance has more': [
-    'audit/log',
-    'http/pipelining',
-    'visibility/public-packages',
-    'graphql/queries',
-    'graphql/query-cost',
-  ],
-  'has one instance write down what it counted': [
-    'packages/administration',
-    'badges/badges',
-    'downloads/downloads',
-    'pana/pana',
-    'scoring/score',
-  ],
-  'reads the metrics, the log, the traces or the readiness of one instance': [
-    'http/log-format',
-    'metrics/metrics',
-    'http/proxy',
-    'health/readiness',
-    'tracing/tracing',
-  ],
+  'counts statements, of which the first request of an instance has more': ['graphql/queries'],
+  'reads the log or the traces of one instance': ['http/log-format', 'http/proxy', 'tracing/tracing'],
   'holds up, measures or cuts off one instance': [
     'db/held',
     'search/index-rebuild',
@@ -29,29 +13,20 @@ const reasons = {
     'uploads/connections',
   ],
   'looks into the folder of archives, or opens stores itself': [
-    'admin/cli',
-    'backup/backup',
-    'integrity/damaged-archives',
-    'packages/deletion-races',
-    'docs/store',
-    'http/proxy-archives',
-    'integrity/integrity',
-    'store/move-blobs',
-    'backup/restore',
-    'backup/restore-hostile',
-    'blobs/s3',
-    'blobs/s3-faults',
-    'scoring/runs',
-    'stats/stats',
-    'store/collection',
-    'store/identity',
-    'uploads/places',
-    'uploads/staging',
-    'uploads/uploads',
     'backup/bucket',
     'backup/bucket-refusals',
+    'backup/restore',
+    'backup/restore-hostile',
     'backup/verify',
+    'blobs/s3',
+    'blobs/s3-faults',
     'doctor/buckets',
+    'http/proxy-archives',
+    'integrity/damaged-archives',
+    'integrity/integrity',
+    'store/collection',
+    'store/identity',
+    'store/move-blobs',
   ],
 }
 

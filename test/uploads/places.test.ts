@@ -30,7 +30,7 @@ describe('the places of a person', () => {
 
   it('are kept by archives that were sent a moment ago; one that nobody finishes for ten seconds is replaced', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
-    await using app = await testApp({ now: start })
+    await using app = await testApp({ alone: true, now: start })
     const alice = await app.member()
     const first = await upload(alice, Buffer.from('rubbish'))
     const second = await upload(alice, Buffer.from('rubbish'))
@@ -98,7 +98,7 @@ describe('the places of a person', () => {
   })
 
   it('are free again when the connection breaks or the archive is too large', async () => {
-    await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '100000' } })
+    await using app = await testApp({ alone: true, env: { MAX_UPLOAD_BYTES: '100000' } })
     const alice = await app.member()
     using connections = await halfBodies(app)
     const ids = (await Promise.all(Array.from({ length: places }, () => announce(alice)))).toSorted()

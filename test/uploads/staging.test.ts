@@ -8,7 +8,7 @@ import { halfBodies, storedFiles, untilFree, untilStored } from '../support/uplo
 describe('what a person has staged', () => {
   it('is bounded, while it arrives too, and says when there is room', async () => {
     const start = new Date('2026-05-01T12:00:00Z')
-    await using app = await testApp({ now: start, env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '250000' } })
+    await using app = await testApp({ alone: true, now: start, env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '250000' } })
     const [alice, bob] = [await app.member(), await app.member()]
     const first = await upload(alice, Buffer.alloc(100_000))
     app.clock.now = new Date(start.getTime() + 60_000)
@@ -33,7 +33,7 @@ describe('what a person has staged', () => {
   })
 
   it('counts a body without a length as it comes', async () => {
-    await using app = await testApp({ env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '100000' } })
+    await using app = await testApp({ alone: true, env: { MAX_UPLOAD_BYTES: '100000', UPLOAD_STAGING_BYTES: '100000' } })
     const alice = await app.member()
     await upload(alice, Buffer.alloc(60_000))
     using connections = await halfBodies(app)

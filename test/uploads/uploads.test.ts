@@ -11,7 +11,7 @@ const acme = (version = '1.0.0') => packageArchive({ name: 'acme', version })
 
 describe('an upload', () => {
   it('belongs to whoever announced it', async () => {
-    await using app = await testApp()
+    await using app = await testApp({ alone: true })
     const [alice, admin] = [await app.member(), await app.admin()]
     const uploadId = await announce(alice)
     for (const id of [uploadId, unknownId, 'no-uuid', '']) {
@@ -42,7 +42,7 @@ describe('an upload', () => {
   })
 
   it('can be sent again, and finished again', async () => {
-    await using app = await testApp()
+    await using app = await testApp({ alone: true })
     const alice = await app.member()
     const uploadId = await upload(alice, Buffer.from('broken'))
     expect(await sendBytes(alice, uploadId, await acme())).toMatchObject({
@@ -79,7 +79,7 @@ describe('an upload', () => {
   })
 
   it('leaves no file and no row behind when it is refused', async () => {
-    await using app = await testApp()
+    await using app = await testApp({ alone: true })
     const [alice, bob] = [await app.member(), await app.member()]
     await publish(alice, { name: 'acme', version: '1.0.0' })
     const refusals = [
@@ -119,7 +119,7 @@ describe('an upload', () => {
 
 it('collects what was abandoned, and only that', async () => {
   const start = new Date()
-  await using app = await testApp({ now: start })
+  await using app = await testApp({ alone: true, now: start })
   const alice = await app.member()
   const finished = await upload(alice, await acme())
   await finish(alice, finished)

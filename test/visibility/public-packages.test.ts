@@ -81,7 +81,7 @@ describe('reading without signing in', () => {
   })
 
   it('costs members no statement, nor anybody where the environment does not permit it', async () => {
-    await using app = await publicApp()
+    await using app = await publicApp({ alone: true })
     const alice = await app.member()
     await publish(alice, { name: 'acme', version: '1.0.0' })
     for (const path of ['/api/packages/acme', '/api/archives/acme-1.0.0.tar.gz']) {
