@@ -24,8 +24,7 @@ export function countDownload({ database, now, metrics }: Counter, request: Fast
  */
 export async function keepDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
   const tally = tallyOf(database)
-  // All instances write in the order of names and versions, so that they never wait for each other in a circle.
-  const counted = [...tally].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one)
+  const counted = [...tally.values()]
   if (counted.length === 0) return
   tally.clear()
   try {
@@ -57,13 +56,27 @@ function add(tally: Map<string, Counted>, { name, version, day, downloads }: Cou
   else tally.set(key, { name, version, day, downloads })
 }
 
-/** Of versions and packages that are gone by now, nothing is kept. */
+/**
+ * Of versions and packages that are gone by now, nothing is kept. All instances write one table after the other, and each in one order, so that
+ * they never wait for each other in a circle, whatever each of them counted.
+ */
 async function write(em: EntityManager, counted: Counted[]): Promise<void> {
-  for (const { name, version, day, downloads } of counted) {
+  for (const { name, version, day, downloads } of sums(counted, ({ name, version, day }) => `${name} ${version} ${day}`))
     await changeRows(em, addToVersion, [day, downloads, name, version])
+  for (const { name, day, downloads } of sums(counted, ({ name, day }) => `${name} ${day}`))
     await changeRows(em, addToPackage, [day, downloads, name])
+  for (const { name, downloads } of sums(counted, ({ name }) => name))
     await changeRows(em, 'update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
+}
+
+/** Adds up what has the same key, in the order of keys. */
+function sums(counted: Counted[], keyOf: (one: Counted) => string): Counted[] {
+  const sumOf = new Map<string, Counted>()
+  for (const one of counted) {
+    const downloads = (sumOf.get(keyOf(one))?.downloads ?? 0) + one.downloads
+    sumOf.set(keyOf(one), { ...one, downloads })
   }
+  return [...sumOf].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum)
 }
 
 const addToVersion = `insert into version_downloads as kept (version_id, day, downloads)

@@ -154,6 +154,20 @@ it('adds up what several instances write at once, in whatever order they counted
   expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 4 * rounds })
 })
 
+it('adds up what several instances write at once, when not all of them counted each version', async () => {
+  await using app = await testApp()
+  await using other = await anotherInstance(app)
+  const alice = await stocked(app)
+  const there = alice.at(other ?? app)
+  const rounds = 20
+  for (let round = 0; round < rounds; round++) {
+    for (const version of ['1.0.0', '1.1.0']) await fetchArchive(alice, `often-${version}`)
+    await fetchArchive(there, 'often-1.1.0')
+    await Promise.all([...app.instances, other ?? app].map(({ services }) => keepDownloads(services)))
+  }
+  expect(await downloads(app, alice, 'often')).toMatchObject({ downloads30d: 3 * rounds })
+})
+
 it('tells robots from people', () => {
   for (const agent of [
     'Googlebot/2.1',
