@@ -12,6 +12,7 @@ import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
 import { collectJobs } from './jobs/queue.ts'
 import { regularly } from './jobs/regularly.ts'
+import { tellMove } from './jobs/tell-move.ts'
 import { tidyMemory } from './jobs/tidy.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { listenForMetrics } from './metrics/page.ts'
@@ -64,20 +65,21 @@ async function serve(config: Config): Promise<void> {
   await listenForMetrics(services)
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
   const stopCollecting = [
-    regularly('collecting what is left over', collectEveryMs, log, () => collectGarbage(services)),
-    regularly('collecting documentation', collectEveryMs, log, () => collectDocs(services)),
-    regularly('reading damaged archives again', collectEveryMs, log, () => recheckFaults(services)),
-    regularly('counting downloads', countEveryMs, log, () => keepDownloads(services)),
-    regularly('forgetting downloads of long ago', collectEveryMs, log, () => rollDownloads(services)),
-    regularly('sealing the audit log', sealEveryMs, log, () => sealEntries(services)),
-    regularly('deleting old audit entries', collectEveryMs, log, () => deleteOldEntries(services)),
-    regularly('scheduling backups', scheduleEveryMs, log, () => scheduleBackups(services)),
-    regularly('collecting sessions', collectEveryMs, log, () => collectSessions(services)),
-    regularly('collecting authorizations', collectEveryMs, log, () => collectAuthorizations(services)),
-    regularly('collecting rate limits', collectEveryMs, log, () => services.limits.collect()),
-    regularly('looking up verified domains', collectEveryMs, log, () => enqueueDomainChecks(services)),
-    regularly('looking after SDKs', collectEveryMs, log, () => collectSdks(services)),
-    regularly('collecting old jobs', collectEveryMs, log, () => collectJobs(services.database.fork(), services.now())),
+    tellMove(services),
+    regularly('collecting what is left over', collectEveryMs, services, () => collectGarbage(services)),
+    regularly('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
+    regularly('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
+    regularly('counting downloads', countEveryMs, services, () => keepDownloads(services)),
+    regularly('forgetting downloads of long ago', collectEveryMs, services, () => rollDownloads(services)),
+    regularly('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
+    regularly('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
+    regularly('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
+    regularly('collecting sessions', collectEveryMs, services, () => collectSessions(services)),
+    regularly('collecting authorizations', collectEveryMs, services, () => collectAuthorizations(services)),
+    regularly('collecting rate limits', collectEveryMs, services, () => services.limits.collect()),
+    regularly('looking up verified domains', collectEveryMs, services, () => enqueueDomainChecks(services)),
+    regularly('looking after SDKs', collectEveryMs, services, () => collectSdks(services)),
+    regularly('collecting old jobs', collectEveryMs, services, () => collectJobs(services.database.fork(), services.now())),
   ]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   void sayWhatJobsLack(config)

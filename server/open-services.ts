@@ -2,6 +2,7 @@ import { rememberAddress } from './addresses/service.ts'
 import { openAnalyzer } from './analysis/analyze.ts'
 import { openFilesystemBlobs } from './blobs/filesystem.ts'
 import type { BlobStore } from './blobs/store.ts'
+import { sweepScratch } from './backup/place/scratch.ts'
 import { checkBackupPlace } from './backup/schedule/start-check.ts'
 import type { Config } from './config/config.ts'
 import type { StatementWatch } from './db/meter.ts'
@@ -32,6 +33,7 @@ export async function openServices(
   makeFolder(config.DATA_DIR)
   await checkBackupPlace(config, log)
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
+  await sweepScratch(config.DATA_DIR)
   const tracing = await openTracing(config, log)
   const blobs = traced(tracing, await openBlobs(config), config.BLOB_BACKEND)
   await refuseNewFileBesideArchives(config, blobs)

@@ -1,3 +1,4 @@
+import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import type { Identity } from './authenticate.ts'
 
@@ -28,7 +29,7 @@ export function keepLastUse({ database, log }: Services, { credential, lastUsedA
     ])
     .catch((error: unknown) => {
       writing.delete(credential.id)
-      log.warning(`last use of ${table} not written: ${String(error)}`)
+      if (!isRefusedForMove(error)) log.warning(`last use of ${table} not written: ${String(error)}`)
     })
     .finally(() => underWay--)
 }

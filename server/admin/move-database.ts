@@ -7,10 +7,11 @@ import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 import { showProgress } from './progress-line.ts'
 
-const titles = { copying: 'Copying', comparing: 'Comparing', indexing: 'Making the search index' }
+const titles = { checking: 'Looking for changes in', copying: 'Copying', comparing: 'Comparing', indexing: 'Making the search index' }
 
 /**
- * Moves everything from the SQLite file to an empty PostgreSQL database: the one that is named, or that of POSTGRES_URL. The server is stopped.
+ * Moves everything from the SQLite file to an empty PostgreSQL database: the one that is named, or that of POSTGRES_URL. A server may run: it can
+ * only be read from then on.
  * @returns what to tell the operator.
  * @throws ApiError InvalidInput for the URL; Conflict, ConfigError when it cannot be done.
  */
@@ -40,6 +41,6 @@ function describe({ SQLITE_PATH }: Config, name: string, { tables, isContinued }
   return [
     ...tables.map((table) => `${table.sha256}  ${table.name}: ${counted(table.rows, 'rows')}`),
     `Moved to ${name}${isContinued ? ', beginning where the interrupted move was' : ''}: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, every one compared. The search index is made.`,
-    `${SQLITE_PATH} is as it was, and no server starts with it any more. Start the server with DB_BACKEND=postgres and POSTGRES_URL.`,
+    `${SQLITE_PATH} is as it was, and nothing is changed there any more: a server that runs on it only answers reads. Restart it with DB_BACKEND=postgres and POSTGRES_URL.`,
   ].join('\n')
 }

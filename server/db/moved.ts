@@ -11,6 +11,9 @@ export const unfinishedTable = 'database_move'
 /** What lies beside an SQLite file once everything in it is in PostgreSQL. */
 export const noteBeside = (path: string): string => `${path}.moved`
 
+/** What the process that moves an SQLite file holds as long as it lives. */
+export const lockOfMove = (path: string): string => `${path}.moving`
+
 /** @throws ConfigError for an SQLite file that PostgreSQL has taken the place of. */
 export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
   if (DB_BACKEND === 'postgres' || !existsSync(noteBeside(SQLITE_PATH))) return

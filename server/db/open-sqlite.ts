@@ -7,11 +7,12 @@ import { commonOptions, type DatabaseConfig, type Logging } from './options.ts'
 import { keepPrivate } from './private-files.ts'
 import { cacheSize, sqliteReads } from './sqlite-reads.ts'
 import { SqliteWriter } from './sqlite-writer.ts'
+import { guardWrites } from './write-guard.ts'
 
 /** Opens an SQLite file: one connection for the ORM, one for reads. */
 export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<Opened> {
   const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
-  const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS)
+  const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(SQLITE_PATH))
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
   const checkpoints = checkpointAside(SQLITE_PATH, writer)
   return {

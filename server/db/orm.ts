@@ -15,6 +15,7 @@ import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from './reads.ts'
 import { isMigrated } from './schema-state.ts'
 import { reportStatements } from './statements.ts'
+import { type MoveState, moveStateOf } from './write-guard.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
 export type Database = {
@@ -27,6 +28,8 @@ export type Database = {
   now: () => Date
   /** How the connections are used. */
   pools: () => PoolState[]
+  /** Whether it is being moved to PostgreSQL, or was: then it can only be read. */
+  moveState: () => MoveState
   /** Writes a row. @throws DatabaseAway when that takes longer than `timeoutMs`; any error that says why nothing can be written. */
   probeWrite(timeoutMs?: number): Promise<void>
   close(): Promise<void>
@@ -63,6 +66,7 @@ export async function openDatabase(
   const { orm } = opened
   try {
     if (!isMove) await refuseUnfinished(orm, config)
+    if (config.DB_BACKEND === 'sqlite') refuseMoving(config.SQLITE_PATH)
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
@@ -76,12 +80,27 @@ export async function openDatabase(
     reportStatements(orm.em, { onQuery, watch })
     const { now } = opened
     const pools = () => [opened.pool(), ...(reads.pool ? [reads.pool.state('reads')] : [])]
-    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, pools, probeWrite: writeProbe(orm), close }
+    return {
+      backend: config.DB_BACKEND,
+      orm,
+      reads,
+      fork: () => orm.em.fork(),
+      now,
+      pools,
+      moveState: () => (config.DB_BACKEND === 'sqlite' ? moveStateOf(config.SQLITE_PATH) : null),
+      probeWrite: writeProbe(orm),
+      close,
+    }
   } catch (error) {
     await opened.close()
     unlock()
     throw explainMissing(error, config)
   }
+}
+
+/** A server that starts has to write before it can answer. */
+function refuseMoving(path: string): void {
+  if (moveStateOf(path) === 'moving') throw new Error(`${path} is being moved to PostgreSQL. Start the server when that has ended.`)
 }
 
 /** What changes the schema may take as long as it takes, so it has a connection without time-outs. */

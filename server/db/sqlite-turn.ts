@@ -6,12 +6,14 @@ import { unmetered } from './meter.ts'
 import type { Turns } from './turns.ts'
 import { isUnforced } from './unforced.ts'
 import { DatabaseAway } from './unavailable.ts'
+import type { WriteGuard } from './write-guard.ts'
 
 /** What all turns share: the connection, how to open it anew, and whose turn it is. */
 export type Shared = {
   native: () => Database
   renew: () => void
   turns: Turns
+  guard: WriteGuard
   onWrite: () => void
   onTransaction: (isOpen: boolean) => void
 }
@@ -41,9 +43,21 @@ export class Turn implements DatabaseConnection {
   }
 
   async begin(): Promise<void> {
-    // Locks at once: a transaction that reads first could not be upgraded after another process wrote.
-    await this.#whenFree(() => this.#shared.native().exec('begin immediate'))
+    await this.#whenFree(() => this.#lock())
     this.#setInTransaction(true)
+  }
+
+  /** Locks at once: a transaction that reads first could not be upgraded after another process wrote. */
+  #lock(): void {
+    const { native, guard } = this.#shared
+    guard.begin()
+    native().exec('begin immediate')
+    try {
+      guard.whenMine()
+    } catch (error) {
+      native().exec('rollback')
+      throw error
+    }
   }
 
   commit(): void {
@@ -89,11 +103,26 @@ export class Turn implements DatabaseConnection {
       this.#requireTransaction()
       return this.#execute<Row>(sql, parameters)
     }
-    return this.#whenFree(() => this.#execute<Row>(sql, parameters))
+    return this.#whenFree(() => this.#executeAlone<Row>(sql, parameters))
   }
 
   streamQuery(): never {
     throw new Error('Rows are not streamed on SQLite.')
+  }
+
+  /** What writes is looked at with the lock, as every transaction is. */
+  #executeAlone<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
+    const native = this.#shared.native()
+    if (prepare(native, sql, parameters.length > 0).readonly) return this.#execute<Row>(sql, parameters)
+    this.#lock()
+    try {
+      const result = this.#execute<Row>(sql, parameters)
+      native.exec('commit')
+      return result
+    } catch (error) {
+      if (native.inTransaction) native.exec('rollback')
+      throw error
+    }
   }
 
   #execute<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
@@ -118,7 +147,9 @@ export class Turn implements DatabaseConnection {
         this.#force(isForced)
         return work()
       } catch (error) {
-        if (!isBusy(error) || performance.now() > deadline) throw error
+        if (!isBusy(error)) throw error
+        this.#shared.guard.whenLocked()
+        if (performance.now() > deadline) throw error
       }
       this.give()
       await unmetered(async () => {

@@ -4,6 +4,7 @@ import { unmetered } from './meter.ts'
 import type { PoolState } from './pool-state.ts'
 import { type Shared, Turn } from './sqlite-turn.ts'
 import { openTurns, type Turns } from './turns.ts'
+import type { WriteGuard } from './write-guard.ts'
 
 /**
  * The one connection that writes to an SQLite file. Kysely's own driver leaves it inside a transaction whose ROLLBACK failed, and blocks the
@@ -12,6 +13,7 @@ import { openTurns, type Turns } from './turns.ts'
 export class SqliteWriter implements Dialect {
   readonly #open: () => Database
   readonly #turns: Turns
+  readonly #guard: WriteGuard
   #native: Database
   #closed = false
   /** How many statements have written, or may have: every one of them goes through here. */
@@ -19,10 +21,11 @@ export class SqliteWriter implements Dialect {
   /** Whether a transaction is open: kept here, since asking SQLite would cost the most frequent reads more than all else that they do. */
   inTransaction = false
 
-  /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`. */
-  constructor(open: () => Database, turnMs: number) {
+  /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`; `guard` may refuse what writes. */
+  constructor(open: () => Database, turnMs: number, guard: WriteGuard) {
     this.#open = open
     this.#turns = openTurns(turnMs)
+    this.#guard = guard
     this.#native = open()
   }
 
@@ -61,6 +64,7 @@ export class SqliteWriter implements Dialect {
       native,
       renew: () => this.#renew(),
       turns: this.#turns,
+      guard: this.#guard,
       onWrite: () => void this.written++,
       onTransaction: (isOpen: boolean) => void (this.inTransaction = isOpen),
     }

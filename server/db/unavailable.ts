@@ -6,6 +6,16 @@ export class DatabaseAway extends Error {
   readonly code = 'DATABASE_AWAY'
 }
 
+/** Nothing is written to an SQLite file that is being moved to PostgreSQL, or was. */
+export class WritesRefused extends Error {
+  readonly code: 'DATABASE_MOVING' | 'DATABASE_MOVED'
+
+  constructor(state: 'moving' | 'moved') {
+    super(state === 'moving' ? 'The database is being moved to PostgreSQL.' : 'The database was moved to PostgreSQL.')
+    this.code = state === 'moving' ? 'DATABASE_MOVING' : 'DATABASE_MOVED'
+  }
+}
+
 /** Somebody keeps the table of a statement locked. */
 export class TableLocked extends Error {
   readonly code = 'TABLE_LOCKED'
@@ -22,6 +32,9 @@ export function unavailable(error: unknown): ApiError | null {
   }
   return null
 }
+
+/** Whether nothing was written because the database is being moved, or was. The log says that once, when it begins. */
+export const isRefusedForMove = (error: unknown): boolean => causesOf(error).some((one) => ['moving', 'moved'].includes(kindOf(one) ?? ''))
 
 /** Whether a connection is of no use after this error, because it ended or because an answer may still arrive on it. */
 export const endsConnection = (error: unknown): boolean =>
@@ -44,12 +57,22 @@ export async function patiently<Value>(work: () => Promise<Value>): Promise<Valu
 }
 
 type Coded = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
-type Kind = 'away' | 'busy' | 'full'
+type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved'
 
 const answers: Record<Kind, () => ApiError> = {
   away: () => serviceUnavailable('The database is not available at the moment. Try again in a few seconds.', 5),
   busy: () => serviceUnavailable('The database is busy: something else holds what this request needs. Try again in a few seconds.', 2),
   full: () => serviceUnavailable('The disk of the database is full, so nothing was saved. An administrator has to free space.', 60),
+  moving: () =>
+    serviceUnavailable(
+      "Nothing was saved: this server's database is being moved to PostgreSQL, and can only be read meanwhile. Try again in a few minutes.",
+      60,
+    ),
+  moved: () =>
+    serviceUnavailable(
+      "Nothing was saved: this server's database was moved to PostgreSQL. An administrator has to restart the server with it. Try again in a few minutes.",
+      60,
+    ),
 }
 
 /** Refusals of a PostgreSQL that works: of one statement, or of one more connection. */
@@ -67,6 +90,8 @@ function kindOf({ code, syscall, message }: Coded): Kind | null {
 
 // SQLSTATE, or the extended result codes of SQLite.
 const codes = {
+  moving: /^DATABASE_MOVING$/,
+  moved: /^DATABASE_MOVED$/,
   full: /^(?:53100|SQLITE_FULL)$/,
   busy: /^(?:55P03|40001|40P01|57014|TABLE_LOCKED|SQLITE_(?:BUSY|LOCKED|PROTOCOL|ABORT)\w*)$/,
   away: /^(?:08\w{3}|28\w{3}|3D000|25006|25P0[34]|53\w{3}|57P\w{2}|58\w{3}|DATABASE_AWAY|SQLITE_(?:IOERR|CANTOPEN|READONLY|NOMEM)\w*)$/,

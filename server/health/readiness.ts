@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { isMigrated } from '../db/schema-state.ts'
+import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 
 type CheckName = 'running' | 'database' | 'schema' | 'storage' | 'space'
@@ -22,7 +23,7 @@ const keptMs = 2000
 export function openReadiness(services: Services): () => Promise<Readiness> {
   const { database, config, stopping } = services
   const checks = {
-    database: steady(services, 'database', () => database.probeWrite(timeoutMs)),
+    database: steady(services, 'database', () => checkDatabase(database)),
     schema: steady(services, 'schema', () => checkSchema(services)),
     storage: steady(services, 'storage', () => writeAndRead(services)),
     space: steady(services, 'space', () => checkSpace(config)),
@@ -71,6 +72,15 @@ function steady({ log }: Pick<Services, 'log'>, name: CheckName, work: () => Pro
       (resolve) => (timer = setTimeout(() => resolve(keep(false, 'no answer in time')), Math.max(left, 0))),
     )
     return Promise.race([running, expired]).finally(() => clearTimeout(timer))
+  }
+}
+
+/** While it is moved to another kind of database, it goes on answering reads; and nobody else could. */
+async function checkDatabase(database: Services['database']): Promise<void> {
+  try {
+    await database.probeWrite(timeoutMs)
+  } catch (error) {
+    if (!isRefusedForMove(error) || database.moveState() === 'moved') throw error
   }
 }
 

@@ -1,7 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { lostRace } from '../db/races.ts'
-import { unavailable } from '../db/unavailable.ts'
+import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { notStored } from './conditional.ts'
 import type { Log } from './log.ts'
@@ -105,7 +105,7 @@ export function logCause(log: Log, { message, cause }: Error, what: string): voi
 /** The 503 for an error that says the database is away, busy or full; the log says which. `what` is what failed for it. */
 export function withoutDatabase(log: Log, error: unknown, what: string): ApiError | null {
   const failure = unavailable(error)
-  if (failure) log.warning(`${what} failed: ${failure.message} ${String(error)}`)
+  if (failure && !isRefusedForMove(error)) log.warning(`${what} failed: ${failure.message} ${String(error)}`)
   return failure
 }
 

@@ -1,3 +1,4 @@
+import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
 import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
@@ -26,7 +27,9 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
       controller.abort(new Error('The job was cancelled, or another process has taken it over.'))
   }
   const quietly = () =>
-    void holdOn().catch((error: unknown) => circumstances.log.warning(`job ${held.id}: cannot renew its lease: ${String(error)}`))
+    void holdOn().catch((error: unknown) => {
+      if (!isRefusedForMove(error)) circumstances.log.warning(`job ${held.id}: cannot renew its lease: ${String(error)}`)
+    })
   const timer = setInterval(quietly, Math.min(renewMs, leaseMs / 3))
   timer.unref()
   const progress = (latest: Progress) => {

@@ -1,3 +1,4 @@
+import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
 import { behindRequests } from './behind-requests.ts'
@@ -71,7 +72,9 @@ function wake(circumstances: Circumstances, state: State): void {
   state.wanted = true
   if (state.stopping) return
   state.looking ??= behindRequests(() => beginWhatIsDue(circumstances, state))
-    .catch((error: unknown) => circumstances.log.error(`looking for jobs: ${String(error)}`))
+    .catch((error: unknown) => {
+      if (!isRefusedForMove(error)) circumstances.log.error(`looking for jobs: ${String(error)}`)
+    })
     .finally(() => {
       state.looking = null
       if (state.wanted) wake(circumstances, state)

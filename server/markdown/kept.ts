@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import { RenderedText } from './entity.ts'
 
@@ -31,7 +32,7 @@ export async function keepRendered(store: Store, hash: string, html: string | nu
     await em.upsert(RenderedText, { hash, html, bytes: html === null ? 0 : Buffer.byteLength(html), createdAt: now() })
     if (++added % trimEvery === 0) await trimRendered(em, maxBytes)
   } catch (error) {
-    log.warning(`a rendered text could not be kept: ${String(error)}`)
+    if (!isRefusedForMove(error)) log.warning(`a rendered text could not be kept: ${String(error)}`)
   }
 }
 

@@ -9,37 +9,50 @@ import type { Source } from './source.ts'
 /** What both databases have in a table: the number of rows, and the SHA-256 of their canonical forms by key, a line each. */
 export type ComparedTable = { name: string; rows: number; sha256: string }
 
+type Tell = (done: number) => void
+
 /**
  * Compares every row of a table with the SQLite file, and the hashes of all of them. `tell` hears how many were compared.
  * @throws ApiError Conflict that names the first row that differs.
  */
-export async function compareTable(
-  source: Source,
-  client: Client,
-  table: PlannedTable,
-  tell: (done: number) => void,
-): Promise<ComparedTable> {
+export async function compareTable(source: Source, client: Client, table: PlannedTable, tell: Tell): Promise<ComparedTable> {
+  const { rows, differsAt, there, here } = await readBoth(source, client, table, tell)
+  if (differsAt !== null) throw differs(table, differsAt)
+  if (there !== here || rows !== source.count(table.name)) throw differs(table, rows + 1)
+  return { name: table.name, rows, sha256: here }
+}
+
+/** Whether PostgreSQL has just the first `count` rows of a table, as the SQLite file has them now. */
+export async function hasFirst(source: Source, client: Client, table: PlannedTable, count: number, tell: Tell): Promise<boolean> {
+  const { rows, differsAt, there, here } = await readBoth(source, client, table, tell)
+  return differsAt === null && there === here && rows === count
+}
+
+/** The rows that PostgreSQL has of a table beside as many of the SQLite file: how many are the same, and where they begin to differ. */
+async function readBoth(source: Source, client: Client, table: PlannedTable, tell: Tell) {
   const stream = client.query(copyTo(`copy (${selectFromPostgres(table)}) to stdout`))
   stream.setEncoding('utf8')
   const [there, here] = [createHash('sha256'), createHash('sha256')]
   const rows = source.rows(table)
-  let count = 0
+  let [count, differsAt]: [number, number | null] = [0, null]
   try {
+    // Read to the end in any case: the connection is of no use before.
     for await (const line of splitLines(stream as AsyncIterable<string>)) {
+      if (differsAt !== null) continue
       const next = rows.next()
-      if (next.done || next.value !== line) throw differs(table, count + 1)
+      if (next.done || next.value !== line) {
+        differsAt = count + 1
+        continue
+      }
       there.update(`${line}\n`)
       here.update(`${next.value}\n`)
       if (++count % rowsBetween === 0) tell(count)
     }
-    if (!rows.next().done) throw differs(table, count + 1)
   } finally {
     rows.return()
   }
-  const sha256 = here.digest('hex')
-  if (there.digest('hex') !== sha256 || count !== source.count(table.name)) throw differs(table, count)
   tell(count)
-  return { name: table.name, rows: count, sha256 }
+  return { rows: count, differsAt, there: there.digest('hex'), here: here.digest('hex') }
 }
 
 const rowsBetween = 1000

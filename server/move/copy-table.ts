@@ -5,7 +5,7 @@ import { from as copyFrom } from 'pg-copy-streams'
 import { conflict } from '../errors.ts'
 import { columnList, type PlannedTable, quoted } from './plan.ts'
 import type { Source } from './source.ts'
-import type { Target } from './target.ts'
+import { copiedNote, type Target } from './target.ts'
 
 /** So much is sent before it is committed, with how far the move is: an interrupted one goes on from there. */
 const bytesAtOnce = 8 << 20
@@ -16,7 +16,7 @@ const bytesOfChunk = 1 << 16
 export async function copyTable(source: Source, target: Target, table: PlannedTable, tell: (done: number) => void): Promise<void> {
   const { client } = target
   const total = source.count(table.name)
-  const noted = `copied ${table.name}`
+  const noted = copiedNote(table.name)
   let done = Number((await target.read(noted)) ?? 0)
   tell(done)
   const rows = source.rows(table, done)

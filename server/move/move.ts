@@ -1,6 +1,5 @@
 import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { z } from 'zod'
 import { continueSequences } from '../backup/restore/postgres.ts'
 import { syncDirectory } from '../blobs/directories.ts'
 import type { Config } from '../config/config.ts'
@@ -9,22 +8,25 @@ import { noteBeside } from '../db/moved.ts'
 import { type ComparedTable, compareTable } from './compare-table.ts'
 import { copyTable } from './copy-table.ts'
 import { makeIndex } from './make-index.ts'
+import { takeOutChanged } from './changed.ts'
 import { planMove, type PlannedTable } from './plan.ts'
 import { openSource, type Source } from './source.ts'
 import { openTarget, type Target } from './target.ts'
 
 /** How far a move is: what it does, in which table, and how many rows or packages of all are done. */
-export type MoveProgress = { step: 'copying' | 'comparing' | 'indexing'; table: string; done: number; total: number }
+export type MoveProgress = { step: 'checking' | 'copying' | 'comparing' | 'indexing'; table: string; done: number; total: number }
 /** What was moved, and whether an interrupted move was gone on with. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
 
 type Tell = (progress: MoveProgress) => void
-type Move = { source: Source; target: Target; tables: PlannedTable[]; tell: Tell }
+/** A move that is under way. */
+export type Move = { source: Source; target: Target; tables: PlannedTable[]; tell: Tell }
 
 /**
  * Moves everything in the SQLite file of the settings to the PostgreSQL database of `to`: copies the rows, compares every one, makes the search
- * index, and only then lets servers use the database. The file stays as it is, with a note beside it that keeps servers from using it. What is
- * interrupted is run again, and goes on where it was.
+ * index, and only then lets servers use the database. A server on the file may run: it answers reads all the time, refuses changes meanwhile, and
+ * goes on refusing them afterwards, because of a note beside the file that keeps others from using it. The file stays as it is. What is interrupted
+ * is run again, and goes on where it was, with what has changed since brought anew.
  * @throws ApiError Conflict, ConfigError when it cannot be done; see `openSource` and `openTarget`.
  */
 export async function moveDatabase(from: Config, to: Config, tell: Tell): Promise<Moved> {
@@ -46,30 +48,20 @@ export async function moveDatabase(from: Config, to: Config, tell: Tell): Promis
   }
 }
 
-const comparedShape = z.array(z.object({ name: z.string(), rows: z.number(), sha256: z.string() }))
-const comparedNote = 'compared'
-
-/** Copies what is missing, then compares everything; an interrupted move that did so before only gives what it found. */
-async function bringRows({ source, target, tables, tell }: Move): Promise<ComparedTable[]> {
-  const earlier = await target.read(comparedNote)
-  if (earlier !== null) return comparedShape.parse(JSON.parse(earlier))
-  const total = tables.reduce((sum, { name }) => sum + source.count(name), 0)
-  let before = 0
-  for (const table of tables) {
-    await copyTable(source, target, table, (done) => tell({ step: 'copying', table: table.name, done: before + done, total }))
-    before += source.count(table.name)
-  }
+/** Copies what is missing, then compares everything. */
+async function bringRows(move: Move): Promise<ComparedTable[]> {
+  const { source, target, tables, tell } = move
+  if (target.isContinued) await takeOutChanged(move)
+  const counts = tables.map(({ name }) => source.count(name))
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const before = counts.map((_count, index) => counts.slice(0, index).reduce((sum, count) => sum + count, 0))
+  const teller = (step: MoveProgress['step'], index: number) => (done: number) =>
+    tell({ step, table: tables[index]?.name ?? '', done: (before[index] ?? 0) + done, total })
+  for (const [index, table] of tables.entries()) await copyTable(source, target, table, teller('copying', index))
   await continueSequences(target.client)
   await target.client.query('analyze')
   const compared: ComparedTable[] = []
-  before = 0
-  for (const table of tables) {
-    const tellRows = (done: number) => tell({ step: 'comparing', table: table.name, done: before + done, total })
-    const one = await compareTable(source, target.client, table, tellRows)
-    compared.push(one)
-    before += one.rows
-  }
-  await target.write(comparedNote, JSON.stringify(compared))
+  for (const [index, table] of tables.entries()) compared.push(await compareTable(source, target.client, table, teller('comparing', index)))
   return compared
 }
 

@@ -1,8 +1,9 @@
+import type { EntityManager } from '@mikro-orm/sql'
 import SqliteDatabase from 'better-sqlite3'
 import { z } from 'zod'
-import { hashFile } from '../backup/place/files.ts'
 import type { DatabaseConfig } from '../db/options.ts'
 import { lockSqlite } from '../db/lock.ts'
+import { lockOfMove } from '../db/moved.ts'
 import { openBeside } from '../db/orm.ts'
 import { conflict } from '../errors.ts'
 import { areRemovalsHeld } from '../store/hold.ts'
@@ -10,12 +11,10 @@ import { idOfDatabase } from '../store/identity.ts'
 import { type PlannedTable, quoted, selectFromSqlite } from './plan.ts'
 import { canonicalRow } from './rows.ts'
 
-/** An SQLite file that nobody changes while it is open. */
+/** An SQLite file that nobody changes while it is open; a server may go on reading it. */
 export type Source = {
   /** The id that ties it to its store of archives. */
   storeId: string
-  /** The SHA-256 of the file. */
-  sha256: string
   count: (table: string) => number
   /** The rows of a table by its key in their canonical form, after the first `done`. */
   rows: (table: PlannedTable, done?: number) => Generator<string, void>
@@ -23,42 +22,50 @@ export type Source = {
 }
 
 /**
- * Opens the SQLite file, and keeps servers and commands from changing it.
- * @throws Error when it is not there, a server has it, or its schema is another version's; ApiError Conflict while it is backed up.
+ * Opens the SQLite file, and keeps servers and commands from changing it, until it is closed or this process dies.
+ * @throws Error when it is not there or its schema is another version's; ApiError Conflict while it is moved or backed up.
  */
 export async function openSource(config: DatabaseConfig): Promise<Source> {
+  const orm = await openBeside(config, { isMove: true })
   const path = config.SQLITE_PATH
-  const storeId = await requireReady(config)
-  const unlock = lockSqlite(`${path}.lock`)
-  const db = new SqliteDatabase(path, { fileMustExist: true, timeout: 5000 })
+  const unlock = lockMove(path)
+  const db = new SqliteDatabase(path, { fileMustExist: true, timeout: patienceMs })
   const close = () => {
     db.close()
     unlock()
   }
   try {
-    // What a killed server left in the log beside the file belongs to it; then the file does not change any more.
-    db.pragma('wal_checkpoint(TRUNCATE)')
+    // What others write has been committed by then, and nobody writes from then on.
     db.exec('begin immediate')
-    const { sha256 } = await hashFile(path)
-    return { storeId, sha256, count: (table) => countIn(db, table), rows: (table, done) => rowsOf(db, table, done), close }
+    const storeId = await requireReady(orm.em.fork(), config)
+    return { storeId, count: (table) => countIn(db, table), rows: (table, done) => rowsOf(db, table, done), close }
   } catch (error) {
     close()
     throw error
-  }
-}
-
-async function requireReady(config: DatabaseConfig): Promise<string> {
-  const orm = await openBeside(config, { isMove: true })
-  try {
-    const em = orm.em.fork()
-    if (await areRemovalsHeld(em, new Date()))
-      throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was moved.')
-    const id = await idOfDatabase(em)
-    if (id === null) throw conflict(`No server has used ${config.SQLITE_PATH} yet. There is nothing to move.`)
-    return id
   } finally {
     await orm.close(true)
   }
+}
+
+/** How long a write that is under way may take. */
+const patienceMs = 30_000
+/** A server looks whether somebody has the lock, which takes it for a moment. */
+const lookMs = 1000
+
+function lockMove(path: string): () => void {
+  try {
+    return lockSqlite(lockOfMove(path), lookMs)
+  } catch {
+    throw conflict(`Another move of ${path} is running. Wait until it has ended.`)
+  }
+}
+
+async function requireReady(em: EntityManager, { SQLITE_PATH }: DatabaseConfig): Promise<string> {
+  if (await areRemovalsHeld(em, new Date()))
+    throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was moved.')
+  const id = await idOfDatabase(em)
+  if (id === null) throw conflict(`No server has used ${SQLITE_PATH} yet. There is nothing to move.`)
+  return id
 }
 
 function countIn(db: SqliteDatabase.Database, table: string): number {

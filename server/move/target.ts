@@ -17,16 +17,17 @@ export type Target = {
   /** What was written down about how far the move is; it lasts as long as the move. */
   read: (key: string) => Promise<string | null>
   write: (key: string, value: string) => Promise<void>
-  /** Whether an interrupted move goes on: then what it brought is there. */
+  /** Whether an interrupted move goes on: then what it brought is there, which may have changed in the file since. */
   isContinued: boolean
+  /** Takes everything out of these tables, and of those that refer to them. */
+  clear: (tables: string[]) => Promise<void>
   /** Makes it a database like every other. */
   release: () => Promise<void>
   close: () => Promise<void>
 }
 
 /**
- * Opens a database to move to: an empty one, or one that a move of the same file was interrupted in. Its schema is made. If the file has changed
- * since the interruption, everything is taken out again.
+ * Opens a database to move to: an empty one, or one that a move of the same file was interrupted in. Its schema is made.
  * @throws ApiError Conflict for a database with other tables, or while somebody uses it; ConfigError when it cannot be used.
  */
 export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, source: Source): Promise<Target> {
@@ -45,6 +46,7 @@ export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, sourc
       read: (key) => readNote(client, key),
       write: (key, value) => writeNote(client, key, value),
       isContinued,
+      clear: (tables) => clear(client, tables),
       release: async () => void (await client.query(`drop table ${unfinishedTable}`)),
       close: () => client.end(),
     }
@@ -54,22 +56,19 @@ export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, sourc
   }
 }
 
-/** Whether the database has a part of just this file; an empty one and one with a part of an older state of it have not. */
+/** Whether the database has a part of the file already. */
 async function isPartOf(client: Client, to: DatabaseConfig, source: Source): Promise<boolean> {
   if (!(await hasTable(client, unfinishedTable))) return false
-  if ((await readNote(client, 'store')) !== source.storeId)
-    throw conflict(`Another SQLite database is being moved to ${nameOfDatabase(to)}. Name an empty database, or run the move of that one.`)
-  return (await readNote(client, 'file')) === source.sha256
+  if ((await readNote(client, 'store')) === source.storeId) return true
+  throw conflict(`Another SQLite database is being moved to ${nameOfDatabase(to)}. Name an empty database, or run the move of that one.`)
 }
 
 /** From here on no server starts with the database until everything is in it. */
 async function claim(client: Client, to: DatabaseConfig, source: Source): Promise<void> {
-  if (await hasTable(client, unfinishedTable)) return clear(client, source)
   await requireEmpty(client, to)
   await client.query('begin')
   await client.query(`create table ${unfinishedTable} (key text primary key, value text not null)`)
   await writeNote(client, 'store', source.storeId)
-  await writeNote(client, 'file', source.sha256)
   await client.query('commit')
   await requireStillVacant(client)
 }
@@ -90,15 +89,17 @@ async function requireStillVacant(client: Client): Promise<void> {
   }
 }
 
-/** Takes out what the interrupted move of an older state of the file brought. Audit entries can only be removed with their triggers off. */
-async function clear(client: Client, { sha256 }: Source): Promise<void> {
-  const names = (await byReference(client)).filter((name) => !['schema_migrations', unfinishedTable].includes(name))
+/** Audit entries can only be removed with their triggers off. */
+async function clear(client: Client, tables: string[]): Promise<void> {
+  const all = (await byReference(client)).filter((name) => name !== unfinishedTable)
   await client.query('begin')
-  for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`)
-  if (names.length > 0) await client.query(`truncate ${names.map(quoted).join(', ')}`)
-  for (const name of names) await client.query(`alter table ${quoted(name)} enable trigger user`)
-  await client.query(`delete from ${unfinishedTable} where key not in ('store', 'file')`)
-  await writeNote(client, 'file', sha256)
+  for (const name of all) await client.query(`alter table ${quoted(name)} disable trigger user`)
+  await client.query(`truncate ${tables.map(quoted).join(', ')} cascade`)
+  for (const name of all) await client.query(`alter table ${quoted(name)} enable trigger user`)
+  for (const name of all) {
+    const { rowCount } = await client.query(`select from ${quoted(name)} limit 1`)
+    if (rowCount === 0) await client.query(`delete from ${unfinishedTable} where key = $1`, [copiedNote(name)])
+  }
   await client.query('commit')
 }
 
@@ -110,6 +111,9 @@ async function makeSchema(config: DatabaseConfig): Promise<void> {
     await orm.close(true)
   }
 }
+
+/** Under what it is written down how many rows of a table were copied. */
+export const copiedNote = (table: string): string => `copied ${table}`
 
 const notes = z.array(z.object({ value: z.string() }))
 

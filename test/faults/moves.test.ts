@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import { expect, it, onTestFinished } from 'vitest'
 import { withClient } from '../../server/backup/postgres-client.ts'
 import { admin } from '../support/admin-process.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
+import { MoveLoad } from '../support/move-load.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { start } from '../support/server-process.ts'
 
@@ -22,8 +24,7 @@ it('moves an SQLite file to PostgreSQL without a loss, killed again and again', 
   const { url, drop } = await createDatabase()
   onTestFinished(drop)
   const move = () => admin(registry.folder, registry.env, 'move-database', url, '--json')
-  const [refused] = await Promise.all([move().result, registry.publishMany({ label: 'moved', publishes, packages: 6 })])
-  expect(refused).toMatchObject({ code: 1, out: expect.stringContaining('Stop the other server first') })
+  await registry.publishMany({ label: 'moved', publishes, packages: 6 })
   // The log beside the file still has some of it.
   await registry.kill()
 
@@ -56,4 +57,78 @@ it('moves an SQLite file to PostgreSQL without a loss, killed again and again', 
   }
   const found = await fetch(`${server.url}/api/search?q=moved`, { headers })
   expect(await found.json()).toMatchObject({ totalCount: 6 })
+})
+
+it('moves it beside a server that answers every read, killed in the middle, and has what was acknowledged before, between and since', async () => {
+  const registry = await FaultRegistry.open('sqlite')
+  const [{ url, drop }, other] = [await createDatabase(), await createDatabase()]
+  onTestFinished(async () => void (await Promise.all([drop(), other.drop()])))
+  const move = (to = url) => admin(registry.folder, registry.env, 'move-database', to, '--json')
+  const change = async () => {
+    const headers = { authorization: `Bearer ${registry.token}` }
+    const began = performance.now()
+    const answer = await fetch(`${registry.listensAt}/api/packages/versions/new`, { headers })
+    const { error } = await answer.json()
+    return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ms: performance.now() - began, ...error }
+  }
+  await registry.publishMany({ label: 'early', publishes: publishes + 12, packages: 6 })
+  const keys = [...registry.acknowledged.keys()]
+  const load = new MoveLoad(registry, keys.slice(6), keys.slice(0, 6))
+  onTestFinished(() => load.end())
+  await load.more(4)
+
+  for (const table of [null, 'database_move', 'package_versions']) {
+    const killed = move()
+    await whenAt(url, table, async () => {
+      const refusals = [await change(), await change(), await change()]
+      for (const refusal of refusals)
+        expect(refusal).toMatchObject({
+          status: 503,
+          code: 'ServiceUnavailable',
+          retryAfter: '60',
+          message: expect.stringContaining('is being moved'),
+        })
+      expect(Math.min(...refusals.map(({ ms }) => ms))).toBeLessThan(500)
+      expect((await fetch(`${registry.listensAt}/readyz`)).status).toBe(200)
+      if (table === 'package_versions')
+        expect(await move(other.url).result).toMatchObject({ code: 1, out: expect.stringContaining('Another move of') })
+      process.kill(-(killed.process.pid ?? 0), 'SIGKILL')
+      await killed.result
+    })
+    // Changes what was copied, and behind it.
+    await load.more(4)
+  }
+
+  const { code, out } = await move().result
+  expect([code, out]).toEqual([0, expect.stringContaining('"isContinued":true')])
+  expect(await change()).toMatchObject({ status: 503, message: expect.stringContaining('was moved to PostgreSQL') })
+  await expect.poll(async () => (await fetch(`${registry.listensAt}/readyz`)).status, { timeout: 5000 }).toBe(503)
+  await load.end()
+  expect(load.failures).toEqual([])
+  expect(load.deleted.size).toBeGreaterThan(0)
+  const log = registry.server.log()
+  const told = [
+    'is being moved to PostgreSQL: what',
+    'was interrupted',
+    'is being moved to PostgreSQL: what',
+    'was moved to PostgreSQL: nothing',
+  ]
+  expect(log).toMatch(new RegExp(told.join('[^]*')))
+  expect(log).not.toMatch(/last use|looking for jobs|could not be kept|renew|SQLITE/)
+  expect(await registry.stop()).toBe(0)
+
+  const rows = await withClient(url, (client) =>
+    client.query("select p.name || ' ' || v.version as key from package_versions v join packages p on p.id = v.package_id"),
+  )
+  const moved = new Set(rows.rows.map(({ key }) => String(key)))
+  expect([...registry.acknowledged.keys()].filter((key) => !moved.has(key))).toEqual([])
+  expect([...moved].filter((key) => !registry.acknowledged.has(key) && !load.refused.has(key))).toEqual([])
+  Object.assign(registry.env, { DB_BACKEND: 'postgres', POSTGRES_URL: url })
+  await registry.start()
+  for (const { served, sha256 } of registry.archives()) {
+    const { status, bytes } = await registry.read(served)
+    expect([served, status, createHash('sha256').update(bytes).digest('hex')]).toEqual([served, 200, sha256])
+  }
+  await registry.publish({ name: 'early_0', version: '2.0.0' })
+  expect(await admin(registry.folder, registry.env, 'verify').result).toMatchObject({ code: 0 })
 })

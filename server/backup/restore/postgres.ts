@@ -23,7 +23,7 @@ import { occupied, settingsLeftOut, type Target } from './target.ts'
  * A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction.
  * @throws ApiError Conflict while a server or another command that fills it uses it; ConfigError when something is being moved to it.
  */
-export async function openPostgresTarget(config: Config, manifest: Manifest, files: SnapshotFiles): Promise<Target> {
+export async function openPostgresTarget(config: Config, manifest: Manifest): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
   const holder = await holdAlone(url)
   if (await hasTable(holder, unfinishedTable)) {
@@ -31,9 +31,13 @@ export async function openPostgresTarget(config: Config, manifest: Manifest, fil
     throw unfinished(config)
   }
   return {
-    occupiedBy: () => withClient(url, occupantOf),
-    async fill(prepared) {
-      await withClient(url, (client) => requireSchema(client, manifest))
+    occupiedBy: () =>
+      withClient(url, async (client) => {
+        const occupant = await occupantOf(client)
+        if (occupant === null) await requireSchema(client, manifest)
+        return occupant
+      }),
+    async fill(files, prepared) {
       await prepared()
       await makeSchema(config, manifest)
       await withClient(url, (client) => fill(client, manifest, files))

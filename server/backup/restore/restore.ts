@@ -22,9 +22,7 @@ export async function restoreBackup(config: Config, address: string, id?: string
   const place = await openPlace(config, address)
   const manifest = await findManifest(place, id)
   requireFit(config, manifest)
-  await using files = await place.bring(manifest.id, manifest.files)
-  await requireList(manifest, files)
-  const target = await openTarget(config, manifest, files)
+  const target = await openTarget(config, manifest)
   try {
     const stores = await openStores(config)
     const [marked, mark] = [await stores.archives.identity(), `${restoringMark}${manifest.id}`]
@@ -34,8 +32,11 @@ export async function restoreBackup(config: Config, address: string, id?: string
       if (occupant !== null) throw occupied()
       // What an interrupted restore brought, of this backup or another one, is named by nothing.
       if (!marked?.startsWith(restoringMark)) await requireEmpty(config, stores)
+      // Only now: what is in a bucket may take long to come.
+      await using files = await place.bring(manifest.id, manifest.files)
+      await requireList(manifest, files)
       await stores.archives.identify(mark, { replace: true })
-      await target.fill(() => fillStores({ place, manifest, files }, stores))
+      await target.fill(files, () => fillStores({ place, manifest, files }, stores))
     }
     await target.upgrade()
     await stores.archives.identify(manifest.storeId, { replace: true })
@@ -68,9 +69,9 @@ function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: M
     throw conflict(`The backup was made by Snug ${version}, which is newer than this version. Restore it with that version or a later one.`)
 }
 
-async function openTarget(config: Config, manifest: Manifest, files: SnapshotFiles): Promise<Target> {
-  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite.ts')).openSqliteTarget(config, manifest, files)
-  return (await import('./postgres.ts')).openPostgresTarget(config, manifest, files)
+async function openTarget(config: Config, manifest: Manifest): Promise<Target> {
+  if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite.ts')).openSqliteTarget(config, manifest)
+  return (await import('./postgres.ts')).openPostgresTarget(config, manifest)
 }
 
 async function requireEmpty(config: Config, { archives, docs }: Stores): Promise<void> {

@@ -19,14 +19,14 @@ import { settingsLeftOut, type Target } from './target.ts'
  * An SQLite file to restore into. Everything happens in a file beside it, which takes its name at the end.
  * @throws Error while a server has the file.
  */
-export async function openSqliteTarget(config: Config, manifest: Manifest, files: SnapshotFiles): Promise<Target> {
+export async function openSqliteTarget(config: Config, manifest: Manifest): Promise<Target> {
   const path = config.SQLITE_PATH
   const partial = `${path}.restoring`
   makeFolder(dirname(path))
   const unlock = lockSqlite(`${path}.lock`)
   return {
     occupiedBy: async () => occupantOf(path),
-    async fill(prepared) {
+    async fill(files, prepared) {
       removeAll(partial)
       await copyVerified(files, partial, manifest)
       tidy(partial)

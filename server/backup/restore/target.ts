@@ -1,13 +1,17 @@
 import { conflict } from '../../errors.ts'
 import { holdSetting } from '../../store/hold.ts'
 import { ownerSetting } from '../owner.ts'
+import type { SnapshotFiles } from '../place/place.ts'
 
 /** A database that a backup is restored into. */
 export type Target = {
-  /** The id of the store that it belongs to when it has accounts or packages; null when it is empty. */
+  /**
+   * The id of the store that it belongs to when it has accounts or packages; null when it is empty.
+   * @throws ApiError Conflict when it has tables, and they are not those of the backup.
+   */
   occupiedBy: () => Promise<string | null>
   /** Brings the rows in, verified, all at once: until then nothing of them is there. `prepared` runs right before. */
-  fill: (prepared: () => Promise<void>) => Promise<void>
+  fill: (files: SnapshotFiles, prepared: () => Promise<void>) => Promise<void>
   /** Brings the schema from the backup's to this version's. */
   upgrade: () => Promise<void>
   close: () => Promise<void>

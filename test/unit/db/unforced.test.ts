@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTurns, type Turns } from '../../../server/db/turns.ts'
 import { Turn } from '../../../server/db/sqlite-turn.ts'
+import { guardWrites } from '../../../server/db/write-guard.ts'
 import { isUnforced, unforced } from '../../../server/db/unforced.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
@@ -25,7 +26,14 @@ afterAll(() => {
 const forcing = () => native.pragma('synchronous', { simple: true })
 
 const turn = (turns = openTurns(1000)) =>
-  new Turn({ native: () => native, renew: () => expect.unreachable(), onWrite: () => {}, onTransaction: () => {}, turns })
+  new Turn({
+    native: () => native,
+    renew: () => expect.unreachable(),
+    onWrite: () => {},
+    onTransaction: () => {},
+    turns,
+    guard: guardWrites(join(folder, 'some.sqlite')),
+  })
 
 async function begun(turns?: Turns) {
   const one = turn(turns)

@@ -1,0 +1,22 @@
+import type { Log } from '../http/log.ts'
+import type { Services } from '../services.ts'
+
+const lookMs = 1000
+
+/** Has the log say when a move of the database to PostgreSQL begins and ends: changes are refused meanwhile, and after it. Gives what ends it. */
+export function tellMove({ log, database }: { log: Log; database: Pick<Services['database'], 'moveState'> }): () => void {
+  let last = database.moveState()
+  const timer = setInterval(() => {
+    const state = database.moveState()
+    if (state === last) return
+    last = state
+    if (state === 'moving')
+      log.warning('The database is being moved to PostgreSQL: what would change it is answered with 503 until that ends.')
+    else if (state === null) log.warning('The move of the database to PostgreSQL was interrupted: it can be changed again.')
+    else
+      log.error(
+        'The database was moved to PostgreSQL: nothing is changed here any more. Restart the server with DB_BACKEND=postgres and POSTGRES_URL.',
+      )
+  }, lookMs).unref()
+  return () => clearInterval(timer)
+}

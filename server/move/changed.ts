@@ -1,0 +1,26 @@
+import { hasFirst } from './compare-table.ts'
+import type { Move } from './move.ts'
+import { copiedNote } from './target.ts'
+
+/** Filled from the other tables, so made anew when any of them changed. */
+const index = ['package_search_documents', 'package_search_brief', 'package_search_full']
+
+/**
+ * Takes out of the target what an interrupted move brought and the SQLite file has otherwise by now, with all that refers to it. What was written
+ * behind the last row that was copied is left to the copy.
+ */
+export async function takeOutChanged({ source, target, tables, tell }: Move): Promise<void> {
+  const copied = await Promise.all(tables.map(async ({ name }) => Number((await target.read(copiedNote(name))) ?? 0)))
+  const total = copied.reduce((sum, count) => sum + count, 0)
+  const changed: string[] = []
+  let [before, isIndexed] = [0, true]
+  for (const [position, table] of tables.entries()) {
+    const count = copied[position] ?? 0
+    isIndexed &&= count === source.count(table.name)
+    if (count === 0) continue
+    const tellRows = (done: number) => tell({ step: 'checking', table: table.name, done: before + done, total })
+    if (!(await hasFirst(source, target.client, table, count, tellRows))) changed.push(table.name)
+    before += count
+  }
+  if (changed.length > 0 || !isIndexed) await target.clear([...changed, ...index])
+}
