@@ -28,6 +28,8 @@ export type Help = {
   /** What follows its name, such as `<folder> [<backup>]`. */
   values?: string
   about: string
+  /** What to know before, for `--help`. */
+  details?: string
   options?: Record<string, Option>
   /** One or two, without what stands before every command. */
   examples: readonly [string, ...string[]]

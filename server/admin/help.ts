@@ -26,7 +26,7 @@ export function listOfCommands(groups: Record<string, readonly Command[]>): stri
     '',
     `How a command is used: ${adminCommand} <command> --help`,
     '',
-    'Run it where the server runs, with the same settings. The server may be running, except for adopt-store, move-database and restore.',
+    'Run it where the server runs, with the same settings. The server may be running, except for adopt-store and restore.',
     'Exit codes: 0 all is well, 1 the command failed or found something wrong, 2 wrong usage, 78 the settings cannot be used.',
   ].join('\n')
 }
@@ -38,6 +38,7 @@ export function helpOf(command: Command): string {
     `Usage: ${adminCommand} ${usageOf(command)}`,
     '',
     command.about,
+    ...(command.details ? ['', command.details] : []),
     '',
     'Options:',
     ...aligned(options.map(([name, { value, about }]) => [`--${name}${value ? ` ${value}` : ''}`, about])),

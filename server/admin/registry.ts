@@ -171,6 +171,9 @@ const storage: Command[] = [
     values: '[<url>]',
     about:
       'Moves everything from SQLite to an empty PostgreSQL database, of POSTGRES_URL unless another is named. May be ended and begun again.',
+    details:
+      'The server may be running. Until the end, which may take some minutes, it answers reads as always, and everything that would change something ' +
+      'with 503 and the reason. Afterwards it changes nothing in the file any more: restart it with DB_BACKEND=postgres and POSTGRES_URL.',
     examples: ['move-database postgres://snug:password@localhost:5432/snug'],
     runAlone: (config, [url]) => moveToPostgres(config, url),
   },

@@ -10,7 +10,8 @@ const index = ['package_search_documents', 'package_search_brief', 'package_sear
  * behind the last row that was copied is left to the copy.
  */
 export async function takeOutChanged({ source, target, tables, tell }: Move): Promise<void> {
-  const copied = await Promise.all(tables.map(async ({ name }) => Number((await target.read(copiedNote(name))) ?? 0)))
+  const copied: number[] = []
+  for (const { name } of tables) copied.push(Number((await target.read(copiedNote(name))) ?? 0))
   const total = copied.reduce((sum, count) => sum + count, 0)
   const changed: string[] = []
   let [before, isIndexed] = [0, true]

@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto'
-import { readdirSync } from 'node:fs'
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { verify } from '../../server/admin/verify.ts'
 import { forgetBackups } from '../../server/backup/forget.ts'
 import { blobKey, manifestKey, ownerKey } from '../../server/backup/place/layout.ts'
+import { scratchFolder, sweepScratch } from '../../server/backup/place/scratch.ts'
 import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { scheduleBackups } from '../../server/backup/schedule/plan.ts'
 import { type TestApp, testApp } from '../app.ts'
@@ -198,4 +200,35 @@ it('backs up to a bucket by schedule, and keeps as many as it should', async () 
   const manifests = (await bucket.keys()).filter((key) => key.endsWith('manifest.json'))
   expect(manifests).toEqual([backups.inPlace(manifestKey(lastSuccess.id))])
   expect(lastSuccess.id > first).toBe(true)
+})
+
+it('looks whether there is room for it before it brings anything', async () => {
+  await using backups = await backupBucket()
+  const { bucket, address, env } = backups
+  await using app = await testApp({ env })
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  await backUp(app, address)
+  const place = await emptyPlace(app)
+  await restoreBackup(place, address)
+  const read: string[] = []
+  bucket.fault = ({ operation, key }) => {
+    if (operation === 'GetObject' && !key.endsWith('manifest.json')) read.push(key)
+    return null
+  }
+  await expect(restoreBackup(place, address)).rejects.toThrow('A backup is restored into an empty database only')
+  expect([read, scratchIn({ config: place })]).toEqual([[], []])
+})
+
+it('removes what a killed process left of its private folders, and nothing of one that lives', async () => {
+  await using app = await testApp()
+  const { DATA_DIR } = app.config
+  const living = await scratchFolder(DATA_DIR)
+  const killed = mkdtempSync(join(DATA_DIR, '.backup-'))
+  writeFileSync(join(killed, 'lock'), '')
+  // Its process may just be about to take the lock.
+  const begun = mkdtempSync(join(DATA_DIR, '.backup-'))
+  await sweepScratch(DATA_DIR)
+  expect(scratchIn(app).toSorted()).toEqual([living.folder, begun].map((path) => basename(path)).toSorted())
+  await living[Symbol.asyncDispose]()
+  expect(scratchIn(app)).toEqual([basename(begun)])
 })
