@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import { nameOfServers } from '../db/postgres-watch.ts'
 import { conflict } from '../errors.ts'
@@ -45,12 +46,17 @@ export async function holdAlone(url: string): Promise<Client> {
   }
 }
 
+/** PostgreSQL shows the sessions of a server that has just stopped for a moment longer. */
+const endingMs = 1000
+
 /** @throws ApiError Conflict while a server uses the database. */
 export async function requireNoServer(client: Client): Promise<void> {
-  const servers = await client.query('select from pg_stat_activity where datname = current_database() and application_name ~ $1 limit 1', [
-    nameOfServers,
-  ])
-  if (servers.rowCount !== 0) throw conflict('A server is using the database. Stop it first.')
+  const sessions = 'select from pg_stat_activity where datname = current_database() and application_name ~ $1 limit 1'
+  const deadline = performance.now() + endingMs
+  while ((await client.query(sessions, [nameOfServers])).rowCount !== 0) {
+    if (performance.now() > deadline) throw conflict('A server is using the database. Stop it first.')
+    await sleep(50)
+  }
 }
 
 /** Whether the schema has this table. */

@@ -21,16 +21,19 @@ export function lockSqlite(path: string, waitMs = 0): () => void {
   return () => holder.close()
 }
 
-/** Whether a process holds `path`. */
+/** Whether a process holds `path`. What cannot be looked at is held. */
 export function isLocked(path: string): boolean {
   if (!existsSync(path)) return false
-  const reader = new SqliteDatabase(path, { readonly: true, timeout: 0 })
   try {
-    reader.prepare('select 1 from sqlite_schema').get()
+    const reader = new SqliteDatabase(path, { readonly: true, timeout: 0 })
+    try {
+      reader.prepare('select 1 from sqlite_schema').get()
+    } finally {
+      reader.close()
+    }
     return false
   } catch {
-    return true
-  } finally {
-    reader.close()
+    // It may have been removed since.
+    return existsSync(path)
   }
 }

@@ -101,7 +101,7 @@ export class Turn implements DatabaseConnection {
   async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
     if (this.#inTransaction) {
       this.#requireTransaction()
-      return this.#execute<Row>(sql, parameters)
+      return this.#execute<Row>(this.#prepare(sql, parameters), parameters)
     }
     return this.#whenFree(() => this.#executeAlone<Row>(sql, parameters))
   }
@@ -113,10 +113,11 @@ export class Turn implements DatabaseConnection {
   /** What writes is looked at with the lock, as every transaction is. */
   #executeAlone<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
     const native = this.#shared.native()
-    if (prepare(native, sql, parameters.length > 0).readonly) return this.#execute<Row>(sql, parameters)
+    const statement = this.#prepare(sql, parameters)
+    if (statement.readonly) return this.#execute<Row>(statement, parameters)
     this.#lock()
     try {
-      const result = this.#execute<Row>(sql, parameters)
+      const result = this.#execute<Row>(statement, parameters)
       native.exec('commit')
       return result
     } catch (error) {
@@ -125,10 +126,13 @@ export class Turn implements DatabaseConnection {
     }
   }
 
-  #execute<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
-    const statement = prepare(this.#shared.native(), sql, parameters.length > 0) as Statement<unknown[], Row>
+  #prepare(sql: string, parameters: readonly unknown[]): Statement {
+    return prepare(this.#shared.native(), sql, parameters.length > 0)
+  }
+
+  #execute<Row>(statement: Statement, parameters: readonly unknown[]): QueryResult<Row> {
     if (!statement.readonly) this.#shared.onWrite()
-    if (statement.reader) return { rows: statement.all(...parameters) }
+    if (statement.reader) return { rows: statement.all(...parameters) as Row[] }
     const { changes, lastInsertRowid } = statement.run(...parameters)
     return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
   }

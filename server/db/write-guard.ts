@@ -14,7 +14,7 @@ export function moveStateOf(path: string): MoveState {
 
 /** Keeps writes off an SQLite file that is being moved, or was: nothing that the move did not copy may be acknowledged. */
 export type WriteGuard = {
-  /** Asked first, and answered from memory. @throws WritesRefused while a move was seen a moment ago. */
+  /** Asked first. @throws WritesRefused while a move was seen a moment ago. */
   begin: () => void
   /** Asked when the file is locked. @throws WritesRefused when that is because of a move. */
   whenLocked: () => void
@@ -24,26 +24,26 @@ export type WriteGuard = {
   whenMine: () => void
 }
 
-/** For so long after a refusal nothing looks at the file again: to wait for its lock holds everybody up. */
+/** For so long after a refusal nothing looks at the lock again: to wait for it holds everybody up. */
 const knownMs = 200
 
 /** Guards the writes of this process to an SQLite file. */
 export function guardWrites(path: string): WriteGuard {
-  let known: { error: WritesRefused; until: number } | null = null
-  const refuse = (state: 'moving' | 'moved'): never => {
-    known = { error: new WritesRefused(state), until: performance.now() + knownMs }
-    throw known.error
+  let movingUntil = 0
+  const whenMine = () => {
+    if (existsSync(noteBeside(path))) throw new WritesRefused('moved')
   }
   return {
     begin() {
-      if (known && performance.now() < known.until) throw known.error
+      if (performance.now() >= movingUntil) return
+      whenMine()
+      throw new WritesRefused('moving')
     },
     whenLocked() {
       const state = moveStateOf(path)
-      if (state) refuse(state)
+      if (state === 'moving') movingUntil = performance.now() + knownMs
+      if (state) throw new WritesRefused(state)
     },
-    whenMine() {
-      if (existsSync(noteBeside(path))) refuse('moved')
-    },
+    whenMine,
   }
 }

@@ -1,3 +1,4 @@
+import SqliteDatabase from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { type Database, openDatabase } from '../../server/db/orm.ts'
@@ -21,7 +22,7 @@ it('refuses a schema that a newer version has written, unless that says that thi
   const open = async (oldest: string) => {
     await connection.execute('update server_settings set value = ? where key = ?', [JSON.stringify(oldest), 'schema.oldest_version'])
     const copy = { ...config, SQLITE_PATH: `${config.SQLITE_PATH}-copy-${copies++}` }
-    if (config.DB_BACKEND === 'sqlite') await connection.execute('vacuum into ?', [copy.SQLITE_PATH])
+    if (config.DB_BACKEND === 'sqlite') copyFile(config.SQLITE_PATH, copy.SQLITE_PATH)
     return openDatabase(copy)
   }
   await expect(open('99.0.0')).rejects.toThrow(refusal)
@@ -32,6 +33,12 @@ it('refuses a schema that a newer version has written, unless that says that thi
   await connection.execute("delete from schema_migrations where name like '%_job_tokens'")
   await expect(open(version)).rejects.toThrow(refusal)
 })
+
+function copyFile(from: string, to: string): void {
+  const native = new SqliteDatabase(from, { readonly: true })
+  native.prepare('vacuum into ?').run(to)
+  native.close()
+}
 
 it('is kept by one process at a time on SQLite, and shared on PostgreSQL', async () => {
   await using app = await testApp()
