@@ -64,8 +64,30 @@ async function serve(config: Config): Promise<void> {
   const app = await createApp(services)
   await listenForMetrics(services)
   await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
-  const stopCollecting = [
-    tellMove(services),
+  const timers = [tellMove(services), ...lookAfter(services)]
+  void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
+  void sayWhatJobsLack(config)
+  const worker = await startWork(services)
+
+  const stop = async (signal: string) => {
+    if (services.stopping.signal.aborted) return
+    log.info(`${signal}: stopping`)
+    await stopServer({ services, app, worker, timers })
+    await log.flush()
+    endProcess()
+  }
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
+
+  // Whoever waits for this line may send a signal at once.
+  await announceSetupCode(services)
+  log.announce(`Snug is ready: ${config.SERVER_URL}`)
+  await log.flush()
+  tidyMemory()
+}
+
+/** Does at intervals what no request asks for. Gives what ends it. */
+function lookAfter(services: Services): (() => void)[] {
+  return [
     regularly('collecting what is left over', collectEveryMs, services, () => collectGarbage(services)),
     regularly('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
     regularly('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
@@ -81,24 +103,6 @@ async function serve(config: Config): Promise<void> {
     regularly('looking after SDKs', collectEveryMs, services, () => collectSdks(services)),
     regularly('collecting old jobs', collectEveryMs, services, () => collectJobs(services.database.fork(), services.now())),
   ]
-  void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
-  void sayWhatJobsLack(config)
-  const worker = await startWork(services)
-
-  const stop = async (signal: string) => {
-    if (services.stopping.signal.aborted) return
-    log.info(`${signal}: stopping`)
-    await stopServer({ services, app, worker, timers: stopCollecting })
-    await log.flush()
-    endProcess()
-  }
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
-
-  // Whoever waits for this line may send a signal at once.
-  await announceSetupCode(services)
-  log.announce(`Snug is ready: ${config.SERVER_URL}`)
-  await log.flush()
-  tidyMemory()
 }
 
 async function startWork(services: Services): Promise<Worker> {

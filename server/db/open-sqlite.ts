@@ -12,7 +12,7 @@ import { guardWrites } from './write-guard.ts'
 /** Opens an SQLite file: one connection for the ORM, one for reads. */
 export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<Opened> {
   const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
-  const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(SQLITE_PATH))
+  const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
   const checkpoints = checkpointAside(SQLITE_PATH, writer)
   return {

@@ -66,7 +66,7 @@ export async function openDatabase(
   const { orm } = opened
   try {
     if (!isMove) await refuseUnfinished(orm, config)
-    if (config.DB_BACKEND === 'sqlite') refuseMoving(config.SQLITE_PATH)
+    refuseMoving(config)
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
@@ -80,17 +80,8 @@ export async function openDatabase(
     reportStatements(orm.em, { onQuery, watch })
     const { now } = opened
     const pools = () => [opened.pool(), ...(reads.pool ? [reads.pool.state('reads')] : [])]
-    return {
-      backend: config.DB_BACKEND,
-      orm,
-      reads,
-      fork: () => orm.em.fork(),
-      now,
-      pools,
-      moveState: () => (config.DB_BACKEND === 'sqlite' ? moveStateOf(config.SQLITE_PATH) : null),
-      probeWrite: writeProbe(orm),
-      close,
-    }
+    const moveState = () => moveStateOf(config)
+    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, pools, moveState, probeWrite: writeProbe(orm), close }
   } catch (error) {
     await opened.close()
     unlock()
@@ -99,8 +90,9 @@ export async function openDatabase(
 }
 
 /** A server that starts has to write before it can answer. */
-function refuseMoving(path: string): void {
-  if (moveStateOf(path) === 'moving') throw new Error(`${path} is being moved to PostgreSQL. Start the server when that has ended.`)
+function refuseMoving(config: DatabaseConfig): void {
+  if (moveStateOf(config) === 'moving')
+    throw new Error(`${config.SQLITE_PATH} is being moved to PostgreSQL. Start the server when that has ended.`)
 }
 
 /** What changes the schema may take as long as it takes, so it has a connection without time-outs. */

@@ -1,15 +1,19 @@
 import { existsSync } from 'node:fs'
 import { isLocked } from './lock.ts'
 import { lockOfMove, noteBeside } from './moved.ts'
+import type { DatabaseConfig } from './options.ts'
 import { WritesRefused } from './unavailable.ts'
 
-/** Whether an SQLite file is being moved to PostgreSQL, or was. */
+type Where = Pick<DatabaseConfig, 'DB_BACKEND' | 'SQLITE_PATH'>
+
+/** Whether an SQLite file is being moved to PostgreSQL, or was; null on PostgreSQL. */
 export type MoveState = 'moving' | 'moved' | null
 
 /** What a move of the file, running or complete, leaves to see for every process. */
-export function moveStateOf(path: string): MoveState {
-  if (existsSync(noteBeside(path))) return 'moved'
-  return isLocked(lockOfMove(path)) ? 'moving' : null
+export function moveStateOf({ DB_BACKEND, SQLITE_PATH }: Where): MoveState {
+  if (DB_BACKEND === 'postgres') return null
+  if (existsSync(noteBeside(SQLITE_PATH))) return 'moved'
+  return isLocked(lockOfMove(SQLITE_PATH)) ? 'moving' : null
 }
 
 /** Keeps writes off an SQLite file that is being moved, or was: nothing that the move did not copy may be acknowledged. */
@@ -28,10 +32,10 @@ export type WriteGuard = {
 const knownMs = 200
 
 /** Guards the writes of this process to an SQLite file. */
-export function guardWrites(path: string): WriteGuard {
+export function guardWrites(config: Where): WriteGuard {
   let movingUntil = 0
   const whenMine = () => {
-    if (existsSync(noteBeside(path))) throw new WritesRefused('moved')
+    if (existsSync(noteBeside(config.SQLITE_PATH))) throw new WritesRefused('moved')
   }
   return {
     begin() {
@@ -40,7 +44,7 @@ export function guardWrites(path: string): WriteGuard {
       throw new WritesRefused('moving')
     },
     whenLocked() {
-      const state = moveStateOf(path)
+      const state = moveStateOf(config)
       if (state === 'moving') movingUntil = performance.now() + knownMs
       if (state) throw new WritesRefused(state)
     },

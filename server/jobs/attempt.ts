@@ -26,10 +26,7 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
     if (!(await renew(database.fork(), held, now(), leaseMs, reported)))
       controller.abort(new Error('The job was cancelled, or another process has taken it over.'))
   }
-  const quietly = () =>
-    void holdOn().catch((error: unknown) => {
-      if (!isRefusedForMove(error)) circumstances.log.warning(`job ${held.id}: cannot renew its lease: ${String(error)}`)
-    })
+  const quietly = () => void holdOn().catch((error: unknown) => tellUnrenewed(circumstances, held, error))
   const timer = setInterval(quietly, Math.min(renewMs, leaseMs / 3))
   timer.unref()
   const progress = (latest: Progress) => {
@@ -55,6 +52,10 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
     controller.abort(new Error('The server is stopping.'))
   }
   return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
+}
+
+function tellUnrenewed({ log }: Circumstances, { id }: Held, error: unknown): void {
+  if (!isRefusedForMove(error)) log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
 }
 
 /** What became of an attempt; `retried` and `interrupted` ones are made again. */

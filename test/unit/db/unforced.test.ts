@@ -32,7 +32,7 @@ const turn = (turns = openTurns(1000)) =>
     onWrite: () => {},
     onTransaction: () => {},
     turns,
-    guard: guardWrites(join(folder, 'some.sqlite')),
+    guard: guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: join(folder, 'some.sqlite') }),
   })
 
 async function begun(turns?: Turns) {
