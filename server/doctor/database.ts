@@ -4,6 +4,7 @@ import type { Config } from '../config/config.ts'
 import { nameOfDatabase } from '../db/missing.ts'
 import { openToLook } from '../db/orm.ts'
 import { migrationsOf } from '../db/schema-state.ts'
+import { moveStateOf } from '../db/write-guard.ts'
 import { adminCommand } from '../version.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
@@ -28,7 +29,7 @@ export async function examineDatabase(config: Config, { quick }: { quick: boolea
     found.aheadMs = answer.aheadMs
     const { check, isCurrent } = await checkMigrations(orm, config)
     if (isCurrent) found.em = orm.em.fork()
-    return [{ name: 'database', status: 'ok', message: `${nameOf(config)} answers: ${answer.version}.` }, check]
+    return [checkMove(config, `${nameOf(config)} answers: ${answer.version}.`), check]
   })
   const isThere = found.checks.length > 1
   // It may take minutes, and is done by the file itself: there is nobody to wait for.
@@ -39,6 +40,13 @@ export async function examineDatabase(config: Config, { quick }: { quick: boolea
 const firstStart = 'The server makes it when it starts for the first time. If it should be there, correct SQLITE_PATH.'
 
 const nameOf = (config: Config) => nameOfDatabase(config).replace(/^the /, 'The ')
+
+/** A database that answers is well unless it can only be read. */
+function checkMove(config: Config, message: string): Check {
+  if (moveStateOf(config) !== 'moving') return { name: 'database', status: 'ok', message }
+  const advice = 'Wait until move-database has ended. Until then everything that would change something is refused.'
+  return { name: 'database', status: 'warning', message: `${message} It is being moved to PostgreSQL.`, advice }
+}
 
 async function answerOf(orm: MikroORM, { DB_BACKEND }: Config): Promise<{ version: string; aheadMs: number | null }> {
   const connection = orm.em.getConnection()

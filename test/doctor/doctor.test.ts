@@ -2,7 +2,8 @@ import { rm, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { noteBeside, unfinishedTable } from '../../server/db/moved.ts'
+import { lockSqlite } from '../../server/db/lock.ts'
+import { lockOfMove, noteBeside, unfinishedTable } from '../../server/db/moved.ts'
 import type { Check } from '../../server/doctor/check.ts'
 import { clockOf } from '../../server/doctor/clocks.ts'
 import { version } from '../../server/version.ts'
@@ -120,6 +121,18 @@ it('finds a database that was moved elsewhere, and one that is not all there yet
   const { code, find } = await doctor(environmentOf(app))
   const message = expect.stringContaining(isFile ? 'was moved to PostgreSQL' : 'not everything is there yet')
   expect([code, find('database')]).toMatchObject([1, { status: 'failed', message }])
+})
+
+it('finds a database that is being moved', async () => {
+  await using app = await testApp()
+  const unlock = lockSqlite(lockOfMove(app.config.SQLITE_PATH))
+  const { find } = await doctor(environmentOf(app), '--quick')
+  unlock()
+  const after = await doctor(environmentOf(app), '--quick')
+  const isFile = app.config.DB_BACKEND === 'sqlite'
+  const message = expect.stringContaining('It is being moved to PostgreSQL.')
+  expect(find('database')).toMatchObject(isFile ? { status: 'warning', message } : { status: 'ok' })
+  expect(after.find('database')).toMatchObject({ status: 'ok', message: expect.not.stringContaining('moved') })
 })
 
 it('finds a store that is not there, is empty or belongs to another database', async () => {
