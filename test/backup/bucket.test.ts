@@ -202,7 +202,7 @@ it('backs up to a bucket by schedule, and keeps as many as it should', async () 
   expect(lastSuccess.id > first).toBe(true)
 })
 
-it('looks whether there is room for it before it brings anything', async () => {
+it('looks whether the place is empty before it brings anything', async () => {
   await using backups = await backupBucket()
   const { bucket, address, env } = backups
   await using app = await testApp({ env })
