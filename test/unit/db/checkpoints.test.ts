@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, vi } from 'vitest'
 import { checkpointAside } from '../../../server/db/checkpoints.ts'
 import { SqliteWriter } from '../../../server/db/sqlite-writer.ts'
+import { guardWrites } from '../../../server/db/write-guard.ts'
 
 const noPause = () => Promise.reject(new Error('Nobody writes meanwhile.'))
 
@@ -45,7 +46,7 @@ it('has a writer that never rests wait for the end of the log, which the next wr
     native.exec('create table if not exists notes (text text)')
     return native
   }
-  const writer = new SqliteWriter(open, 5000)
+  const writer = new SqliteWriter(open, 5000, guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: path }))
   const pause = vi.spyOn(writer, 'pause')
   const db = new Kysely<{ notes: { text: string } }>({ dialect: writer })
   const checkpoints = checkpointAside(path, writer)

@@ -3,11 +3,16 @@ import { Kysely } from 'kysely'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { SqliteWriter } from '../../../server/db/sqlite-writer.ts'
+import { guardWrites } from '../../../server/db/write-guard.ts'
 
 const never = () => new Promise(() => {})
 
 it('has who writes wait for what pauses it, but only for so long, whatever becomes of that', async () => {
-  const writer = new SqliteWriter(() => new SqliteDatabase(':memory:'), 5000)
+  const writer = new SqliteWriter(
+    () => new SqliteDatabase(':memory:'),
+    5000,
+    guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: ':memory:' }),
+  )
   const db = new Kysely<{ notes: { text: string } }>({ dialect: writer })
   await db.schema.createTable('notes').addColumn('text', 'text').execute()
   const insert = () => db.insertInto('notes').values({ text: 'written' }).execute()
