@@ -1,6 +1,6 @@
 import { hasFirst } from './compare-table.ts'
-import type { Move } from './move.ts'
 import { copiedNote } from './target.ts'
+import type { Move } from './under-way.ts'
 
 /** Filled from the other tables, so made anew when any of them changed. */
 const index = ['package_search_documents', 'package_search_brief', 'package_search_full']

@@ -9,18 +9,13 @@ import { takeOutChanged } from './changed.ts'
 import { type ComparedTable, compareTable } from './compare-table.ts'
 import { copyTable } from './copy-table.ts'
 import { makeIndex } from './make-index.ts'
-import { planMove, type PlannedTable } from './plan.ts'
-import { openSource, type Source } from './source.ts'
-import { openTarget, type Target } from './target.ts'
+import { planMove } from './plan.ts'
+import { openSource } from './source.ts'
+import { openTarget } from './target.ts'
+import type { Move, MoveProgress, Tell } from './under-way.ts'
 
-/** How far a move is: what it does, in which table, and how many rows or packages of all are done. */
-export type MoveProgress = { step: 'checking' | 'copying' | 'comparing' | 'indexing'; table: string; done: number; total: number }
 /** What was moved, and whether an interrupted move was gone on with. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
-
-type Tell = (progress: MoveProgress) => void
-/** A move that is under way. */
-export type Move = { source: Source; target: Target; tables: PlannedTable[]; tell: Tell }
 
 /**
  * Moves everything in the SQLite file of the settings to the PostgreSQL database of `to`: copies the rows, compares every one, makes the search
