@@ -83,6 +83,7 @@ async function openOwnDatabase({ config, log, blobs, tracing }: OwnDatabase, onQ
     watch: inside(tracing?.statements, watchStatements(config, log)),
     beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
     onMigration: (message) => log.info(message),
+    onReplica: (message, isUsed) => (isUsed ? log.info(message) : log.warning(message)),
   })
   tracing?.jobs(database.orm.em)
   return database

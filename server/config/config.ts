@@ -8,6 +8,7 @@ type Environment = Record<string, string | undefined>
 type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
 type Optional =
   | 'POSTGRES_URL'
+  | 'POSTGRES_READ_URL'
   | 'ACCEL_REDIRECT_PREFIX'
   | 'S3_BUCKET'
   | 'S3_ENDPOINT'
@@ -102,6 +103,9 @@ const largestCopy = 5 * 1024 ** 3
 function contradictions(values: Record<string, unknown>, environment: Environment): string[] {
   const problems: string[] = []
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
+  if (values.POSTGRES_READ_URL && values.DB_BACKEND !== 'postgres') problems.push('POSTGRES_READ_URL: only with DB_BACKEND=postgres')
+  if (values.POSTGRES_READ_URL && values.POSTGRES_READ_URL === values.POSTGRES_URL)
+    problems.push('POSTGRES_READ_URL: must name a replica, not the database of POSTGRES_URL')
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
     problems.push('METRICS_PORT: must differ from LISTEN_PORT; to have the metrics there, set METRICS_TOKEN alone')
   if (values.BLOB_BACKEND === 's3' && !values.S3_BUCKET) problems.push('S3_BUCKET: is required with BLOB_BACKEND=s3')

@@ -27,6 +27,8 @@ export const serverUrl = text.transform((value, context) => {
   return z.NEVER
 })
 
+export const postgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'write postgres://user:password@host:5432/database' })
+
 export const keyPrefix = z
   .string()
   .regex(/^[A-Za-z0-9._/-]*$/, 'write letters, digits, and . _ - /')

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { backupAddress } from './bucket-address.ts'
 import { cronExpression } from './cron.ts'
-import { bool, dnsServers, hostedUrls, integer, internalPath, keyPrefix, oneOf, proxyTrust, serverUrl, text } from './forms.ts'
+import { bool, dnsServers, hostedUrls, integer, internalPath, keyPrefix, oneOf, postgresUrl, proxyTrust, serverUrl, text } from './forms.ts'
 import { traceVariables } from './trace-variables.ts'
 
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
@@ -71,12 +71,21 @@ export const variables = {
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },
   SQLITE_PATH: { schema: text, shownDefault: 'DATA_DIR/registry.sqlite', about: 'The SQLite database file.' },
   POSTGRES_URL: {
-    schema: z.url({ protocol: /^postgres(ql)?$/, error: 'write postgres://user:password@host:5432/database' }),
+    schema: postgresUrl,
     secret: true,
     about: 'Connection string; required with DB_BACKEND=postgres.',
   },
+  POSTGRES_READ_URL: {
+    schema: postgresUrl,
+    secret: true,
+    about: 'Connection string of a replica for reads that weigh; it answers only while it has all that the primary has.',
+  },
   POSTGRES_POOL_MAX: { schema: integer(1, 1000), default: '10', about: 'Maximum number of PostgreSQL connections for transactions.' },
-  POSTGRES_READ_POOL_MAX: { schema: integer(1, 1000), default: '8', about: 'Maximum number of PostgreSQL connections for single reads.' },
+  POSTGRES_READ_POOL_MAX: {
+    schema: integer(1, 1000),
+    default: '8',
+    about: 'Maximum number of PostgreSQL connections for single reads, and as many to the replica.',
+  },
   DB_POOL_TIMEOUT_MS: { schema: integer(100, 600_000), default: '5000', about: 'Longest wait for a free connection, in milliseconds.' },
   DB_CONNECT_TIMEOUT_MS: { schema: integer(100, 600_000), default: '1500', about: 'Longest wait for a new PostgreSQL connection.' },
   DB_STATEMENT_TIMEOUT_MS: { schema: integer(100, 600_000), default: '10000', about: 'PostgreSQL ends a statement that takes longer.' },

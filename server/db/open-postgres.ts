@@ -5,8 +5,9 @@ import { type Opened } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from './options.ts'
 import { PostgresConnections } from './postgres-connections.ts'
 import { PostgresOnConnections } from './postgres-dialect.ts'
-import { postgresReads } from './postgres-reads.ts'
+import { postgresReads, replicaReads } from './postgres-reads.ts'
 import { PostgresWatch } from './postgres-watch.ts'
+import { Replica } from './replica.ts'
 
 /** Opens a PostgreSQL: a pool for the ORM, one for reads, and a connection that watches. */
 export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<Opened> {
@@ -27,6 +28,8 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
       await reads.reserve()
       return postgresReads(reads)
     },
+    replica: async (primary, tell) =>
+      primary.pool && config.POSTGRES_READ_URL !== undefined ? replicaReads(await Replica.open(config, primary.pool, tell), primary) : null,
     pool: () => connections.state('transactions'),
     async close() {
       await orm.close(true)

@@ -1,6 +1,7 @@
 import type { MikroORM } from '@mikro-orm/sql'
 import type { PoolState } from './pool-state.ts'
 import type { Source } from './reads.ts'
+import type { TellOfReplica } from './replica.ts'
 
 /** An open database of either kind. */
 export type Opened = {
@@ -9,6 +10,8 @@ export type Opened = {
   now: () => Date
   /** Opens the reads beside the ORM, once the schema is up to date. */
   source: () => Promise<Source>
+  /** Opens reads on the replica that the settings name, if any, and else on what `source` gave. */
+  replica?: (primary: Source, tell: TellOfReplica) => Promise<Source | null>
   /** How the connections for transactions are used. */
   pool: () => PoolState
   close: () => Promise<void>

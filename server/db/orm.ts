@@ -13,6 +13,7 @@ import type { PoolState } from './pool-state.ts'
 import { makeFolder } from './private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from './reads.ts'
+import type { TellOfReplica } from './replica.ts'
 import { isMigrated } from './schema-state.ts'
 import { reportStatements } from './statements.ts'
 import { type MoveState, moveStateOf } from './write-guard.ts'
@@ -22,6 +23,11 @@ export type Database = {
   backend: DatabaseConfig['DB_BACKEND']
   orm: MikroORM
   reads: Reads
+  /**
+   * The same for what weighs and only shows something: on a replica (POSTGRES_READ_URL) while that has all that the primary has. What decides
+   * (who asks, rights, switches, limits) and what a change is made from is read by `reads`.
+   */
+  heavyReads: Reads
   /** A fresh entity manager, for one request or one job. */
   fork(): EntityManager
   /** The time that all instances on this database share. */
@@ -44,6 +50,8 @@ type Options = {
   beforeMigrating?: (orm: MikroORM) => Promise<void>
   /** Hears of each migration of a database that was in use before. */
   onMigration?: Tell
+  /** Has the replica of the settings used, and hears of it. */
+  onReplica?: TellOfReplica
   /** For the move of a database itself: it works on what everybody else has to leave alone. */
   isMove?: boolean
 }
@@ -55,7 +63,7 @@ type Options = {
  */
 export async function openDatabase(
   config: DatabaseConfig,
-  { onQuery, watch, beforeMigrating, onMigration, isMove = false }: Options = {},
+  { onQuery, watch, beforeMigrating, onMigration, onReplica, isMove = false }: Options = {},
 ): Promise<Database> {
   if (!isMove) refuseMoved(config)
   const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
@@ -70,8 +78,12 @@ export async function openDatabase(
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
-    const reads = openReads(await opened.source(), onQuery, watch)
+    const source = await opened.source()
+    const reads = openReads(source, onQuery, watch)
+    const onReplicaSource = onReplica ? await opened.replica?.(source, onReplica) : null
+    const heavyReads = onReplicaSource ? openReads(onReplicaSource, onQuery, watch) : reads
     const close = async () => {
+      if (heavyReads !== reads) await heavyReads.close()
       await reads.close()
       await opened.close()
       unlock()
@@ -79,9 +91,12 @@ export async function openDatabase(
     setClock(orm.em, opened.now)
     reportStatements(orm.em, { onQuery, watch })
     const { now } = opened
-    const pools = () => [opened.pool(), ...(reads.pool ? [reads.pool.state('reads')] : [])]
+    const { pool } = reads
+    const { replica } = heavyReads
+    const pools = () => [opened.pool(), ...(pool ? [pool.state('reads')] : []), ...(replica ? [replica.state()] : [])]
+    const fork = () => orm.em.fork()
     const moveState = () => moveStateOf(config)
-    return { backend: config.DB_BACKEND, orm, reads, fork: () => orm.em.fork(), now, pools, moveState, probeWrite: writeProbe(orm), close }
+    return { backend: config.DB_BACKEND, orm, reads, heavyReads, fork, now, pools, moveState, probeWrite: writeProbe(orm), close }
   } catch (error) {
     await opened.close()
     unlock()

@@ -20,21 +20,23 @@ export const nameOfWatches = '^snug [0-9a-f]{8} watch$'
  */
 export class PostgresWatch {
   /** What this process's connections call themselves, to be told from those of others. */
-  readonly name = `snug ${randomBytes(4).toString('hex')}`
+  readonly name: string
   readonly #url: string
   readonly #listeners = new Set<() => void>()
   readonly #sharers = new Set<() => void>()
   readonly #stopping = new AbortController()
   #client: Client | null = null
-  #isAway = false
+  /** Why the database does not answer, when it does not. */
+  #away: { cause: unknown } | null = null
   #locked: ReadonlySet<string> = new Set()
   #seen: Look = { now: 0, locked: [], waiting: [] }
   /** The database's time is this much ahead of this process's steady clock, which nobody sets. */
   #offsetMs = Number.NaN
   #ended: Promise<void> = Promise.resolve()
 
-  private constructor(url: string) {
+  private constructor(url: string, name = `snug ${randomBytes(4).toString('hex')}`) {
     this.#url = url
+    this.name = name
   }
 
   /**
@@ -48,12 +50,20 @@ export class PostgresWatch {
     return watch
   }
 
+  /** Begins to look at a database that may be away, beside another one that this process's connections are called after. */
+  static async openBeside({ name }: PostgresWatch, url: string): Promise<PostgresWatch> {
+    const watch = new PostgresWatch(url, name)
+    await watch.#lookAgain()
+    watch.#ended = watch.#keepLooking()
+    return watch
+  }
+
   /** The database's time: the same on all machines, however their clocks are set. */
   readonly now = (): Date => new Date(performance.now() + this.#offsetMs)
 
   /** @throws DatabaseAway while the database does not answer. */
   requireHere(): void {
-    if (this.#isAway) throw new DatabaseAway('PostgreSQL does not answer.')
+    if (this.#away) throw new DatabaseAway('PostgreSQL does not answer.', this.#away)
   }
 
   /** @throws TableLocked for a statement on a table that somebody keeps locked. */
@@ -101,21 +111,22 @@ export class PostgresWatch {
       const isLast = attempt === 'with a new one' || !this.#client
       try {
         await this.#look()
-        this.#isAway = false
+        this.#away = null
         return
       } catch (error) {
         this.#client?.end().catch(() => {})
         this.#client = null
         if (isOutOfConnections(error)) this.announceScarcity()
-        if (error instanceof DatabaseAway || (isLast && !isOutOfConnections(error))) this.#notice()
+        if (error instanceof DatabaseAway || (isLast && !isOutOfConnections(error))) this.#notice(error)
         if (error instanceof DatabaseAway || isLast) return
       }
     }
   }
 
-  #notice(): void {
-    if (this.#isAway) return
-    this.#isAway = true
+  #notice(cause: unknown): void {
+    const isNews = !this.#away
+    this.#away = { cause }
+    if (!isNews) return
     for (const listener of this.#listeners) listener()
   }
 

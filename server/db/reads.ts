@@ -1,6 +1,7 @@
 import type { QueryResultRow } from 'pg'
 import { metered, type StatementWatch } from './meter.ts'
 import type { PostgresConnections } from './postgres-connections.ts'
+import type { Replica } from './replica.ts'
 
 export type Parameter = string | number | null
 
@@ -16,6 +17,8 @@ export type Reads = {
   close(): Promise<void>
   /** The connections themselves, on PostgreSQL. */
   pool?: PostgresConnections
+  /** The replica that they run on when they can. */
+  replica?: Replica
   /** How often `recall` had the row, and how often not, where it remembers any. */
   recalled?: Readonly<Recalled>
 }
@@ -37,6 +40,7 @@ export function openReads(source: Source, onQuery?: (sql: string) => void, watch
     recall: using(source.recalled),
     close: () => source.close(),
     ...(source.pool && { pool: source.pool }),
+    ...(source.replica && { replica: source.replica }),
     ...(source.counts && { recalled: source.counts }),
   }
 }
@@ -51,6 +55,7 @@ export type Source = {
   recalled: (sql: string, parameters: Parameter[]) => Promise<unknown>
   close(): Promise<void>
   pool?: PostgresConnections
+  replica?: Replica
   /** How often a row was remembered. */
   counts?: Readonly<Recalled>
 }

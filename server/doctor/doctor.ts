@@ -5,6 +5,7 @@ import { type Check, examine } from './check.ts'
 import { clockOf } from './clocks.ts'
 import { examineDatabase } from './database.ts'
 import { checkAccount, checkSpace, checkVersions } from './machine.ts'
+import { examineReplica } from './replica.ts'
 import { checkSandbox, checkSdks } from './sdks.ts'
 import { examineStore } from './store.ts'
 
@@ -30,6 +31,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
     const checks = [
       { name: 'configuration', status: 'ok', message: `Every setting can be used. SERVER_URL is ${config.SERVER_URL}.` } as const,
       ...database.checks,
+      ...(await examineReplica(config, em)),
       ...store.checks,
       ...(await examineBackups(config, em)),
       ...address.checks,

@@ -13,6 +13,7 @@ type Watched = { config: Config; database: Database; analyzer: Analyzer; now: ()
 export function watchParts(gauges: Gauges, { config, database, analyzer, now, log }: Watched): void {
   watchCaches(gauges, database, log)
   watchPools(gauges, database, log)
+  watchReplica(gauges, database, log)
   watchJobs(gauges, database, now, log)
   watchBackups(gauges, { config, database, now, log })
   gauges.add(
@@ -74,6 +75,34 @@ function watchPools(gauges: Gauges, database: Database, log: Log): void {
           ]),
           snug_database_connections_max: pools.map(({ pool, max }) => sample(max, { pool })),
           snug_database_waiting: pools.map(({ pool, waiting }) => sample(waiting, { pool })),
+        }
+      },
+    },
+    log,
+  )
+}
+
+function watchReplica(gauges: Gauges, { heavyReads: { replica } }: Database, log: Log): void {
+  gauges.add(
+    {
+      name: 'replica',
+      gauges: {
+        snug_replica_up: { help: 'Whether the replica of POSTGRES_READ_URL answers and is one of the database (1).' },
+        snug_replica_lag_seconds: { help: 'The age of what the replica has, 0 when it has everything.' },
+        snug_replica_reads_total: {
+          help: 'Reads that the replica may answer, by result: replica, or the primary because it was behind, away, refused, failed.',
+          labels: ['result'],
+          isTotal: true,
+        },
+      },
+      async read() {
+        if (!replica) return {}
+        const standing = await replica.look()
+        const isUsed = standing !== null && standing.state !== 'refused'
+        return {
+          snug_replica_up: [sample(isUsed ? 1 : 0)],
+          ...(isUsed && standing.lagSeconds !== null && { snug_replica_lag_seconds: [sample(standing.lagSeconds)] }),
+          snug_replica_reads_total: Object.entries(replica.counts).map(([result, count]) => sample(count, { result })),
         }
       },
     },

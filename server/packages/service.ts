@@ -32,7 +32,7 @@ export async function listPackageNames(
 ): Promise<string[]> {
   const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(audienceOf(reader) === 'members' ? [] : [seenByAnybody('p')])]
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await reader.database.reads.all<{ name: string }>(`select p.name from packages p ${where} order by p.name`)
+  const rows = await reader.database.heavyReads.all<{ name: string }>(`select p.name from packages p ${where} order by p.name`)
   return rows.map(({ name }) => name)
 }
 

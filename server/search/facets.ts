@@ -52,7 +52,7 @@ const shownFilters = (searcher: Searcher): Facet['filter'][] => {
 async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
   const { sql, parameters, conditions } = (await isCommon(source, selection)) ? walked(source, selection) : matched(source, selection)
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await source.reads.all<{ tags: string; score: number }>(
+  const rows = await source.heavyReads.all<{ tags: string; score: number }>(
     `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`,
     ...parameters,
   )

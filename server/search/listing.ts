@@ -26,7 +26,7 @@ export async function listPackages(source: Source, selection: Selection, sort: L
   const order = `order by ${column} ${direction}, d.id ${direction}`
   const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
   async function read({ sql, parameters, conditions }: Documents): Promise<SearchMatch[]> {
-    const rows = await source.reads.all<Row>(
+    const rows = await source.heavyReads.all<Row>(
       `select d.package_id as id, d.name, ${column} as key, d.id as document from ${sql} ${whereAll(conditions)} ${order} limit ? offset ?`,
       ...parameters,
       limit,
@@ -59,10 +59,10 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
 /** How many packages are selected. */
-export async function countMatches({ reads, backend }: Source, selection: Selection): Promise<number> {
+export async function countMatches({ heavyReads, backend }: Source, selection: Selection): Promise<number> {
   const dialect = dialectOf(backend)
   const { sql, parameters } = isAll(selection) ? dialect.everything(selection.reach) : dialect.matching(selection, breadthOf(selection))
-  const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
+  const row = await heavyReads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
   return Number(row?.total ?? 0)
 }
 
@@ -111,11 +111,11 @@ const isAll = ({ terms, all, none, scores }: Selection) => !terms && all.length 
 const many = 2000
 
 /** Whether tags alone are wanted, and many packages have them. */
-export async function isCommon({ reads, backend }: Source, selection: Selection): Promise<boolean> {
+export async function isCommon({ heavyReads, backend }: Source, selection: Selection): Promise<boolean> {
   if (selection.terms) return false
   if (isAll(selection)) return true
   const { sql, parameters } = dialectOf(backend).matching(selection, 'full')
-  const row = await reads.get<{ total: string | number }>(`select count(*) as total from (${sql} limit ${many}) m`, ...parameters)
+  const row = await heavyReads.get<{ total: string | number }>(`select count(*) as total from (${sql} limit ${many}) m`, ...parameters)
   return Number(row?.total) >= many
 }
 

@@ -30,7 +30,7 @@ export async function rankPackages(source: Source, selection: WordSelection, { l
 /** The first names from one on and before another, with how much they are downloaded. */
 export async function namesBetween(source: Source, selection: Selection, from: string, before: string, limit: number): Promise<NamedRow[]> {
   const { conditions, parameters } = documentConditions(source, selection)
-  return source.reads.all<NamedRow>(
+  return source.heavyReads.all<NamedRow>(
     `select d.package_id as id, d.name, d.downloads from package_search_documents d
      where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
     from,
@@ -67,16 +67,16 @@ async function beginning(source: Source, selection: WordSelection, limit: number
   return rows.map((row) => ({ ...row, score: row.name === name ? 1 : 0.9 }))
 }
 
-async function within({ reads, backend }: Source, selection: Selection, breadth: Breadth, limit: number): Promise<Found[]> {
+async function within({ heavyReads, backend }: Source, selection: Selection, breadth: Breadth, limit: number): Promise<Found[]> {
   const { sql, parameters } = dialectOf(backend).ranked(selection, breadth, limit)
-  const rows = await reads.all<Found>(sql, ...parameters)
+  const rows = await heavyReads.all<Found>(sql, ...parameters)
   return rows.map((row) => ({ ...row, score: (breadth === 'name' ? 0.6 : 0.3) + 0.25 * row.score }))
 }
 
 /** Sorted by their numbers alone, so that the database need not look at every match. */
-async function anywhere({ reads, backend }: Source, selection: Selection, limit: number): Promise<Found[]> {
+async function anywhere({ heavyReads, backend }: Source, selection: Selection, limit: number): Promise<Found[]> {
   const { sql, parameters } = dialectOf(backend).newest(selection, limit)
-  return (await reads.all<NamedRow>(sql, ...parameters)).map((row) => ({ ...row, downloads: 0, score: 0.1 }))
+  return (await heavyReads.all<NamedRow>(sql, ...parameters)).map((row) => ({ ...row, downloads: 0, score: 0.1 }))
 }
 
 const block = 200

@@ -3,10 +3,10 @@ import type { Source } from './source.ts'
 import type { Reach } from './selection.ts'
 
 /** Names that differ from the one that was typed by a slip or two, the nearest first. */
-export async function suggestNames({ reads, backend }: Source, typed: string, reach: Reach, limit = 3): Promise<string[]> {
+export async function suggestNames({ heavyReads, backend }: Source, typed: string, reach: Reach, limit = 3): Promise<string[]> {
   if (!/^\w{4,64}$/.test(typed)) return []
   const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
-  const rows = await reads.all<{ name: string }>(sql, ...parameters)
+  const rows = await heavyReads.all<{ name: string }>(sql, ...parameters)
   const slips = Math.max(1, Math.floor(typed.length / 4))
   return rows
     .map(({ name }) => ({ name, distance: distance(typed, name) }))

@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg'
 import { z } from 'zod'
 import type { PostgresConnections } from '../db/postgres-connections.ts'
 import type { Sizes } from './relations.ts'
@@ -8,17 +9,23 @@ export async function measurePostgres(pool: PostgresConnections, budgetMs: numbe
   let broken = true
   try {
     await client.query('begin read only')
-    await client.query(`set local statement_timeout = ${budgetMs}`)
-    const patiently = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
-    const relations = rows.parse((await client.query(patiently(relationSizes))).rows)
-    const archives = await client.query<{ bytes: string }>(patiently(archiveBytes))
-    const docs = await client.query<{ bytes: string }>(patiently(docsBytes))
+    const measured = await measureWithin(client, budgetMs)
     await client.query('commit')
     broken = false
-    return { relations, archiveBytes: Number(archives.rows[0]?.bytes), docsBytes: Number(docs.rows[0]?.bytes) }
+    return measured
   } finally {
     pool.release(client, broken)
   }
+}
+
+/** The same on a connection that is in a transaction. */
+export async function measureWithin(client: ClientBase, budgetMs: number): Promise<Sizes> {
+  await client.query(`set local statement_timeout = ${budgetMs}`)
+  const patiently = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
+  const relations = rows.parse((await client.query(patiently(relationSizes))).rows)
+  const archives = await client.query<{ bytes: string }>(patiently(archiveBytes))
+  const docs = await client.query<{ bytes: string }>(patiently(docsBytes))
+  return { relations, archiveBytes: Number(archives.rows[0]?.bytes), docsBytes: Number(docs.rows[0]?.bytes) }
 }
 
 const archiveBytes = 'select coalesce(sum(archive_bytes), 0) as bytes from package_versions'

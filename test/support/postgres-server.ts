@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { Client } from 'pg'
 
 const execute = promisify(execFile)
 // PostgreSQL refuses to run as root. Every Linux has `nobody`, so nothing must be added to the machine.
@@ -48,6 +49,8 @@ export type Postgres = {
   resume: () => void
   /** Sends a signal to the server and to every process of its connections. */
   signal: (signal: NodeJS.Signals) => void
+  /** Starts a standby that follows it by streaming replication. Its own settings say where it keeps its data, and so on. */
+  standby: (own?: Record<string, string>) => Promise<Postgres>
 }
 
 /**
@@ -55,15 +58,22 @@ export type Postgres = {
  * settings beside the usual ones.
  */
 export async function startPostgres(own: Record<string, string> = {}): Promise<Postgres> {
-  const home = await mkdtemp(join(tmpdir(), 'snug-postgres-'))
-  try {
-    const password = randomBytes(16).toString('hex')
+  const password = randomBytes(16).toString('hex')
+  return startIn(own, password, async (home) => {
     await writeFile(join(home, 'password'), password)
-    await copyBinaries(join(home, 'postgres'))
-    if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, home])
+    await handOver(home)
     const access = ['--username=postgres', '--auth=password', `--pwfile=${home}/password`, '--set=scram_iterations=1'] // connecting stays cheap
     const flags = [...access, '--encoding=UTF8', '--no-locale', '--no-sync']
     await execute(`${home}/postgres/bin/initdb`, [`--pgdata=${home}/data`, ...flags], { ...account, env, cwd: home })
+  })
+}
+
+/** Starts a server in a folder of its own, once `fill` has put its data there. */
+async function startIn(own: Record<string, string>, password: string, fill: (home: string) => Promise<void>): Promise<Postgres> {
+  const home = await mkdtemp(join(tmpdir(), 'snug-postgres-'))
+  try {
+    await copyBinaries(join(home, 'postgres'))
+    await fill(home)
     const port = await freePort()
     const options = Object.entries({ ...settings, ...own, port }).flatMap(([name, value]) => ['-c', `${name}=${value}`])
     const server = spawn('/bin/sh', ['-c', keeper, `${home}/postgres`, '-D', `${home}/data`, ...options], {
@@ -74,16 +84,42 @@ export async function startPostgres(own: Record<string, string> = {}): Promise<P
       stdio: ['pipe', 'ignore', 'pipe'],
     })
     await ready(server)
+    const url = `postgres://postgres:${password}@127.0.0.1:${port}/postgres`
     return {
-      url: `postgres://postgres:${password}@127.0.0.1:${port}/postgres`,
+      url,
       stop: () => stop(server),
       halt: () => void server.stdin?.write('halt\n'),
       resume: () => void server.stdin?.write('resume\n'),
       signal: (signal) => signalAll(`${home}/data/postmaster.pid`, signal),
+      standby: (ownOfStandby = {}) =>
+        startIn({ ...ownOfStandby, primary_conninfo: `${url}?application_name=standby` }, password, (place) =>
+          copyData(url, `${home}/data`, place),
+        ),
     }
   } catch (error) {
     await rm(home, { recursive: true, force: true })
     throw error
+  }
+}
+
+async function handOver(home: string): Promise<void> {
+  if (account) await execute('chown', ['-R', `${account.uid}:${account.gid}`, home])
+}
+
+/** Copies a server's data while it runs, for a standby: what pg_basebackup does, which does not come with the binaries. */
+async function copyData(url: string, source: string, home: string): Promise<void> {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    await client.query("select pg_backup_start('standby', true)")
+    const isLeftOut = /\/(?:postmaster\.(?:pid|opts)|pg_(?:wal|replslot|stat_tmp|subtrans|notify)\/.+)$/
+    await cp(source, join(home, 'data'), { recursive: true, filter: (path) => !isLeftOut.test(path) })
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
+    await writeFile(join(home, 'data', 'backup_label'), rows[0]?.labelfile ?? '')
+    await writeFile(join(home, 'data', 'standby.signal'), '')
+    await handOver(home)
+  } finally {
+    await client.end()
   }
 }
 
@@ -109,7 +145,7 @@ function ready(server: ChildProcess) {
     let log = ''
     server.stderr?.on('data', (chunk: Buffer) => {
       if (log.length < 10_000) log += String(chunk)
-      if (log.includes('ready to accept connections')) resolve()
+      if (/ready to accept (?:read-only )?connections/.test(log)) resolve()
     })
     server.on('exit', () => reject(new Error(`PostgreSQL did not start:\n${log}`)))
   })

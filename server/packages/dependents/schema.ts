@@ -46,12 +46,12 @@ builder.objectField(PackageRef, 'dependents', (t) =>
           validate: notNegative,
         }),
       },
-      resolve: ({ name }, { offset, ...args }, { database: { reads }, config }) =>
+      resolve: ({ name }, { offset, ...args }, { database: { heavyReads }, config }) =>
         pageByKey(args, {
           keyOf: (dependent: Dependent) => dependent.name,
           isKey: anyText,
-          load: (limit, after) => listDependents(reads, config, { name, limit, after, offset }),
-          count: () => countDependents(reads, config, name),
+          load: (limit, after) => listDependents(heavyReads, config, { name, limit, after, offset }),
+          count: () => countDependents(heavyReads, config, name),
         }),
     },
     { description: 'A page of dependents.' },

@@ -1,0 +1,56 @@
+import { Client } from 'pg'
+import { onTestFinished } from 'vitest'
+import { type Postgres, startPostgres } from './postgres-server.ts'
+
+/** A PostgreSQL with a standby that follows it. */
+export type Replicated = { primary: Postgres; standby: Postgres; stop: () => Promise<void> }
+
+/** Starts both; whatever is committed is flushed, and so sent to the standby at once, as PostgreSQL does by itself. */
+export async function startReplicated(): Promise<Replicated> {
+  const primary = await startPostgres({ synchronous_commit: 'on' })
+  const standby = await primary.standby({ max_standby_streaming_delay: '0' }).catch(async (error: unknown) => {
+    await primary.stop()
+    throw error
+  })
+  const stop = async () => {
+    await standby.stop()
+    await primary.stop()
+  }
+  return { primary, standby, stop }
+}
+
+/** The settings of a server on a new database of both. */
+export async function databaseOnBoth({ primary, standby }: Replicated, { synchronousCommit = 'on' } = {}): Promise<Record<string, string>> {
+  const name = `both_${Date.now().toString(36)}_${++made}`
+  await order(primary.url, `create database ${name}`)
+  await order(primary.url, `alter database ${name} set synchronous_commit = ${synchronousCommit}`)
+  return { DB_BACKEND: 'postgres', POSTGRES_URL: databaseAt(primary.url, name), POSTGRES_READ_URL: databaseAt(standby.url, name) }
+}
+
+let made = 0
+
+/** The address of another database of a server. */
+export function databaseAt(url: string, name: string): string {
+  const at = new URL(url)
+  at.pathname = `/${name}`
+  return at.href
+}
+
+/** Gives a server an order on a connection of its own; gives the rows. */
+export async function order<Row>(url: string, sql: string): Promise<Row[]> {
+  const client = new Client(url)
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows as Row[]
+  } finally {
+    await client.end()
+  }
+}
+
+/** Has the standby keep what it is sent, without applying it, until the test ends or it is told to go on. */
+export async function pause({ standby }: Replicated): Promise<() => Promise<unknown>> {
+  const resume = () => order(standby.url, 'select pg_wal_replay_resume()')
+  onTestFinished(async () => void (await resume()))
+  await order(standby.url, 'select pg_wal_replay_pause()')
+  return resume
+}
