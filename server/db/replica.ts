@@ -51,7 +51,8 @@ export class Replica {
   static async open(config: DatabaseConfig, primary: PostgresConnections, tell: TellOfReplica): Promise<Replica> {
     const watch = await PostgresWatch.openBeside(primary.watch, config.POSTGRES_READ_URL ?? '')
     const replica = new Replica(config, primary, watch, tell)
-    await replica.look()
+    // A primary that does not say how far it is has its own ways to be heard of.
+    await replica.look().catch(() => null)
     return replica
   }
 
@@ -67,17 +68,17 @@ export class Replica {
     } catch (error) {
       this.#connections.release(client, true)
       if (endsConnection(error)) this.#turnAway('away', reasonOf(error))
-      else this.#report(error)
+      else this.#report(error, 'failed, so that the primary answered')
       this.counts.failed++
       return null
     }
   }
 
-  /** How it stands now; null when it does not answer. */
+  /** How it stands now; null when it does not answer. @throws Error when the primary does not say how far it is. */
   async look(): Promise<Standing | null> {
+    const position = await this.#position()
     let client: PoolClient | undefined
     try {
-      const position = await this.#position()
       client = await this.#connections.acquire()
       const standing = await standingOf(client, position)
       this.#connections.release(client, false)
@@ -103,9 +104,12 @@ export class Replica {
   /** A connection to a replica that has everything, in a transaction. */
   async #enter(): Promise<PoolClient | null> {
     if (this.#pause && performance.now() < this.#pause.until) return this.#pass(this.#pause.why)
+    const position = await this.#position().catch((error: unknown) =>
+      this.#report(error, 'is not asked, since the primary does not say how far it is'),
+    )
+    if (!position) return this.#pass('failed')
     let client: PoolClient | undefined
     try {
-      const position = await this.#position()
       client = await this.#connections.acquire()
       const standing = await caughtUp(client, position)
       if (standing.state === 'current') {
@@ -170,11 +174,11 @@ export class Replica {
   }
 
   /** Tells of each kind of error once; a replica ends reads all the time that hold up what it is to replay. */
-  #report(error: unknown): void {
+  #report(error: unknown, what: string): void {
     const code = String((error as { code?: unknown }).code)
     if (isOfReplaying.has(code) || this.#reported.has(code)) return
     this.#reported.add(code)
-    this.#tell(`${this.#name} failed, so that the primary answered: ${reasonOf(error)}`, false)
+    this.#tell(`${this.#name} ${what}: ${reasonOf(error)}`, false)
   }
 }
 

@@ -100,14 +100,14 @@ it('shows what changed at once while the replica is behind, and uses it again af
   await shown({ ...seen, versions: ['1.0.0', '1.0.1', '1.0.2'] })
   expect((await owner.put('/api/packages/acme/versions/1.0.2/options', { isRetracted: true })).status).toBe(200)
   await shown({ ...seen, versions: ['1.0.0', '1.0.1', '1.0.2 retracted'] })
-  expect((await owner.delete('/api/packages/acme/versions/1.0.1')).status).toBe(200)
+  expect((await owner.delete('/api/admin/packages/acme/versions/1.0.1')).status).toBe(200)
   await shown({ ...seen, versions: ['1.0.0', '1.0.2 retracted'] })
   expect((await owner.put('/api/packages/acme/options', { isUnlisted: true })).status).toBe(200)
   expect(await seenBy(owner.at(other), 'acme')).toMatchObject({ found: false, inFeed: false })
   expect((await ci.at(other).get('/api/search?q=acme')).status).toBe(200)
-  expect((await owner.delete(`/api/auth/keys/${token.key.id}`)).status).toBe(200)
+  expect((await owner.delete(`/api/auth/keys/${token.id}`)).status).toBe(200)
   for (const place of [other, app]) expect((await ci.at(place).get('/api/search?q=acme')).status).toBe(401)
-  expect((await owner.delete('/api/packages/acme')).status).toBe(200)
+  expect((await owner.delete('/api/admin/packages/acme')).status).toBe(200)
   await shown({ found: false, inFeed: false, named: false, versions: [] })
   expect(countsOf(other).behind).toBeGreaterThan(0)
   await sleep(300)
@@ -152,22 +152,21 @@ it('asks the primary again, without a word, when a read stands in the way of wha
 })
 
 it('does not use what is no replica of its database, and says so', async () => {
-  const settings = await databaseOnBoth(both)
-  const { POSTGRES_URL = '', POSTGRES_READ_URL = '' } = settings
-  const writable = POSTGRES_URL.replace('127.0.0.1', 'localhost')
-  const foreign = process.env.TEST_POSTGRES ?? ''
-  for (const [url, reason] of [
-    [writable, 'it is no replica: it can be written to'],
-    [databaseAt(POSTGRES_READ_URL, 'postgres'), 'it is not a replica of the database of POSTGRES_URL'],
-    [foreign, 'it is not a replica of the database of POSTGRES_URL'],
+  const foreign = 'it is not a replica of the database of POSTGRES_URL'
+  for (const [nameOf, reason] of [
+    [({ POSTGRES_URL = '' }) => POSTGRES_URL.replace('127.0.0.1', 'localhost'), 'it is no replica: it can be written to'],
+    [() => both.standby.url, foreign],
+    [() => databaseAt(process.env.TEST_POSTGRES ?? '', 'postgres'), foreign],
   ] as const) {
+    const settings = await databaseOnBoth(both)
+    const url = nameOf(settings)
     await using app = await openOn({ ...settings, POSTGRES_READ_URL: url })
     const owner = await app.owner()
     await publish(owner, { name: `acme_${Date.now()}`, version: '1.0.0' })
     expect((await owner.get('/api/search?q=acme')).status).toBe(200)
-    const told = app.lines.filter((line) => line.includes(reason))
+    const told = app.lines.filter((line) => line.includes('is not used: '))
     expect(told).toHaveLength(1)
-    expect(told[0]).toContain('The primary answers everything.')
+    expect(told[0]).toContain(`${reason}. The primary answers everything.`)
     expect(told[0]).not.toContain(new URL(url).password)
     expect(countsOf(app)).toMatchObject({ replica: 0, away: 0 })
     expect(countsOf(app).refused).toBeGreaterThan(0)

@@ -116,7 +116,7 @@ it('reads the state of its parts', async () => {
   expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
   expect(sample(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(sample(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
-  for (const collector of ['backups', 'caches', 'connections', 'database', 'jobs', 'scoring'])
+  for (const collector of ['backups', 'caches', 'connections', 'database', 'jobs', 'replica', 'scoring'])
     expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
   const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
   // Whoever adds one tells of it here, and in a test above.
@@ -139,6 +139,9 @@ it('reads the state of its parts', async () => {
     'snug_job_duration_seconds',
     'snug_jobs',
     'snug_jobs_oldest_due_seconds',
+    'snug_replica_lag_seconds',
+    'snug_replica_reads_total',
+    'snug_replica_up',
     'snug_scoring_processes',
     'snug_uploads_total',
   ])
