@@ -49,9 +49,9 @@ async function isUsedBy(server: Server, authorization: string): Promise<void> {
 /** Readers of all servers, until they are ended; gives what they were told that is not fine, and how long the slowest answer took. */
 function readOn(servers: Server[], authorization: string) {
   const [failures, times]: [string[], number[]] = [[], []]
-  let isOver = false
+  const over = new AbortController()
   const read = async (server: Server, path: string) => {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       const started = performance.now()
       const told = await ask(server, authorization, path)
       times.push(performance.now() - started)
@@ -62,7 +62,7 @@ function readOn(servers: Server[], authorization: string) {
   const all = Promise.all(servers.flatMap((server) => reads.map((path) => read(server, path))))
   return {
     end: async () => {
-      isOver = true
+      over.abort()
       await all
       return { failures, count: times.length, slowestMs: Math.max(...times) }
     },
