@@ -69,7 +69,7 @@ function readOn(servers: Server[], authorization: string) {
   }
 }
 
-it('fails no request when the replica is ended, killed or frozen under load, and uses it again', async () => {
+it('fails no request when the replica is ended, killed or frozen under load, and uses it again', { timeout: 600_000 }, async () => {
   const { both, servers, authorization } = await twoServers()
   const { standby } = both
   const [first] = servers
