@@ -73,8 +73,8 @@ function writer<Name extends string>(client: Client, registry: Registry, gauges:
   return (readings: Readings<Name>): void => {
     for (const { name, metric } of all) {
       metric.reset()
-      // A gauge without labels would be 0 from now on, which nobody has read.
-      if (!readings[name]) metric.remove()
+      // A gauge without labels would be 0 from now on, which nobody has read; one with labels has nothing left.
+      if (!readings[name] && (gauges[name].labels ?? []).length === 0) metric.remove()
       for (const { labels = {}, value } of readings[name] ?? []) metric.inc(labels, value)
     }
   }
