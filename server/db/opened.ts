@@ -10,7 +10,7 @@ export type Opened = {
   now: () => Date
   /** Opens the reads beside the ORM, once the schema is up to date. */
   source: () => Promise<Source>
-  /** Opens reads on the replica that the settings name, if any, and else on what `source` gave. */
+  /** Opens reads that use the replica of the settings when they can, and else what `source` gave; null when the settings name none. */
   replica?: (primary: Source, tell: TellOfReplica) => Promise<Source | null>
   /** How the connections for transactions are used. */
   pool: () => PoolState

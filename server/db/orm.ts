@@ -80,8 +80,8 @@ export async function openDatabase(
     meterStatements(orm, watch)
     const source = await opened.source()
     const reads = openReads(source, onQuery, watch)
-    const onReplicaSource = onReplica ? await opened.replica?.(source, onReplica) : null
-    const heavyReads = onReplicaSource ? openReads(onReplicaSource, onQuery, watch) : reads
+    const elsewhere = onReplica ? await opened.replica?.(source, onReplica) : null
+    const heavyReads = elsewhere ? openReads(elsewhere, onQuery, watch) : reads
     const close = async () => {
       if (heavyReads !== reads) await heavyReads.close()
       await reads.close()

@@ -8,8 +8,8 @@ import { PostgresWatch } from './postgres-watch.ts'
 import { beginReading, type Position, positionSql, readPosition, type Standing, standingOf } from './replica-position.ts'
 import { endsConnection } from './unavailable.ts'
 
-/** Who answered a read: the replica, or the primary because the replica was behind, away, not one of its own, or did not finish. */
-export type ReplicaOutcome = 'replica' | 'behind' | 'away' | 'refused' | 'failed'
+/** Who answered a read: the replica, or the primary because the replica was behind, had no connection free, was away, not one of its own, or did not finish. */
+export type ReplicaOutcome = 'replica' | 'behind' | 'busy' | 'away' | 'refused' | 'failed'
 
 /** Hears once of every change in whether the replica is used. */
 export type TellOfReplica = (message: string, isUsed: boolean) => void
@@ -17,7 +17,7 @@ export type TellOfReplica = (message: string, isUsed: boolean) => void
 /** What a read waits at most for the replica to catch up: a few milliseconds are usual. */
 const patienceMs = 20
 /** How long nobody asks the replica again. */
-const pausesMs = { behind: 250, away: 1000, refused: 5000 }
+const pausesMs = { behind: 250, busy: 250, away: 1000, refused: 5000 }
 /** It has to be quick in everything: the primary can always answer instead. */
 const longestMs = { pool: 1000, connect: 1000, statement: 3000, lock: 500 }
 
@@ -27,7 +27,7 @@ const longestMs = { pool: 1000, connect: 1000, statement: 3000, lock: 500 }
  */
 export class Replica {
   /** How many reads ended in which way. */
-  readonly counts: Record<ReplicaOutcome, number> = { replica: 0, behind: 0, away: 0, refused: 0, failed: 0 }
+  readonly counts: Record<ReplicaOutcome, number> = { replica: 0, behind: 0, busy: 0, away: 0, refused: 0, failed: 0 }
   readonly #primary: PostgresConnections
   readonly #connections: PostgresConnections
   readonly #tell: TellOfReplica
@@ -86,8 +86,7 @@ export class Replica {
       else this.#welcome()
       return standing
     } catch (error) {
-      if (client) this.#connections.release(client, true)
-      this.#turnAway('away', reasonOf(error))
+      this.#lose(client, error)
       return null
     }
   }
@@ -120,9 +119,7 @@ export class Replica {
       this.#turnAway(standing.state, standing.state === 'refused' ? standing.reason : '')
       return this.#pass(standing.state)
     } catch (error) {
-      if (client) this.#connections.release(client, true)
-      this.#turnAway('away', reasonOf(error))
-      return this.#pass('away')
+      return this.#pass(this.#lose(client, error))
     }
   }
 
@@ -145,6 +142,15 @@ export class Replica {
     return this.#nextPosition
   }
 
+  /** Gives up a connection that failed, or waiting for one. */
+  #lose(client: PoolClient | undefined, error: unknown): 'busy' | 'away' {
+    const { open, max } = this.state()
+    const why = !client && open >= max ? 'busy' : 'away'
+    if (client) this.#connections.release(client, true)
+    this.#turnAway(why, reasonOf(error))
+    return why
+  }
+
   /** Nobody waits for the end of a transaction that has nothing to keep. */
   #giveBack(client: PoolClient): void {
     const release = (isUseless: boolean) => this.#connections.release(client, isUseless)
@@ -164,11 +170,11 @@ export class Replica {
     this.#told = null
   }
 
-  /** That it is behind for a moment is no news. */
+  /** That it is behind or busy for a moment is no news. */
   #turnAway(why: keyof typeof pausesMs, reason: string): void {
     this.#pause = { until: performance.now() + pausesMs[why], why }
     const said = why === 'refused' ? reason : why
-    if (why === 'behind' || this.#told === said) return
+    if (why === 'behind' || why === 'busy' || this.#told === said) return
     this.#told = said
     this.#tell(`${this.#name} is not used: ${reason}. The primary answers everything.`, false)
   }

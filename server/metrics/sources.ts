@@ -90,7 +90,7 @@ function watchReplica(gauges: Gauges, { heavyReads: { replica } }: Database, log
         snug_replica_up: { help: 'Whether the replica of POSTGRES_READ_URL answers and is one of the database (1).' },
         snug_replica_lag_seconds: { help: 'The age of what the replica has, 0 when it has everything.' },
         snug_replica_reads_total: {
-          help: 'Reads that the replica may answer, by result: replica, or the primary because it was behind, away, refused, failed.',
+          help: 'Reads that the replica may answer, by result: replica, or the primary because it was behind, busy, away, refused, failed.',
           labels: ['result'],
           isTotal: true,
         },

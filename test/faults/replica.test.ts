@@ -64,7 +64,7 @@ it('reads what weighs on the replica, within a transaction in which nothing can 
   const text = (await app.services.metrics?.text()) ?? ''
   expect(sample(text, 'snug_replica_up')).toBe(1)
   expect(sample(text, 'snug_replica_lag_seconds')).toBeGreaterThanOrEqual(0)
-  for (const result of ['replica', 'behind', 'away', 'refused', 'failed'] as const)
+  for (const result of ['replica', 'behind', 'busy', 'away', 'refused', 'failed'] as const)
     expect(sample(text, 'snug_replica_reads_total', { result })).toBe(countsOf(app)[result])
   expect(sample(text, 'snug_database_connections_max', { pool: 'replica' })).toBe(app.config.POSTGRES_READ_POOL_MAX)
 })
@@ -149,6 +149,21 @@ it('asks the primary again, without a word, when a read stands in the way of wha
   expect(await slowly).toEqual({ n: 0 })
   expect(countsOf(app)).toMatchObject({ failed: 1, away: 0 })
   expect(app.lines.join('')).not.toMatch(/failed, so that|is not used/)
+})
+
+it('asks the primary, without a word, when every connection to the replica is in use', async () => {
+  await using app = await openOn({ ...(await databaseOnBoth(both)), POSTGRES_READ_POOL_MAX: '1' })
+  const { heavyReads } = app.services.database
+  const isReplica = 'select pg_is_in_recovery() as "isReplica"'
+  await isUsed(app, () => heavyReads.get(isReplica))
+  await sleep(300)
+  const slowly = heavyReads.get(`${isReplica}, pg_sleep(2)::text`)
+  await sleep(100)
+  expect(await heavyReads.get(isReplica)).toEqual({ isReplica: false })
+  expect(await slowly).toMatchObject({ isReplica: true })
+  expect(countsOf(app)).toMatchObject({ busy: 1, away: 0 })
+  await isUsed(app, () => heavyReads.get(isReplica))
+  expect(app.lines.join('')).not.toContain('is not used')
 })
 
 it('does not use what is no replica of its database, and says so', async () => {
