@@ -78,10 +78,7 @@ export async function openDatabase(
     await beforeMigrating?.(orm)
     await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
-    const source = await opened.source()
-    const reads = openReads(source, onQuery, watch)
-    const elsewhere = onReplica ? await opened.replica?.(source, onReplica) : null
-    const heavyReads = elsewhere ? openReads(elsewhere, onQuery, watch) : reads
+    const { reads, heavyReads } = await openSources(opened, { onQuery, watch, onReplica })
     const close = async () => {
       if (heavyReads !== reads) await heavyReads.close()
       await reads.close()
@@ -102,6 +99,14 @@ export async function openDatabase(
     unlock()
     throw explainMissing(error, config)
   }
+}
+
+/** Without a replica, what weighs is read where everything is. */
+async function openSources(opened: Opened, { onQuery, watch, onReplica }: Options): Promise<Pick<Database, 'reads' | 'heavyReads'>> {
+  const source = await opened.source()
+  const reads = openReads(source, onQuery, watch)
+  const elsewhere = onReplica ? await opened.replica?.(source, onReplica) : null
+  return { reads, heavyReads: elsewhere ? openReads(elsewhere, onQuery, watch) : reads }
 }
 
 /** A server that starts has to write before it can answer. */
