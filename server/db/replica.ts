@@ -35,7 +35,7 @@ export class Replica {
   readonly #reported = new Set<string>()
   /** What was told last: that it is used (null), or why not. */
   #told: string | null | undefined
-  #pause: { until: number; why: keyof typeof pausesMs } | null = null
+  #pause: { since: number; until: number; why: keyof typeof pausesMs } | null = null
   #asking: Promise<unknown> = Promise.resolve()
   #nextPosition: Promise<Position> | null = null
 
@@ -76,6 +76,7 @@ export class Replica {
 
   /** How it stands now; null when it does not answer. @throws Error when the primary does not say how far it is. */
   async look(): Promise<Standing | null> {
+    const began = performance.now()
     const position = await this.#position()
     let client: PoolClient | undefined
     try {
@@ -83,7 +84,7 @@ export class Replica {
       const standing = await standingOf(client, position)
       this.#connections.release(client, false)
       if (standing.state === 'refused') this.#turnAway('refused', standing.reason)
-      else this.#welcome()
+      else this.#welcome(began)
       return standing
     } catch (error) {
       this.#lose(client, error)
@@ -102,7 +103,8 @@ export class Replica {
 
   /** A connection to a replica that has everything, in a transaction. */
   async #enter(): Promise<PoolClient | null> {
-    if (this.#pause && performance.now() < this.#pause.until) return this.#pass(this.#pause.why)
+    const began = performance.now()
+    if (this.#pause && began < this.#pause.until) return this.#pass(this.#pause.why)
     const position = await this.#position().catch((error: unknown) =>
       this.#report(error, 'is not asked, since the primary does not say how far it is'),
     )
@@ -112,7 +114,7 @@ export class Replica {
       client = await this.#connections.acquire()
       const standing = await caughtUp(client, position)
       if (standing.state === 'current') {
-        this.#welcome()
+        this.#welcome(began)
         return client
       }
       this.#giveBack(client)
@@ -160,7 +162,9 @@ export class Replica {
     )
   }
 
-  #welcome(): void {
+  /** It has everything. Whoever began to ask before others lost it tells nothing new. */
+  #welcome(began: number): void {
+    if (this.#pause && began < this.#pause.since) return
     this.#pause = null
     if (this.#told === null) return
     this.#tell(
@@ -172,7 +176,8 @@ export class Replica {
 
   /** That it is behind or busy for a moment is no news. */
   #turnAway(why: keyof typeof pausesMs, reason: string): void {
-    this.#pause = { until: performance.now() + pausesMs[why], why }
+    const since = performance.now()
+    this.#pause = { since, until: since + pausesMs[why], why }
     const said = why === 'refused' ? reason : why
     if (why === 'behind' || why === 'busy' || this.#told === said) return
     this.#told = said
