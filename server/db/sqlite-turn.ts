@@ -55,7 +55,7 @@ export class Turn implements DatabaseConnection {
     try {
       guard.whenMine()
     } catch (error) {
-      native().exec('rollback')
+      this.#undo()
       throw error
     }
   }
@@ -66,15 +66,23 @@ export class Turn implements DatabaseConnection {
   }
 
   rollback(): void {
-    const { native, renew } = this.#shared
     try {
-      // SQLite itself rolls back after some errors, such as a full disk.
-      if (native().inTransaction) native().exec('rollback')
+      this.#undo()
+    } finally {
+      this.#setInTransaction(false)
+    }
+  }
+
+  /** Rolls back what is begun; a connection that cannot is opened anew. */
+  #undo(): void {
+    const { native, renew } = this.#shared
+    // SQLite itself rolls back after some errors, such as a full disk.
+    if (!native().inTransaction) return
+    try {
+      native().exec('rollback')
     } catch (error) {
       if (native().inTransaction) renew()
       throw error
-    } finally {
-      this.#setInTransaction(false)
     }
   }
 
@@ -121,7 +129,7 @@ export class Turn implements DatabaseConnection {
       native.exec('commit')
       return result
     } catch (error) {
-      if (native.inTransaction) native.exec('rollback')
+      this.#undo()
       throw error
     }
   }
