@@ -9,7 +9,7 @@ import { root } from '../../support/sources.ts'
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const manifest = z.object({ version: z.string(), scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')))
 const port = variables.LISTEN_PORT.default
-const startFlags = /--max\S+ --heap\S+/.exec(manifest.scripts.start ?? '')?.[0] ?? ''
+const startFlags = /--max\S+(?: --\S+)*/.exec(manifest.scripts.start ?? '')?.[0] ?? ''
 const ofNode = ['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']
 const unknown = (names: string[]) => names.filter((name) => !(name.replace(/_FILE$/, '') in variables) && !ofNode.includes(name))
 
