@@ -13,33 +13,45 @@ export const maxLogPages = 4000
 const longLogPages = maxLogPages / 2
 const maxPauseMs = 100
 
-/** Who writes to the file: how often it has, and a way to have it wait while something lasts. */
-export type Writer = { readonly written: number; pause: (work: () => Promise<unknown>, maxMs: number) => Promise<void> }
+/** Who writes to the file: how often it has, a way to have it wait while something lasts, and one to have it end something before it closes. */
+export type Writer = {
+  readonly written: number
+  pause: (work: () => Promise<unknown>, maxMs: number) => Promise<void>
+  beforeClose: (end: () => Promise<void>) => void
+}
 
 /**
  * Has a thread empty the write-ahead log of an SQLite file, which otherwise every thousandth page holds up a commit, and with it all requests,
  * for as long as two waits for the disk take. What is committed meanwhile would keep the log from being begun anew: once it is long, the writer
- * waits while the thread copies these last pages, which holds up no reads.
+ * waits while the thread copies these last pages, which holds up no reads. Nothing of it touches the file once the writer is closed.
  */
-export function checkpointAside(path: string, writer: Writer): { end: () => void } {
+export function checkpointAside(path: string, writer: Writer): void {
   const ask = threadsOf(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })
   let seen = 0
-  let underWay = false
+  let underWay: Promise<void> | null = null
+  let copying: Promise<unknown> = Promise.resolve()
+  let isEnded = false
+  const copy = () => (copying = ask(path))
 
   async function empty(): Promise<void> {
-    const pages = Number(await ask(path))
-    if (pages >= longLogPages) await writer.pause(() => ask(path), maxPauseMs)
+    const pages = Number(await copy())
+    if (pages >= longLogPages && !isEnded) await writer.pause(copy, maxPauseMs)
   }
   const timer = setInterval(() => {
     if (underWay || writer.written - seen < writesBetween) return
-    underWay = true
     seen = writer.written
     // One that fails is made up for by the commits themselves.
-    void empty()
+    underWay = empty()
       .catch(() => {})
-      .finally(() => (underWay = false))
+      .finally(() => (underWay = null))
   }, lookMs).unref()
-  return { end: () => clearInterval(timer) }
+  writer.beforeClose(async () => {
+    isEnded = true
+    clearInterval(timer)
+    await underWay
+    // A pause may have ended before what it was for.
+    await Promise.allSettled([copying])
+  })
 }
 
 const memory = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }

@@ -14,17 +14,14 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
   const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
   const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
-  const checkpoints = checkpointAside(SQLITE_PATH, writer)
+  checkpointAside(SQLITE_PATH, writer)
   return {
     orm,
     // One process has the file, so its clock is the database's.
     now: () => new Date(),
     source: async () => sqliteReads(SQLITE_PATH, writer),
     pool: () => writer.pool(),
-    async close() {
-      checkpoints.end()
-      await orm.close(true)
-    },
+    close: () => orm.close(true),
   }
 }
 

@@ -16,6 +16,7 @@ export class SqliteWriter implements Dialect {
   readonly #guard: WriteGuard
   #native: Database
   #closed = false
+  #endFirst: () => Promise<void> = async () => {}
   /** How many statements have written, or may have: every one of them goes through here. */
   written = 0
   /** Whether a transaction is open: kept here, since asking SQLite would cost the most frequent reads more than all else that they do. */
@@ -54,6 +55,11 @@ export class SqliteWriter implements Dialect {
     }
   }
 
+  /** Has something that works on the file beside this connection end before the connection is closed. */
+  beforeClose(end: () => Promise<void>): void {
+    this.#endFirst = end
+  }
+
   createAdapter(): SqliteAdapter {
     return new Adapter()
   }
@@ -68,7 +74,8 @@ export class SqliteWriter implements Dialect {
       onWrite: () => void this.written++,
       onTransaction: (isOpen: boolean) => void (this.inTransaction = isOpen),
     }
-    return driver(shared, () => {
+    return driver(shared, async () => {
+      await this.#endFirst()
       this.#closed = true
       this.#native.close()
     })
@@ -98,7 +105,7 @@ class Adapter extends SqliteAdapter {
   }
 }
 
-function driver(shared: Shared, close: () => void): Driver {
+function driver(shared: Shared, close: () => Promise<void>): Driver {
   return {
     init: async () => {},
     async acquireConnection() {
@@ -113,7 +120,7 @@ function driver(shared: Shared, close: () => void): Driver {
     rollbackToSavepoint: async (connection, name) => (connection as Turn).run(`rollback to ${quoted(name)}`),
     releaseSavepoint: async (connection, name) => (connection as Turn).run(`release ${quoted(name)}`),
     releaseConnection: async (connection) => (connection as Turn).give(),
-    destroy: async () => close(),
+    destroy: close,
   }
 }
 

@@ -1,44 +1,55 @@
 import SqliteDatabase from 'better-sqlite3'
 import { Kysely } from 'kysely'
-import { closeSync, mkdtempSync, openSync, readSync, rmSync, statSync } from 'node:fs'
+import { closeSync, mkdtempSync, openSync, readdirSync, readlinkSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { expect, it, vi } from 'vitest'
+import { expect, it, onTestFinished, vi } from 'vitest'
 import { checkpointAside } from '../../../server/db/checkpoints.ts'
 import { SqliteWriter } from '../../../server/db/sqlite-writer.ts'
 import { guardWrites } from '../../../server/db/write-guard.ts'
 
-const noPause = () => Promise.reject(new Error('Nobody writes meanwhile.'))
-
 it('empties the log in a thread, while the connection that wrote it is used on', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'snug-checkpoints-'))
-  const path = join(folder, 'some.sqlite')
-  const native = new SqliteDatabase(path)
-  for (const setting of ['journal_mode = WAL', 'wal_autocheckpoint = 0']) native.pragma(setting)
-  native.exec('create table notes (text text)')
-  const writer = { written: 0, pause: noPause }
-  const checkpoints = checkpointAside(path, writer)
-  const insert = native.prepare('insert into notes values (?)')
-  const write = (count: number) => {
-    for (let n = 0; n < count; n++) insert.run('x'.repeat(1000))
-    writer.written += count
-  }
-  write(2000)
-  expect(statSync(path).size).toBeLessThan(100_000)
-  await vi.waitFor(() => expect(statSync(path).size).toBeGreaterThan(2_000_000), { timeout: 20_000, interval: 50 })
+  const { path, writer, insert, close } = opened(1000)
+  const pause = vi.spyOn(writer, 'pause')
+  while (writer.written < 1000) await insert()
+  const first = saltOf(path)
+  expect(copiedOf(path)).toBe(0)
+  await vi.waitFor(() => expect(copiedOf(path)).toBeGreaterThan(1000), { timeout: 20_000, interval: 50 })
   // The next one begins the log anew instead of making it longer.
-  const { size } = statSync(`${path}-wal`)
-  write(500)
-  expect(statSync(`${path}-wal`).size).toBe(size)
-  checkpoints.end()
-  expect(native.pragma('integrity_check', { simple: true })).toBe('ok')
-  native.close()
-  rmSync(folder, { recursive: true })
+  await insert()
+  expect(saltOf(path)).not.toBe(first)
+  expect(pause).not.toHaveBeenCalled()
+  expect(writer.native.pragma('integrity_check', { simple: true })).toBe('ok')
+  await close()
 })
 
 it('has a writer that never rests wait for the end of the log, which the next write begins anew', async () => {
+  const { path, writer, insert, close } = opened(3000)
+  const pause = vi.spyOn(writer, 'pause')
+  await insert()
+  const first = saltOf(path)
+  while (saltOf(path) === first) {
+    await insert()
+    await sleep(1)
+  }
+  expect(pause).toHaveBeenCalled()
+  await close()
+})
+
+it('has left the file when the connection that wrote to it is closed', async () => {
+  const { path, insert, close } = opened(3000)
+  for (let n = 0; n < 5000; n++) await insert()
+  const own = descriptorsOf(path)
+  while (descriptorsOf(path) <= own) await sleep(1)
+  await close()
+  expect(descriptorsOf(path)).toBe(0)
+})
+
+/** An SQLite file whose log is emptied aside, and a way to write a row of so many characters, committed by itself. */
+function opened(characters: number) {
   const folder = mkdtempSync(join(tmpdir(), 'snug-checkpoints-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
   const path = join(folder, 'some.sqlite')
   const open = () => {
     const native = new SqliteDatabase(path)
@@ -47,31 +58,34 @@ it('has a writer that never rests wait for the end of the log, which the next wr
     return native
   }
   const writer = new SqliteWriter(open, 5000, guardWrites({ DB_BACKEND: 'sqlite', SQLITE_PATH: path }))
-  const pause = vi.spyOn(writer, 'pause')
   const db = new Kysely<{ notes: { text: string } }>({ dialect: writer })
-  const checkpoints = checkpointAside(path, writer)
-  const insert = () =>
-    db
-      .insertInto('notes')
-      .values({ text: 'x'.repeat(3000) })
-      .execute()
-  await insert()
-  const first = saltOf(path)
-  while (saltOf(path) === first) {
-    await insert()
-    await sleep(1)
-  }
-  expect(pause).toHaveBeenCalled()
-  checkpoints.end()
-  await db.destroy()
-  rmSync(folder, { recursive: true })
-})
+  checkpointAside(path, writer)
+  const text = 'x'.repeat(characters)
+  return { path, writer, insert: () => db.insertInto('notes').values({ text }).execute(), close: () => db.destroy() }
+}
 
 /** What the log's header has of its own each time that it is begun anew. */
-function saltOf(path: string): string {
-  const log = openSync(`${path}-wal`, 'r')
-  const salt = Buffer.alloc(8)
-  readSync(log, salt, 0, 8, 16)
-  closeSync(log)
-  return salt.toString('hex')
+const saltOf = (path: string) => bytesOf(`${path}-wal`, 16, 8).toString('hex')
+
+/** How many pages of the log have been copied into the file: nBackfill in https://sqlite.org/walformat.html#the_wal_index_file_format. */
+const copiedOf = (path: string) => bytesOf(`${path}-shm`, 96, 4).readUInt32LE()
+
+function bytesOf(path: string, from: number, count: number): Buffer {
+  const file = openSync(path, 'r')
+  const bytes = Buffer.alloc(count)
+  readSync(file, bytes, 0, count, from)
+  closeSync(file)
+  return bytes
+}
+
+/** How often this process, with all of its threads, has the file or one beside it open. */
+function descriptorsOf(path: string): number {
+  const isOfFile = (descriptor: string) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(path)
+    } catch {
+      return false
+    }
+  }
+  return readdirSync('/proc/self/fd').filter(isOfFile).length
 }
