@@ -71,11 +71,17 @@ function requestsOf(page: Page) {
   return requests
 }
 
-/** Waits until the page has all that it asked for and nothing left to do, twice in a row. */
+/** As long as `waitFor` waits. */
+const settleMs = 30_000
+
+/** Waits until the page has all that it asked for and nothing left to do, twice in a row. @throws Error that names what it still waits for. */
 export async function settled(page: Page): Promise<void> {
+  const deadline = performance.now() + settleMs
   for (let quiet = 0; quiet < 2; await wait(30)) {
-    await page.evaluate('new Promise((idle) => requestIdleCallback(idle))')
-    quiet = underWay.get(page)?.size ? 0 : quiet + 1
+    await page.evaluate('new Promise((idle) => requestIdleCallback(idle, { timeout: 5000 }))')
+    const requests = Array.from(underWay.get(page) ?? [], (request) => `${request.method()} ${request.url()}`)
+    quiet = requests.length > 0 ? 0 : quiet + 1
+    if (performance.now() > deadline) throw new Error(`${page.url()} still waits for ${requests.join(', ') || 'a moment without work'}`)
   }
 }
 
