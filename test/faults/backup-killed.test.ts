@@ -1,0 +1,132 @@
+import { randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { expect, it, onTestFinished } from 'vitest'
+import { readConfig } from '../../server/config/config.ts'
+import { openBeside } from '../../server/db/orm.ts'
+import { runCommand } from '../support/admin.ts'
+import { admin } from '../support/admin-process.ts'
+import { packageArchive } from '../support/archive.ts'
+import { backupBucket } from '../support/backup-buckets.ts'
+import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
+import { isFullRun } from '../support/fault-table.ts'
+import { createDatabase } from '../support/postgres.ts'
+import type { S3Call } from '../support/s3-call.ts'
+import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
+import { folderForTest, secretForTests } from '../support/server-process.ts'
+
+const backends: Backend[] = ['sqlite', 'postgres']
+
+/** The call at which a process is killed: before the bucket has it, or when the bucket has done what it asks. */
+type Moment = { when: string; at: (call: S3Call) => boolean; isDone?: true; isWhole?: true; isHeld?: false; ofDatabase?: true }
+
+const puts = (part: string) => (call: S3Call) => call.operation === 'PutObject' && call.key.includes(part)
+const calls = (operation: string, part: string) => (call: S3Call) => call.operation === operation && call.key.includes(part)
+
+const moments: Moment[] = [
+  { when: 'it tries whether the bucket can be written', at: puts('/partial/'), isHeld: false },
+  { when: 'it makes itself the owner', at: puts('/owner') },
+  { when: 'it has made itself the owner', at: puts('/owner'), isDone: true },
+  { when: 'it looks which blobs are there', at: (call) => call.operation === 'ListObjectsV2' && prefixOf(call).endsWith('/blobs/') },
+  { when: 'it sends a blob', at: puts('/blobs/') },
+  { when: 'it has sent a blob', at: puts('/blobs/'), isDone: true },
+  { when: 'it sends a part of a large blob', at: calls('UploadPart', '/blobs/') },
+  { when: 'it puts the parts of a large blob together', at: calls('CompleteMultipartUpload', '/blobs/') },
+  { when: 'it sends the copy of the database', at: puts('/snapshots/'), ofDatabase: true },
+  { when: 'it has sent the list of blobs', at: puts('/blobs.tsv'), isDone: true },
+  { when: 'it writes the manifest', at: puts('/manifest.json') },
+  { when: 'it has written the manifest', at: puts('/manifest.json'), isDone: true, isWhole: true, ofDatabase: true },
+]
+
+/** Most of it is the same on both databases, and done once where there is not time for all. */
+const momentsOn = (backend: Backend) => moments.filter(({ ofDatabase }) => isFullRun || backend === 'postgres' || ofDatabase)
+
+const prefixOf = ({ query }: S3Call) => query.get('prefix') ?? ''
+
+it.for(backends)(
+  'counts no backup to a bucket that was killed at any call before its manifest, and makes the next one whole, on %s',
+  async (backend) => {
+    await using store = await s3Bucket()
+    await using elsewhere = await s3Bucket()
+    await using backups = await backupBucket()
+    const registry = await FaultRegistry.open(backend, { env: { ...store.env, ...backups.env } })
+    const command = (...words: string[]) => runCommand(environmentOf(registry), ...words)
+    for (const [version, size] of [
+      ['1.0.0', 100],
+      ['1.0.1', 6 * 1024 ** 2],
+    ] as const)
+      await registry.client.publish(await packageArchive({ name: 'acme', version, files: { 'lib/noise.bin': randomBytes(size) } }))
+    for (const [index, { when, at, isDone = false, isWhole = false, isHeld = true }] of momentsOn(backend).entries()) {
+      // Each in a place of its own, as the first backup there.
+      const address = `${backups.address}-${index}`
+      const { process, result } = admin(registry.folder, registry.env, 'backup', address)
+      await killAt(backups.bucket, at, { isDone, kill: () => kill(process.pid) })
+      expect([when, await result]).toMatchObject([when, { code: null }])
+      const verified = await command('verify', address)
+      expect([when, verified]).toMatchObject([
+        when,
+        isWhole ? { code: 0 } : { code: 1, err: expect.stringContaining('no complete backup') },
+      ])
+      if (isHeld)
+        expect([when, await command('backup', address)]).toMatchObject([
+          when,
+          { code: 1, err: expect.stringContaining('a new one can begin') },
+        ])
+      await endHold(registry)
+      expect([when, await command('backup', address)]).toMatchObject([when, { code: 0 }])
+      const { code, out } = await command('verify', address, '--json')
+      expect([when, code, JSON.parse(out)]).toMatchObject([when, 0, { checked: { backups: isWhole ? 2 : 1, blobs: 2 }, problems: [] }])
+      expect([when, backups.bucket.features.uploads.size, scratchIn(registry.folder)]).toEqual([when, 0, []])
+    }
+    expect((await backups.bucket.keys()).filter((key) => key.includes('/partial/'))).toEqual([])
+
+    const settings = { ...registry.env, ...elsewhere.env, ...(await emptyDatabase(backend)) }
+    const restored = { folder: folderForTest(), env: settings }
+    expect(await runCommand(environmentOf(restored), 'restore', `${backups.address}-0`)).toMatchObject({ code: 0 })
+    const { code, out } = await runCommand(environmentOf(restored), 'verify', '--json')
+    expect([code, JSON.parse(out)]).toMatchObject([0, { problems: [], checked: { archives: 2 } }])
+  },
+)
+
+/** Settles once the process was killed at the first call that is meant: with the call done when it `isDone`, and else never sent. */
+function killAt(bucket: S3Bucket, at: Moment['at'], { isDone, kill }: { isDone: boolean; kill: () => void }): Promise<void> {
+  const killed = Promise.withResolvers<void>()
+  let isOver = !isDone
+  bucket.fault = (call) => {
+    // What was done without an answer is tried again.
+    if (!isOver && at(call)) {
+      isOver = true
+      return 'lost'
+    }
+    if (!isOver || (!isDone && !at(call))) return null
+    bucket.fault = () => null
+    kill()
+    killed.resolve()
+    return 'reset'
+  }
+  return killed.promise
+}
+
+/** The command has a process of its own below the one that was started. */
+const kill = (pid: number | undefined) => void process.kill(-(pid ?? 0), 'SIGKILL')
+
+const environmentOf = ({ folder, env }: { folder: string; env: Record<string, string> }) => ({
+  JWT_SECRET: secretForTests,
+  DATA_DIR: folder,
+  ...env,
+})
+
+/** As if the two minutes had passed for which nothing is deleted after the last sign of a backup. */
+async function endHold(registry: FaultRegistry): Promise<void> {
+  const orm = await openBeside(readConfig(environmentOf(registry)))
+  await orm.em.fork().execute("delete from server_settings where key = 'store.hold'")
+  await orm.close(true)
+}
+
+const scratchIn = (folder: string) => readdirSync(folder).filter((name) => name.startsWith('.backup-'))
+
+async function emptyDatabase(backend: Backend): Promise<Record<string, string>> {
+  if (backend === 'sqlite') return {}
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { POSTGRES_URL: url }
+}
