@@ -7,6 +7,7 @@ import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { openLog } from './http/log.ts'
+import { watchUse } from './http/use.ts'
 import { recheckFaults } from './integrity/faults.ts'
 import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
@@ -67,7 +68,7 @@ async function serve(config: Config): Promise<void> {
   const timers = [tellMove(services), ...lookAfter(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   void sayWhatJobsLack(config)
-  const worker = await startWork(services)
+  const worker = await startWork(services, watchUse(app.server))
 
   const stop = async (signal: string) => {
     if (services.stopping.signal.aborted) return
@@ -105,11 +106,11 @@ function lookAfter(services: Services): (() => void)[] {
   ]
 }
 
-async function startWork(services: Services): Promise<Worker> {
+async function startWork(services: Services, isInUse: () => boolean): Promise<Worker> {
   const { config, database, now } = services
   // An SQLite file has one process: whoever held jobs there is dead.
   if (config.DB_BACKEND === 'sqlite') await releaseAll(database.fork(), now())
-  return startWorker(services, jobHandlers(services), { graceMs: Math.min(5000, config.DRAIN_TIMEOUT_MS / 2) })
+  return startWorker(services, jobHandlers(services), { isInUse, graceMs: Math.min(5000, config.DRAIN_TIMEOUT_MS / 2) })
 }
 
 function configOrExit(): Config {

@@ -6,31 +6,37 @@ import { unforced } from '../db/unforced.ts'
 import { Job } from './entity.ts'
 
 /** A job that this process holds. */
-export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts'> & { lease: string }
+export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts' | 'priority'> & { lease: string }
 
 /**
  * Takes a job of these kinds: one whose holder let its lease run out, else of those that wait and are due the one with the lowest priority, and
  * among those the one that has been due for longest. Null when there is none, but for what somebody else has locked just now. However many ask at
  * once, each gets another one; and none while another job for the same is running. Whoever asks does not get what it is doing itself (`own`, by
- * id), even if the clock was put forward meanwhile. For one kind the cost does not depend on how many wait; several are sorted.
+ * id), even if the clock was put forward meanwhile, and with `isUrgent` nothing that may take its time. For one kind the cost does not depend on how many wait; several are sorted.
  */
-export async function claim(em: EntityManager, kinds: string[], now: Date, leaseMs: number, own: string[] = []): Promise<Held | null> {
+export async function claim(
+  em: EntityManager,
+  kinds: string[],
+  now: Date,
+  leaseMs: number,
+  { own = [], isUrgent = false }: { own?: string[]; isUrgent?: boolean } = {},
+): Promise<Held | null> {
   // Most often there is none, which is seen without writing.
-  for (const state of await findDue(em.fork(), { kinds, now, own })) {
-    const held = await take(em.fork(), state, { kinds, now, own, leaseMs })
+  for (const state of await findDue(em.fork(), { kinds, now, own, isUrgent })) {
+    const held = await take(em.fork(), state, { kinds, now, own, isUrgent, leaseMs })
     if (held) return held
   }
   return null
 }
 
-type Wanted = { kinds: string[]; now: Date; own: string[] }
+type Wanted = { kinds: string[]; now: Date; own: string[]; isUrgent: boolean }
 type Takeable = 'running' | 'queued'
 
 /** Jobs in a state that may be taken, the next one first: each state finds its own by an index. */
-function due(state: Takeable, { kinds, now, own }: Wanted): { sql: string; values: Value[] } {
+function due(state: Takeable, { kinds, now, own, isUrgent }: Wanted): { sql: string; values: Value[] } {
   const among = (values: string[]) => `(${values.map(() => '?').join(', ')})`
   const sql = `from jobs j where kind in ${among(kinds)} and state = '${state}' and ${state === 'running' ? 'leased_until < ?' : 'run_at <= ?'}
-      ${own.length > 0 ? `and id not in ${among(own)}` : ''}
+      ${own.length > 0 ? `and id not in ${among(own)}` : ''} ${isUrgent ? 'and priority <= 0' : ''}
       and not exists (select 1 from jobs r where r.kind = j.kind and r.subject = j.subject and r.state = 'running' and r.id <> j.id)
     order by priority, run_at, id limit 1`
   return { sql, values: [...kinds, now, ...own] }
@@ -50,7 +56,7 @@ async function take(em: EntityManager, state: Takeable, { leaseMs, ...wanted }: 
   const lock = em.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : ''
   const lease = random()
   const update = `update jobs set state = 'running', lease = ?, leased_until = ?, started_at = ?, attempts = attempts + 1, done = 0, total = null, phase = null
-    where id = (select id ${next.sql} ${lock}) returning id, kind, subject, payload, attempts`
+    where id = (select id ${next.sql} ${lock}) returning id, kind, subject, payload, attempts, priority`
   const values = [lease, later(wanted.now, leaseMs), wanted.now, ...next.values]
   const row = await unforced(() => readRow<Omit<Held, 'lease'>>(em, update, values))
   return row ? { ...row, lease } : null

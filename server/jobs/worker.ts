@@ -15,6 +15,8 @@ export type WorkerOptions = {
   leaseMs?: number
   /** How long jobs may take to end when it stops. */
   graceMs?: number
+  /** Whether requests come in just now: then it rests after a job that may take its time, before it begins the next one of those. */
+  isInUse?: () => boolean
 }
 
 type Surroundings = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'>
@@ -26,13 +28,15 @@ export type Worker = {
   stop(): Promise<void>
 }
 
-type Circumstances = Surroundings & { handlers: Handlers; concurrency: number; leaseMs: number }
+type Circumstances = Surroundings & { handlers: Handlers; concurrency: number; leaseMs: number; isInUse: () => boolean }
 type State = {
   running: Set<Attempt>
   stopping: boolean
   /** Somebody asked to look while that was under way. */
   wanted: boolean
   looking: Promise<void> | null
+  /** Set while it rests. */
+  rest: NodeJS.Timeout | null
 }
 
 /**
@@ -42,11 +46,11 @@ type State = {
 export function startWorker(
   services: Surroundings,
   handlers: Handlers,
-  { concurrency = 2, pollMs = 5000, leaseMs = 60_000, graceMs = 5000 }: WorkerOptions = {},
+  { concurrency = 2, pollMs = 5000, leaseMs = 60_000, graceMs = 5000, isInUse = () => false }: WorkerOptions = {},
 ): Worker {
-  const state: State = { running: new Set(), stopping: false, wanted: false, looking: null }
+  const state: State = { running: new Set(), stopping: false, wanted: false, looking: null, rest: null }
   const { running } = state
-  const look = () => wake({ ...services, handlers, concurrency, leaseMs }, state)
+  const look = () => wake({ ...services, handlers, concurrency, leaseMs, isInUse }, state)
   const timer = setInterval(look, pollMs)
   timer.unref()
   const unsubscribe = onWaiting(services.database.orm.em, look)
@@ -58,6 +62,7 @@ export function startWorker(
     async stop() {
       state.stopping = true
       clearInterval(timer)
+      clearTimeout(state.rest ?? undefined)
       unsubscribe()
       await state.looking
       for (const one of running) one.stop()
@@ -88,14 +93,35 @@ async function beginWhatIsDue(circumstances: Circumstances, state: State): Promi
     if (state.wanted) room = undefined
     state.wanted = false
     room ??= await roomOf(circumstances.handlers)
-    const held = await claimNext(circumstances, running, room)
+    const held = await claimNext(circumstances, state, room)
     const handler = held && circumstances.handlers[held.kind]
     if (handler) {
-      const begun = attempt(circumstances, handler, held)
+      const [begun, since] = [attempt(circumstances, handler, held), performance.now()]
       running.add(begun)
-      void begun.ended.then(() => (running.delete(begun), wake(circumstances, state)))
+      void begun.ended.then(() => {
+        running.delete(begun)
+        if (mayTakeItsTime(held) && circumstances.isInUse()) rest(circumstances, state, performance.now() - since)
+        wake(circumstances, state)
+      })
     } else if (!state.wanted) return
   }
+}
+
+/** A job that nobody waits for. */
+const mayTakeItsTime = ({ priority }: Held): boolean => priority > 0
+
+/** After such a job it rests for so many times as long as that took, but no longer than this. */
+const restFactor = 2
+const maxRestMs = 1000
+
+/** Begins no job for a while but those that somebody waits for. */
+function rest(circumstances: Circumstances, state: State, tookMs: number): void {
+  const ms = Math.min(tookMs * restFactor, maxRestMs)
+  clearTimeout(state.rest ?? undefined)
+  state.rest = setTimeout(() => {
+    state.rest = null
+    wake(circumstances, state)
+  }, ms).unref()
 }
 
 /** How many jobs of each kind this process may run at once. */
@@ -111,7 +137,7 @@ async function roomOf(handlers: Handlers): Promise<Room> {
 /** Takes a job of the kinds that share the room, if some is left, else one of those that have room of their own. */
 async function claimNext(
   { database, now, handlers, concurrency, leaseMs }: Circumstances,
-  running: Set<Attempt>,
+  { running, rest: resting }: State,
   room: Room,
 ): Promise<Held | null> {
   const own = Array.from(running, ({ held }) => held.id)
@@ -119,7 +145,7 @@ async function claimNext(
   const open = [...room].filter(([kind, most]) => countOf(running, kind) < most).map(([kind]) => kind)
   const [shared, apart] = [open.filter((kind) => !handlers[kind]?.isApart), open.filter((kind) => handlers[kind]?.isApart)]
   for (const kinds of [sharing < concurrency ? shared : [], ...apart.map((kind) => [kind])]) {
-    const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, own) : null
+    const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, { own, isUrgent: resting !== null }) : null
     if (held) return held
   }
   return null

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { readRow } from '../../server/db/statements.ts'
@@ -109,6 +110,33 @@ it('keeps work that is apart from taking the room of others, and runs no more of
   await worker.stop()
   expect(most).toBe(2)
   expect(await countJobs(app.services.database.reads)).toEqual({ queued: 0, running: 0, failed: 0 })
+})
+
+it('rests after what may take its time while the server is in use, but not before what somebody waits for', async () => {
+  await using app = await testApp()
+  const seen: { subject: string; began: number; ended: number }[] = []
+  const work = handler(
+    anything,
+    async ({ subject }) => {
+      const began = performance.now()
+      await sleep(100)
+      seen.push({ subject, began, ended: performance.now() })
+      if (subject === 'first') await ask(app, { kind: 'work', subject: 'fresh' })
+    },
+    { isApart: true, maxConcurrent: 1 },
+  )
+  for (const [subject, seconds] of [
+    ['first', 30],
+    ['second', 20],
+  ] as const)
+    await ask(app, { kind: 'work', subject, priority: 10, runAt: new Date(Date.now() - seconds * 1000) })
+  const worker = startWorker(app.services, { work }, { pollMs: 3_600_000, isInUse: () => true })
+  await expect.poll(() => seen.map(({ subject }) => subject)).toEqual(['first', 'fresh', 'second'])
+  await worker.stop()
+  const [first, fresh, second] = seen
+  const pause = (one?: { ended: number }, next?: { began: number }) => (next?.began ?? 0) - (one?.ended ?? 0)
+  expect(pause(first, fresh)).toBeLessThan(pause(first, second))
+  expect(pause(first, second)).toBeGreaterThan(195)
 })
 
 it('tries no further where that would fail the same way, and tells the handler', async () => {
