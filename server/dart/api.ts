@@ -47,6 +47,8 @@ export type Declaration = Described & {
   /** Types that it extends, implements, mixes in, or stands `on`, as written, with their type arguments. */
   supertypes: { relation: 'extends' | 'implements' | 'with' | 'on' | 'represents'; type: string }[]
   members: Member[]
+  /** Whether it is a class with the constructor that one has which declares none; absent where that could not be read. */
+  hasDefaultConstructor?: boolean
 }
 
 export type MemberKind = 'constructor' | 'method' | 'operator' | 'getter' | 'setter' | 'field' | 'constant' | 'enum value'

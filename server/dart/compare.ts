@@ -108,14 +108,23 @@ function compareTypes(comparing: Comparing, library: string, before: SurfaceDecl
   const names = { before: typeParametersOf(before).map(nameIn), after: typeParametersOf(after).map(nameIn) }
   tell(comparing.changes, library, after.name, [before], [after], headBreaks(before, after, names, comparing.later))
   const { added, removed } = comparing.changes
+  const [all, allNow] = membersOf(before, after)
   const kept = inheritedBy(after, comparing.later)
   const had = inheritedBy(before, comparing.earlier)
-  for (const { was, is } of pairs(before.members ?? [], after.members ?? [])) {
+  for (const { was, is } of pairs(all, allNow)) {
     const name = memberName(after.name, was[0] ?? is[0])
     if (is.length === 0) removed.push(...was.filter((each) => !kept(each)).map((each) => ({ library, ...outline(each), name })))
     else if (was.length === 0) added.push(...is.filter((each) => !had(each)).map((each) => ({ library, ...outline(each), name })))
     else tell(comparing.changes, library, name, was, is, signatureBreaks(was, is, names))
   }
+}
+
+/** The members of both, with the default constructors of classes where they are known of both. */
+function membersOf(...both: [SurfaceDeclaration, SurfaceDeclaration]): [SurfaceMember[], SurfaceMember[]] {
+  const areKnown = both.every(({ hasDefaultConstructor }) => hasDefaultConstructor !== undefined)
+  const all = ({ name, members = [], hasDefaultConstructor }: SurfaceDeclaration): SurfaceMember[] =>
+    areKnown && hasDefaultConstructor ? [{ kind: 'constructor', name, signature: `${name}()` }, ...members] : members
+  return [all(both[0]), all(both[1])]
 }
 
 function memberName(type: string, member: SurfaceMember | undefined): string {
@@ -125,10 +134,10 @@ function memberName(type: string, member: SurfaceMember | undefined): string {
 
 /** Whether a type has a member that it does not declare: it inherits it, perhaps from a private type, or has the constructor that needs no words. */
 function inheritedBy(type: SurfaceDeclaration, types: Types): (member: SurfaceMember) => boolean {
-  const isMade = (type.members ?? []).some(({ kind }) => kind === 'constructor')
+  const hasDefault = type.hasDefaultConstructor ?? !(type.members ?? []).some(({ kind }) => kind === 'constructor')
   let inherited: { names: Set<string>; isWhole: boolean } | undefined
   return ({ kind, name, signature, isOverride }) => {
-    if (kind === 'constructor') return !isMade && name === type.name && !/\([^[{)]|required /.test(signature)
+    if (kind === 'constructor') return hasDefault && name === type.name && !/\([^[{)]|required /.test(signature)
     if (isOverride === true) return true
     inherited ??= inheritedNames(type, types)
     return inherited.names.has(name) || !inherited.isWhole

@@ -71,9 +71,12 @@ function takeDirectives({ file, codeOf, around }: Reading, chunks: readonly Chun
   return chunks.slice(directives.length)
 }
 
-/** Whether others can call what may be a constructor: enums and classes that are sealed, or abstract and not to be extended, are never made by others. */
+/** Whether others can make what has this head: not enums, nor classes that are sealed, or abstract and not to be extended. */
+const isMadeByOthers = (head: string): boolean => !/^(?:enum|sealed|abstract (?:final|interface))\b/.test(head)
+
+/** Whether others can call what may be a constructor. */
 const isCallable = ({ kind, signature }: Member, head: string): boolean =>
-  kind !== 'constructor' || /^(?:const )?factory\b/.test(signature) || !/^(?:enum|sealed|abstract (?:final|interface))\b/.test(head)
+  kind !== 'constructor' || /^(?:const )?factory\b/.test(signature) || isMadeByOthers(head)
 
 type Entry = { chunk: Chunk; head: Head | null; pieces: { chunk: Chunk; piece: Piece | null }[] }
 
@@ -109,6 +112,7 @@ function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: Read
     return shaped(shapes.get(member.piece), (shape) => membersOf(shape, name, reading.aroundMember(member.chunk)))
   })
   const all = [...primaryMembers(head, around), ...members]
+  const isRead = pieces.every(({ piece }) => piece === null || shapes.get(piece) != null)
   return [
     {
       ...around,
@@ -120,6 +124,8 @@ function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: Read
         all.filter((member) => isShown(member) && isCallable(member, signature)),
         all,
       ),
+      ...(kind === 'class' &&
+        isRead && { hasDefaultConstructor: isMadeByOthers(signature) && all.every((member) => member.kind !== 'constructor') }),
     },
   ]
 }

@@ -24,6 +24,8 @@ const declaration = z.object({
   signature: z.string(),
   supertypes: z.array(z.object({ relation: z.enum(['extends', 'implements', 'with', 'on', 'represents']), type: z.string() })).optional(),
   members: z.array(member).optional(),
+  /** Of classes; surfaces that were made before this was known do not have it. */
+  hasDefaultConstructor: z.boolean().optional(),
 })
 
 /** What comparing the public APIs of two versions needs, as JSON. */
@@ -53,13 +55,14 @@ export function surfaceOf({ libraries }: Pick<Api, 'libraries'>): Surface {
   return { format: 1, declarations: [...places.keys()].map(outlined), libraries: shown }
 }
 
-function outlined({ kind, name, signature, supertypes, members }: Declaration): SurfaceDeclaration {
+function outlined({ kind, name, signature, supertypes, members, hasDefaultConstructor }: Declaration): SurfaceDeclaration {
   return {
     kind,
     name,
     signature,
     ...(supertypes.length > 0 && { supertypes }),
     ...(members.length > 0 && { members: members.map(outlinedMember) }),
+    ...(hasDefaultConstructor !== undefined && { hasDefaultConstructor }),
   }
 }
 

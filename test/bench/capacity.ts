@@ -6,8 +6,9 @@ import { model } from './copy-index.ts'
 import { generatePackages } from './generate-packages.ts'
 import { residentMegabytes, stopServer } from './processes.ts'
 import { archiveOf, checkout, type Registry } from './registry.ts'
-import { median } from './rounds.ts'
+import { median, ownLoad } from './rounds.ts'
 import { backends, makeStock, openStock, type Stock } from './stock.ts'
+import { wrkLoad } from './wrk.ts'
 
 /** What was measured on a server of some size, by its name. */
 export type Capacity = Map<string, number>
@@ -40,6 +41,7 @@ export async function measureCapacity(stock: Stock): Promise<Capacity> {
     await sleep(2000)
     found.set('memory at rest, MB', residentMegabytes(registry.pid))
     await measureReading(registry, found)
+    await measureRates(registry, found)
     await measurePublishing(registry, found)
     await measureOverview(registry, found)
     found.set('memory afterwards, MB', residentMegabytes(registry.pid))
@@ -79,6 +81,21 @@ async function measureReading(registry: Registry, found: Capacity): Promise<void
   found.set('all names, ms', median(await times(Array(5).fill('/api/package-names'))))
 }
 
+/** How many requests a second are answered: as many clients as one package client has connections, which ask for the same again and again. */
+async function measureRates(registry: Registry, found: Capacity): Promise<void> {
+  const load = wrkLoad() ?? ownLoad()
+  const headers = { authorization: `Bearer ${registry.token}`, 'accept-encoding': 'gzip' }
+  const rateOf = async (path: string) => {
+    const { requests, seconds } = await load.send({ server: registry, path, headers }, 5)
+    return requests / seconds
+  }
+  const [first] = generatePackages(1)
+  found.set('listings a second', await rateOf(`/api/packages/${first?.name}`))
+  found.set('searches a second', await rateOf(`/api/search?q=${encodeURIComponent(queries[0] ?? '')}`))
+  found.set('archives a second', await rateOf(`/api/archives/${model}-1.0.0.tar.gz`))
+  load.end()
+}
+
 async function measurePublishing({ client }: Registry, found: Capacity): Promise<void> {
   const [fresh, grown]: [number[], number[]] = [[], []]
   const series = Math.floor(Date.now() / 1000)
@@ -89,6 +106,12 @@ async function measurePublishing({ client }: Registry, found: Capacity): Promise
   }
   found.set('publish a new package, ms', median(fresh))
   found.set('publish another version, ms', median(grown))
+  const archives = await Promise.all(Array.from({ length: 90 }, (_, index) => archiveOf(model, `3.${series}.${index}`)))
+  const work = async () => {
+    for (let archive = archives.pop(); archive; archive = archives.pop()) await client.publish(archive)
+  }
+  const took = await timed(() => Promise.all([work(), work(), work()]))
+  found.set('versions published a second, three at once', 90 / (took / 1000))
 }
 
 async function measureOverview(registry: Registry, found: Capacity): Promise<void> {

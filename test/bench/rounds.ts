@@ -43,7 +43,7 @@ export function median(values: number[]): number {
 }
 
 /** The load generator that comes with the benchmark: it never sleeps, so that waking it costs no server anything. */
-function ownLoad(): Load {
+export function ownLoad(): Load {
   const [program, ...args] = pinned(1, [process.execPath, 'test/bench/load.ts'])
   const child = spawn(program, args, { cwd: checkout, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] })
   return {

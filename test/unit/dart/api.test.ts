@@ -127,6 +127,7 @@ class A extends B<int> {
         deprecated: 'Use B.',
         source: { path: 'lib/own.dart', line: 10 },
         supertypes: [{ relation: 'extends', type: 'B<int>' }],
+        hasDefaultConstructor: true,
         members: [
           {
             kind: 'method',

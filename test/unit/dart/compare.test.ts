@@ -30,6 +30,7 @@ describe('two versions of an API', () => {
     expect(await changes(before, after)).toEqual({
       added: [
         { library: 'new.dart', kind: 'library', name: 'new.dart', signature: 'new.dart' },
+        { library: 'own.dart', kind: 'constructor', name: 'A.new', signature: 'A()' },
         { library: 'own.dart', kind: 'method', name: 'A.b', signature: 'void b()' },
         { library: 'own.dart', kind: 'class', name: 'New', signature: 'class New' },
       ],
@@ -83,6 +84,27 @@ describe('two versions of an API', () => {
     ['extension type A(int a) {}', 'extension type A(String a) {}', '! A: it stands for `String`'],
   ])('%s → %s', async (before, after, expected) => {
     expect(await told(before, after)).toContain(expected)
+  })
+
+  it.each([
+    ['class A {}', 'class A { A(); }', []],
+    ['class A { A(); }', 'class A { int x() => 1; }', ['+ A.x']],
+    ['class A {}', 'class A { A({int? x}); }', ['~ A.new']],
+    ['class A {}', 'class A { A(int x); }', ['! A.new: the parameter `x` is required']],
+    ['class A {}', 'class A { A.named(); }', ['+ A.named', '- A.new']],
+    ['class A {}', 'class A { A._(); }', ['- A.new']],
+    ['class A { A._(); }', 'class A {}', ['+ A.new']],
+    ['abstract interface class A {}', 'abstract interface class A { A._(); }', []],
+    ['class A { A._(); }', 'sealed class A {}', ['! A: it is now `sealed`']],
+  ])('have the constructor of a class that declares none: %s, %s', async (before, after, expected) => {
+    expect(await told(before, after)).toEqual(expected)
+  })
+
+  it('lose no such constructor where it is not known of one of them', async () => {
+    const [known, later] = [await surface('class A {}'), await surface('class A { A.named(); }')]
+    const unknown = { ...known, declarations: known.declarations.map(({ hasDefaultConstructor: _, ...rest }) => rest) }
+    expect(compareSurfaces(unknown, later).removed).toEqual([])
+    expect(compareSurfaces(known, later).removed).toHaveLength(1)
   })
 
   it('keep what a class now inherits, or makes without words', async () => {
