@@ -8,8 +8,8 @@ import { holdsInTurns, isTelling } from './support/several-files.ts'
 
 keepTemporaryFilesInMemory()
 
-/** Tests wait for their database or browser a third of the time: with more workers than cores, no core does. */
-const workers = Math.ceil(availableParallelism() * 1.5)
+/** Tests wait for their database or browser half of the time: with twice as many workers as cores, no core does. */
+const workers = availableParallelism() * 2
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -50,12 +50,12 @@ export default defineConfig({
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
       }),
-      // Whole servers that are killed, starved and filled up, each test its own: two files at a time.
+      // Whole servers that are killed, starved and filled up, each test its own: three files at a time.
       project('faults', ['test/faults/**/*.test.ts'], {
         ...inOneProcess,
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 1 },
-        maxWorkers: isFullRun ? 1 : 2,
+        maxWorkers: isFullRun ? 1 : 3,
         testTimeout: 120_000,
       }),
       // What is about the time or the memory that a server takes, to refuse, to end, to be well again: one file at a time, after all others.
