@@ -18,7 +18,8 @@ const batchSize = 200
 
 /**
  * Copies what versions name from one store to another, and compares the hash of everything at its destination. What is there already and whole
- * is passed over, so it may be ended and begun again at any time, beside running servers. In the end, the destination gets the id of the database,
+ * is passed over, so it may be ended and begun again at any time, beside running servers. What they publish meanwhile is left to the next run, or
+ * this one might never end. In the end, the destination gets the id of the database,
  * and a server may use it. Nothing is removed from the source. `report` hears of the progress.
  * @throws ApiError Conflict when one of the stores belongs to another database.
  */
@@ -100,15 +101,18 @@ async function countNamed({ em, withDocs }: Circumstances): Promise<number> {
   return Number(row?.total)
 }
 
-/** The hashes that versions name, the oldest versions first: what is published meanwhile comes in the end. */
+/** The hashes that versions name which are there by now, the oldest versions first. */
 async function* named({ em, withDocs }: Circumstances): AsyncGenerator<string[]> {
-  yield* hashesIn(em, 'select id, archive_sha256 as sha256 from package_versions where id > ?')
-  if (withDocs) yield* hashesIn(em, 'select version_id as id, sha256 from version_docs where sha256 is not null and version_id > ?')
+  const [newest] = await em.execute<{ id: string }[]>('select id from package_versions order by id desc limit 1')
+  if (newest === undefined) return
+  yield* hashesIn(em, newest.id, 'select id, archive_sha256 as sha256 from package_versions where id > ? and id <= ?')
+  const docs = 'select version_id as id, sha256 from version_docs where sha256 is not null and version_id > ? and version_id <= ?'
+  if (withDocs) yield* hashesIn(em, newest.id, docs)
 }
 
-async function* hashesIn(em: EntityManager, select: string): AsyncGenerator<string[]> {
+async function* hashesIn(em: EntityManager, newest: string, select: string): AsyncGenerator<string[]> {
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
-    const rows: { id: string; sha256: string }[] = await em.execute(`${select} order by 1 limit ${batchSize}`, [after])
+    const rows: { id: string; sha256: string }[] = await em.execute(`${select} order by 1 limit ${batchSize}`, [after, newest])
     yield rows.map(({ sha256 }) => sha256)
     if (rows.length < batchSize) return
     after = rows.at(-1)?.id ?? after
