@@ -8,8 +8,8 @@ import { holdsInTurns, isTelling } from './support/several-files.ts'
 
 keepTemporaryFilesInMemory()
 
-/** Tests wait for their database or browser half of the time: with twice as many workers as cores, no core does. */
-const workers = availableParallelism() * 2
+/** Tests wait for their database or browser a third of the time: with more workers than cores, no core does. */
+const workers = Math.ceil(availableParallelism() * 1.5)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 

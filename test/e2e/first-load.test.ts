@@ -44,6 +44,8 @@ it.each(['gzip, deflate, br, zstd', 'gzip, deflate'])(
       await page.getByRole('button', { name: 'Theme' }).waitFor()
     })
     await signIn(page, app.url, email)
+    // What a page is still asking for when it is left is not always reported as ended.
+    await settled(page)
     const signedIn = await bytesFor(page, async () => {
       await page.goto('/packages')
       await page.getByRole('heading', { name: 'acme_http' }).waitFor()
