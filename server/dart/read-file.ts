@@ -112,7 +112,8 @@ function declared(reading: Reading, { chunk, head, pieces }: Entry, shapes: Read
     return shaped(shapes.get(member.piece), (shape) => membersOf(shape, name, reading.aroundMember(member.chunk)))
   })
   const all = [...primaryMembers(head, around), ...members]
-  const isRead = pieces.every(({ piece }) => piece === null || shapes.get(piece) != null)
+  // One without a body takes over the constructors of another class.
+  const isRead = chunk.body !== null && pieces.every(({ piece }) => piece === null || shapes.get(piece) != null)
   return [
     {
       ...around,

@@ -96,6 +96,7 @@ describe('two versions of an API', () => {
     ['class A { A._(); }', 'class A {}', ['+ A.new']],
     ['abstract interface class A {}', 'abstract interface class A { A._(); }', []],
     ['class A { A._(); }', 'sealed class A {}', ['! A: it is now `sealed`']],
+    ['class A = _B with _M; class _B {} mixin _M {}', 'class A { A.named(); }', ['+ A.named', '~ A']],
   ])('have the constructor of a class that declares none: %s, %s', async (before, after, expected) => {
     expect(await told(before, after)).toEqual(expected)
   })
