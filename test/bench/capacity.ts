@@ -90,10 +90,13 @@ async function measureRates(registry: Registry, found: Capacity): Promise<void> 
     return requests / seconds
   }
   const [first] = generatePackages(1)
-  found.set('listings a second', await rateOf(`/api/packages/${first?.name}`))
-  found.set('searches a second', await rateOf(`/api/search?q=${encodeURIComponent(queries[0] ?? '')}`))
-  found.set('archives a second', await rateOf(`/api/archives/${model}-1.0.0.tar.gz`))
-  load.end()
+  try {
+    found.set('listings a second', await rateOf(`/api/packages/${first?.name}`))
+    found.set('searches a second', await rateOf(`/api/search?q=${encodeURIComponent(queries[0] ?? '')}`))
+    found.set('archives a second', await rateOf(`/api/archives/${model}-1.0.0.tar.gz`))
+  } finally {
+    load.end()
+  }
 }
 
 async function measurePublishing({ client }: Registry, found: Capacity): Promise<void> {
