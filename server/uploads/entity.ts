@@ -7,6 +7,7 @@ export const Upload = defineEntity({
   name: 'Upload',
   tableName: 'uploads',
   extends: Base,
+  indexes: [{ name: 'uploads_pending', properties: ['user', 'expiresAt'], where: 'message is null' }],
   properties: {
     user: () => p.manyToOne(User).deleteRule('cascade').index(),
     expiresAt: p.datetime(3).index(),

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
@@ -26,9 +26,12 @@ export const placement = hasTaskset
 export const pinned = (core: 0 | 1, command: string[]): [string, ...string[]] =>
   hasTaskset ? ['taskset', '-c', String(core), ...command] : (command as [string, ...string[]])
 
-/** Keeps this process itself off the servers' core: for when it sends the load. */
-export function keepToLoadCore(): void {
-  if (hasTaskset) execFileSync('taskset', ['-a', '-cp', '1', String(process.pid)], { stdio: 'ignore' })
+/** Keeps this process itself off the servers' core: for when it sends the load. A thread that ends meanwhile has it begin again. */
+export function keepToLoadCore(attemptsLeft = 5): void {
+  if (!hasTaskset) return
+  const { status } = spawnSync('taskset', ['-a', '-cp', '1', String(process.pid)], { stdio: 'ignore' })
+  if (status !== 0 && attemptsLeft > 0) keepToLoadCore(attemptsLeft - 1)
+  else if (status !== 0) throw new Error('taskset could not keep the load to core 1.')
 }
 
 type Start = { command: string[]; url: string; folder: string; name: string; cwd?: string; env?: Record<string, string> }

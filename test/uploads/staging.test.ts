@@ -1,5 +1,7 @@
 import { once } from 'node:events'
 import { describe, expect, it } from 'vitest'
+import { newId } from '../../server/db/base.ts'
+import { insertRows, readRows } from '../../server/db/statements.ts'
 import { testApp } from '../app.ts'
 import { PubClient } from '../support/pub-client.ts'
 import { announce, finish, sendBytes, upload } from '../support/publish.ts'
@@ -55,4 +57,30 @@ describe('what a person has staged', () => {
       expect(await finish(alice, next)).toMatchObject({ status: 400 })
     }
   })
+})
+
+it('finds the uploads that somebody has in progress without reading those that are finished', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await upload(alice, Buffer.alloc(1000))
+  const em = app.services.database.fork()
+  await em.transactional(async (inner) => {
+    const [at, until] = [app.services.now(), new Date(app.services.now().getTime() + 600_000)]
+    const finished = Array.from({ length: 1000 }, () => ({
+      id: newId(),
+      created_at: at,
+      user_id: alice.id,
+      expires_at: until,
+      message: 'Done.',
+    }))
+    await insertRows(inner, 'uploads', finished)
+  })
+  await em.execute('analyze uploads')
+  const looked = [...new Set(app.queries.filter((sql) => /^select [^]* from uploads\s+where user_id = \? and message is null/.test(sql)))]
+  expect(looked).toHaveLength(2)
+  const explain = app.config.DB_BACKEND === 'sqlite' ? 'explain query plan' : 'explain'
+  for (const sql of looked) {
+    const values = [alice.id, app.services.now()].slice(0, sql.split('?').length - 1)
+    expect(JSON.stringify(await readRows(em, `${explain} ${sql}`, values))).toContain('uploads_pending')
+  }
 })

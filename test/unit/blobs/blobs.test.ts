@@ -29,6 +29,11 @@ describe('CRC-32C', () => {
     expect(encodeCrc32c(0xe3069283)).toBe('4waSgw==')
     expect(crc32c(Buffer.alloc(32))).toBe(0x8a9136aa)
   })
+
+  it('is the same wherever the bytes are cut in two', () => {
+    const bytes = randomBytes(41)
+    for (let at = 0; at <= bytes.length; at++) expect(crc32c(bytes.subarray(at), crc32c(bytes.subarray(0, at)))).toBe(crc32c(bytes))
+  })
 })
 
 describe.each(kindsOfStores)('%s', (kind, open) => {
