@@ -4,15 +4,38 @@ import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { chromium, type Browser, type BrowserContext, type BrowserContextOptions, type Page, type Request } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
+import { browserBinary } from './browser-binary.ts'
 
 interface PageOptions extends BrowserContextOptions {
   /** Console errors that the test provokes, like `/status of 401/`. */
   tolerate?: RegExp[]
 }
 
+// The registry must work in a closed network: here nothing but this machine can be found.
+const onlyThisMachine = '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, EXCLUDE localhost'
+
+// No page lives long enough to repay optimized code and frequent collections.
+const forShortPages = '--js-flags=--no-opt --no-maglev --min-semi-space-size=16 --semi-space-growth-factor=4'
+
 let browser: Promise<Browser> | undefined
 const underWay = new WeakMap<Page, Set<Request>>()
 const opened: { origin: string; context: BrowserContext }[] = []
+
+/**
+ * Starts the browser of this process, which its tests share: through a pipe, so the browser also ends when the process is killed.
+ * Every page gets a profile of its own.
+ */
+async function launch(): Promise<Browser> {
+  const { executablePath, env } = await browserBinary()
+  const launched = await chromium.launch({
+    executablePath,
+    env: { ...process.env, ...env },
+    args: ['--no-sandbox', '--disable-gpu', onlyThisMachine, forShortPages], // the sandbox refuses root and most containers
+    handleSIGTERM: false,
+  })
+  process.once('SIGTERM', (signal) => void launched.close().then(() => process.kill(process.pid, signal)))
+  return launched
+}
 
 /** Closes the pages of a server that is about to end. */
 export async function closePages(origin: string): Promise<void> {
@@ -24,9 +47,7 @@ export async function closePages(origin: string): Promise<void> {
  * asked another origin for anything, threw, or logged an error.
  */
 export async function openPage(origin: string, { tolerate = [], ...options }: PageOptions = {}): Promise<Page> {
-  const endpoint = process.env.TEST_BROWSER
-  if (!endpoint) throw new Error('No browser was started: this test belongs to the project e2e.')
-  browser ??= chromium.connect(endpoint)
+  browser ??= launch()
   // Without motion, pictures and contrast do not depend on the moment.
   const context = await (
     await browser
@@ -88,7 +109,8 @@ export async function settled(page: Page): Promise<void> {
 /** Fails on faults that axe calls serious or critical, naming the rule and the elements. */
 export async function expectAccessible(page: Page) {
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
-  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"] })')
+  // Media and style sheets of other origins are loaded only for rules that are not grave.
+  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"], preload: false })')
   const grave = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical')
   expect(
     grave.map(({ id, help, nodes }) => `${id}: ${help}\n${nodes.map(({ html }) => `  ${html}`).join('\n')}`),
