@@ -83,8 +83,10 @@ function withAges(answer: S3Answer, ages: Map<string, Date>): S3Answer {
 /** Keeps which uploads in parts were begun and ended. */
 function note(uploads: S3Features['uploads'], { operation, key, query }: S3Call, { status, body }: S3Answer): void {
   if (status >= 300) return
-  const [, id] = /<UploadId>(.*?)<\/UploadId>/.exec(String(body)) ?? []
-  if (operation === 'CreateMultipartUpload' && id) uploads.set(id, { key, initiated: new Date() })
+  if (operation === 'CreateMultipartUpload') {
+    const [, id] = /<UploadId>(.*?)<\/UploadId>/.exec(String(body)) ?? []
+    if (id) uploads.set(id, { key, initiated: new Date() })
+  }
   if (operation === 'CompleteMultipartUpload' || operation === 'AbortMultipartUpload') uploads.delete(query.get('uploadId') ?? '')
 }
 
