@@ -37,6 +37,7 @@ it('retracts a version and restores it, within the window and for those who may'
   await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor() // the page of 1.1.0 has the heading that is waited for below
   await fresh.getByRole('button', { name: 'Restore 1.1.0' }).click()
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restore' }).click()
+  await page.getByRole('alertdialog').waitFor({ state: 'hidden' }) // its heading names the version, too
   await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor()
   expect((await alice.get('/api/packages/acme')).body.latest.version).toBe('1.1.0')
 

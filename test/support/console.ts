@@ -7,12 +7,28 @@ import { packageArchive, type ArchiveOptions } from './archive.ts'
 import { PubClient } from './pub-client.ts'
 
 /** A server with its console on a port of its own, known to itself by the address that the browser uses. `path` is a prefix such as `/registry`. */
-export async function consoleApp({ path = '', ...options }: TestOptions & { path?: string } = {}): Promise<TestApp & { url: string }> {
-  const port = await freePort()
+export async function consoleApp(options: ConsoleOptions = {}): Promise<ConsoleApp> {
+  for (;;) {
+    const app = await startOn(await freePort(), options)
+    if (app) return app
+  }
+}
+
+type ConsoleOptions = TestOptions & { path?: string }
+type ConsoleApp = TestApp & { url: string }
+
+/** Null when somebody else has taken the port: a server must know its address before it listens there. */
+async function startOn(port: number, { path = '', ...options }: ConsoleOptions): Promise<ConsoleApp | null> {
   const url = `http://localhost:${port}${path}`
   const app = await testApp({ ...options, env: { SERVER_URL: url, TRUST_PROXY: 'false', ...options.env } })
-  await app.http.listen({ host: '127.0.0.1', port })
   const stop = app[Symbol.asyncDispose].bind(app)
+  try {
+    await app.http.listen({ host: '127.0.0.1', port })
+  } catch (error) {
+    await stop()
+    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return null
+    throw error
+  }
   return Object.assign(app, {
     url,
     async [Symbol.asyncDispose]() {
