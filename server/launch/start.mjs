@@ -5,6 +5,9 @@ import { isInstalled } from './install.mjs'
 import { compileCache, isCapable, nodePath, run } from './process.mjs'
 import { announceSteps } from './progress.mjs'
 
+/** Whether there was nothing to do when that was announced, a moment before the start: to read all sources again would take as long once more. */
+let isReady = false
+
 /** Says what has to be done before the server can start, if anything. */
 export function announceStart() {
   const steps = {
@@ -12,14 +15,18 @@ export function announceStart() {
     'building the console': () => isBuilt('console'),
     'building the server': () => isBuilt('server'),
   }
-  announceSteps(Object.keys(steps).filter((name) => !steps[name]()))
+  const missing = Object.keys(steps).filter((name) => !steps[name]())
+  isReady = missing.length === 0
+  announceSteps(missing)
 }
 
 /** Serves in the foreground: quick-start settings, a built console, then the built server/main.ts. */
 export async function start() {
   makeEnvironmentFile()
-  await ensureConsole()
-  await ensureServer()
+  if (!isReady) {
+    await ensureConsole()
+    await ensureServer()
+  }
   return main()
 }
 
