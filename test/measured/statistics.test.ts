@@ -15,7 +15,7 @@ it.concurrent.for(['sqlite', 'postgres'])(
       onTestFinished(drop)
       Object.assign(env, { DB_BACKEND: 'postgres', POSTGRES_URL: url })
     }
-    await using app = await testApp({ env, now: new Date('2026-01-01T00:00:00Z') })
+    await using app = await inTurn(() => testApp({ env, now: new Date('2026-01-01T00:00:00Z') }))
     expect(app.config.DB_BACKEND).toBe(backend)
     const [alice, admin] = [await app.member(), await app.admin()]
     const first = await publish(alice, { name: 'acme', version: '1.0.0' })
@@ -36,6 +36,14 @@ it.concurrent.for(['sqlite', 'postgres'])(
     await run(app, 'drop view version_docs', 'alter table kept_docs rename to version_docs')
   },
 )
+
+/** To open an app keeps the process busy for longer than the other one has to connect to its database. */
+function inTurn<Value>(open: () => Promise<Value>): Promise<Value> {
+  const opened = last.then(open)
+  last = opened.catch(() => {})
+  return opened
+}
+let last: Promise<unknown> = Promise.resolve()
 
 const between = (least: number, most: number) => expect.toSatisfy((ms: number) => ms >= least && ms <= most, `${least} to ${most} ms`)
 
