@@ -106,8 +106,12 @@ export async function settled(page: Page): Promise<void> {
   }
 }
 
+/** Two frames: what pages do about their size happens at the end of the first. */
+const drawn = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+
 /** Fails on faults that axe calls serious or critical, naming the rule and the elements. */
 export async function expectAccessible(page: Page) {
+  await page.evaluate(drawn)
   if (!(await page.evaluate('"axe" in window'))) await page.evaluate(axe.source)
   // Media and style sheets of other origins are loaded only for rules that are not grave.
   const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"], preload: false })')
