@@ -106,8 +106,12 @@ export async function settled(page: Page): Promise<void> {
   }
 }
 
-/** Two frames: what pages do about their size happens at the end of the first. */
-const drawn = 'new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))'
+/** Two frames, since what pages do about their size happens at the end of the first; and what fades then, until it has. */
+const drawn = `(async () => {
+  await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+  const ends = (animation) => animation.playState === 'running' && Number.isFinite(animation.effect.getComputedTiming().endTime)
+  await Promise.allSettled(document.getAnimations().filter(ends).map(({ finished }) => finished))
+})()`
 
 /** Fails on faults that axe calls serious or critical, naming the rule and the elements. */
 export async function expectAccessible(page: Page) {
