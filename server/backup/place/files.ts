@@ -42,9 +42,14 @@ export async function* expecting(source: AsyncIterable<Buffer>, expected: Measur
   if (bytes !== expected.bytes || sum.digest('hex') !== expected.sha256) throw new DamagedBytes(expected.sha256)
 }
 
+/** The bytes of a file. It is opened when the first of them are asked for, so that whoever asks learns when it is not there. */
+export async function* chunksOf(path: string): AsyncGenerator<Buffer> {
+  yield* createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>
+}
+
 /** Reads a file, and adds what is read to a hash. */
 export async function* readInto(sum: Hash, path: string): AsyncGenerator<Buffer> {
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>) {
+  for await (const chunk of chunksOf(path)) {
     sum.update(chunk)
     yield chunk
   }

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { createReadStream, existsSync, statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
 import { readdir, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { syncDirectory } from '../../blobs/directories.ts'
+import { streamFile } from '../../blobs/file-stream.ts'
 import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
 import { makeFolder } from '../../db/private-files.ts'
 import { conflict } from '../../errors.ts'
@@ -108,7 +109,7 @@ async function tryWriting(root: string): Promise<void> {
 function findFile(path: string): Found | null {
   const file = statSync(path, { throwIfNoEntry: false })
   if (!file) return null
-  return { bytes: file.isFile() ? file.size : null, read: async () => createReadStream(path, { highWaterMark: 1 << 20 }) }
+  return { bytes: file.isFile() ? file.size : null, read: () => streamFile(path) }
 }
 
 /** Syncs folders that are there yet, and those above them up to the root: a name lasts once the folder that has it does. */

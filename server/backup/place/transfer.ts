@@ -1,5 +1,6 @@
-import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
+import { addAbortSignal } from 'node:stream'
+import { streamFile } from '../../blobs/file-stream.ts'
 import { writeHashed } from './files.ts'
 import { fileKey } from './layout.ts'
 import type { BackupPlace, Draft, NamedFile, SnapshotFiles } from './place.ts'
@@ -12,7 +13,7 @@ export async function draftOf(place: BackupPlace, dataDir: string, id: string): 
     ...scratch,
     async keep(files, signal) {
       for (const { name, ...expected } of files)
-        await place.put(fileKey(id, name), createReadStream(join(scratch.folder, name), { signal, highWaterMark: 1 << 20 }), expected)
+        await place.put(fileKey(id, name), addAbortSignal(signal, await streamFile(join(scratch.folder, name))), expected)
     },
   }
 }

@@ -1,5 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
-import { createReadStream, existsSync, rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
 import { rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { z } from 'zod'
@@ -10,7 +10,7 @@ import { openDatabase } from '../../db/orm.ts'
 import { makeFolder } from '../../db/private-files.ts'
 import { damaged } from '../damaged.ts'
 import type { Manifest } from '../manifest.ts'
-import { writeHashed } from '../place/files.ts'
+import { chunksOf, writeHashed } from '../place/files.ts'
 import { sqliteFile } from '../place/layout.ts'
 import type { SnapshotFiles } from '../place/place.ts'
 import { settingsLeftOut, type Target } from './target.ts'
@@ -59,7 +59,7 @@ function occupantOf(path: string): string | null {
 
 async function copyVerified(files: SnapshotFiles, to: string, manifest: Manifest): Promise<void> {
   const sha256 = manifest.files.find(({ name }) => name === sqliteFile)?.sha256 ?? ''
-  const copied = await writeHashed(to, createReadStream(files.path(sqliteFile))).catch(async (error: unknown) => {
+  const copied = await writeHashed(to, chunksOf(files.path(sqliteFile))).catch(async (error: unknown) => {
     if ((await files.hash(sqliteFile)) === sha256) throw error
     return null
   })
