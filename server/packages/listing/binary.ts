@@ -10,6 +10,7 @@ import { notFound, rangeNotSatisfiable } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../http/compression.ts'
 import { isFresh, notStored, sendHeadersOnly } from '../../http/conditional.ts'
 import { type ByteRange, requestedRange } from '../../http/range.ts'
+import { turnEnd } from '../../http/turn.ts'
 import { binary } from '../../rest/route.ts'
 import { audienceOf, cacheControlOf } from '../../access/audience.ts'
 import { splitArchiveName } from '../../pub/archive-name.ts'
@@ -70,6 +71,7 @@ async function sendListing(context: Context): Promise<unknown> {
   const name = packageParameter(request)
   const listing = await readListing(context, name, audienceOf(context))
   if (!listing) throw unknownPackage(name)
+  await turnEnd()
   reply
     .header('etag', listing.etag)
     .header('cache-control', cacheControlOf(context, 'private, no-cache'))
