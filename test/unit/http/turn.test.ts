@@ -1,0 +1,39 @@
+import { connect, createServer } from 'node:net'
+import { expect, it, onTestFinished } from 'vitest'
+import { turnEnd } from '../../../server/http/turn.ts'
+
+it('comes after everything that was ready, for all who wait at once', async () => {
+  const order: string[] = []
+  let accepted = 0
+  const server = createServer((socket) => {
+    accepted++
+    socket.setEncoding('utf8').on('data', (text: string) => {
+      order.push(`got ${text}`)
+      void turnEnd().then(() => order.push(`sent ${text}`))
+    })
+  })
+  onTestFinished(() => void server.close())
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as { port: number }
+  const sockets = await Promise.all(['a', 'b', 'c'].map(() => opened(port)))
+  await expect.poll(() => accepted).toBe(3)
+  // Nothing is read before this is over, so that all three are ready in the next turn.
+  for (const [index, socket] of sockets.entries()) socket.write('abc'[index] ?? '')
+  await expect.poll(() => order.length).toBe(6)
+  expect(order).toEqual(['got a', 'got b', 'got c', 'sent a', 'sent b', 'sent c'])
+  for (const socket of sockets) socket.destroy()
+})
+
+it('ends anew in the next turn', async () => {
+  const first = turnEnd()
+  expect(turnEnd()).toBe(first)
+  await first
+  const second = turnEnd()
+  expect(second).not.toBe(first)
+  await second
+})
+
+const opened = (port: number) =>
+  new Promise<ReturnType<typeof connect>>((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => resolve(socket))
+  })
