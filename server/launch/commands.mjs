@@ -1,5 +1,5 @@
-import { existsSync } from 'node:fs'
 import { ensureConsole, ensureServer } from './build.mjs'
+import { runBuilt } from './built.mjs'
 import { makeEnvironmentFile } from './environment.mjs'
 import { compileCache, nodePath, run } from './process.mjs'
 
@@ -97,8 +97,7 @@ export async function makePackage(args) {
 /** What the operator does without the console: see server/admin. */
 export async function admin(args) {
   await ensureServer() // built, a command is there in a tenth of the time
-  const settings = existsSync('.env') ? ['--env-file=.env'] : []
-  return run(nodePath(), [...settings, 'server/dist/admin.js', ...args], { NODE_COMPILE_CACHE: compileCache })
+  return runBuilt('admin', args)
 }
 
 /** Measurements; not part of the tests. */

@@ -1,0 +1,52 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, it, onTestFinished } from 'vitest'
+import { root } from '../../support/sources.ts'
+
+const script = pathToFileURL(join(root, 'server/launch/build.mjs')).href
+
+/** Sources of a server, where a build only says that it was one. */
+function sources(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-build-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  for (const path of ['server/dist', 'server/rest', 'node_modules/.bin']) mkdirSync(join(folder, path), { recursive: true })
+  for (const name of ['package-lock.json', 'server/main.ts', 'server/rest/route.ts']) writeFileSync(join(folder, name), name)
+  writeFileSync(join(folder, 'node_modules/.bin/vite'), '#!/bin/sh\necho built >>server/dist/builds\n', { mode: 0o755 })
+  return folder
+}
+
+/** Has the server built if it must be; gives how often it was so far. */
+function ensure(folder: string): number {
+  const code = `const { ensureServer } = await import('${script}'); await ensureServer()`
+  execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, stdio: ['ignore', 'inherit', 'ignore'] })
+  return readFileSync(join(folder, 'server/dist/builds'), 'utf8').trim().split('\n').length
+}
+
+it('builds again after each change of what is built, and only then', () => {
+  const folder = sources()
+  expect([ensure(folder), ensure(folder)]).toEqual([1, 1])
+  const path = join(folder, 'server/rest/route.ts')
+  const { atime, mtime } = statSync(path)
+  writeFileSync(path, readFileSync(path, 'utf8').toUpperCase())
+  utimesSync(path, atime, mtime) // the same size and the same time: another file all the same
+  expect([ensure(folder), ensure(folder)]).toEqual([2, 2])
+  writeFileSync(join(folder, 'server/more.ts'), 'more')
+  expect([ensure(folder), ensure(folder)]).toEqual([3, 3])
+  rmSync(join(folder, 'server/more.ts'))
+  expect([ensure(folder), ensure(folder)]).toEqual([4, 4])
+})
+
+it('builds nothing when the same sources were copied or written anew', () => {
+  const folder = sources()
+  ensure(folder)
+  const copy = mkdtempSync(join(tmpdir(), 'snug-build-'))
+  onTestFinished(() => rmSync(copy, { recursive: true }))
+  cpSync(folder, copy, { recursive: true })
+  expect([ensure(copy), ensure(copy)]).toEqual([1, 1])
+  const path = join(folder, 'server/main.ts')
+  writeFileSync(path, readFileSync(path))
+  expect([ensure(folder), ensure(folder)]).toEqual([1, 1])
+})
