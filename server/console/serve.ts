@@ -22,13 +22,18 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
   if (existsSync(root)) {
     await app.register(fastifyStatic, {
       root: join(root, 'assets'),
-      prefix: '/assets/',
-      decorateReply: false,
+      serve: false,
       index: false,
       immutable: true,
       maxAge: '1y',
       lastModified: false,
       preCompressed: true,
+    })
+    // The plugin's own route reads the whole folder for every file, to refuse other spellings of a name: nothing here is behind one of them.
+    app.route<{ Params: { '*': string } }>({
+      method: ['HEAD', 'GET'],
+      url: '/assets/*',
+      handler: (request, reply) => reply.sendFile(request.params['*']),
     })
     app.get('/favicon.svg', async (_request, reply) =>
       reply

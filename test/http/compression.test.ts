@@ -135,6 +135,25 @@ it('sends scripts and styles as they were compressed by the build, for good', as
   }
 })
 
+it('sends nothing else from where scripts and styles are, whatever the address', async () => {
+  await using app = await testApp()
+  const [script = ''] = readdirSync(join(import.meta.dirname, '../../web/dist/assets')).filter((name) => /^index-.*\.js$/.test(name))
+  expect(await app.anonymous.get(`/assets/${script}`)).toMatchObject({ status: 200 })
+  expect(await app.anonymous.head(`/assets/${script}`)).toMatchObject({ status: 200, raw: Buffer.alloc(0) })
+  const elsewhere = ['', 'none.js', `a/${script}`, `${script}/`, `${script}%2f`, `${script}%00`]
+  const above = [
+    '%2e%2e/index.html',
+    '..%2findex.html',
+    'a/%2e%2e%2f%2e%2e/index.html',
+    '%2f..%2findex.html',
+    '%252e%252e/index.html',
+    '..%5cindex.html',
+  ]
+  for (const path of [...elsewhere, ...above])
+    for (const accepted of ['identity', 'br, gzip'])
+      expect([400, 403, 404], path).toContain((await app.anonymous.get(`/assets/${path}`, accepting(accepted))).status)
+})
+
 it('lets clients revalidate, resume and look at the head of a compressed file', async () => {
   await using app = await testApp()
   for (const path of ['/api/docs/assets/swagger-ui.css', '/api/docs/assets/swagger-ui-bundle.js']) {
