@@ -12,7 +12,7 @@ import { nobody, refuseUselessCredential } from '../access/refusal.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
-import { compileOperation } from './operation.ts'
+import { type CompiledOperation, compileOperations } from './operation.ts'
 import { type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 
@@ -36,13 +36,17 @@ export function mountRoutes(
   schema: GraphQLSchema,
   table: readonly (Route | BinaryRoute)[],
 ): void {
+  const operationOf = compileOperations(
+    schema,
+    table.filter((route) => route.kind === 'operation'),
+  )
   const mount = (scope: FastifyInstance, route: Route | BinaryRoute) =>
     scope.route({
       method: route.method,
       url: route.path,
       config: { pub: route.pub ?? false },
       ...onSendOf(route),
-      handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, schema, route),
+      handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, operationOf(route), route),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
   // Scopes of their own: everywhere else such bodies are refused, and no request pays for the form readers.
@@ -61,8 +65,7 @@ export function mountRoutes(
   }
 }
 
-function operationHandler(services: Services, schema: GraphQLSchema, route: Route): RouteHandlerMethod {
-  const operation = compileOperation(schema, route)
+function operationHandler(services: Services, operation: CompiledOperation, route: Route): RouteHandlerMethod {
   const type = route.pub ? pubType : 'application/json; charset=utf-8'
   return async function handle(request: FastifyRequest, reply: FastifyReply) {
     const unfinished = route.beforeSetup ? undefined : requireSetup(services)

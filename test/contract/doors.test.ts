@@ -192,9 +192,11 @@ it('sends no CORS headers, and no one else may frame or sniff it', async () => {
 
 it('stops the start when a route does not fit the schema', async () => {
   await using app = await testApp()
-  expect(() => mountRoutes(app.http, app.services, schema, [route('GET /api/wrong', '{ nonsense }')])).toThrow(
-    /GET \/api\/wrong does not fit the schema/,
-  )
+  const mounting = (operation: string) => () =>
+    mountRoutes(app.http, app.services, schema, [route('GET /api/right', '{ server { version } }'), route('GET /api/wrong', operation)])
+  expect(mounting('{ nonsense }')).toThrow(/^GET \/api\/wrong does not fit the schema: .*nonsense/)
+  for (const many of ['{ me { id } } query { me { id } }', 'fragment all on User { id }'])
+    expect(mounting(many)).toThrow('GET /api/wrong must name one operation, and nothing else')
 })
 
 it('shows the GraphQL explorer and the REST reference from its own files only', async () => {
