@@ -1,0 +1,102 @@
+import { Client } from 'pg'
+import { expect, it } from 'vitest'
+import { testApp } from '../app.ts'
+import { empty, rememberUntouched } from '../support/emptied.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { publish } from '../support/publish.ts'
+
+/** On SQLite each test has a file of its own. */
+const hasFiles = process.env.TEST_DB !== 'postgres'
+
+async function inside<Result>(url: string, work: (own: Client) => Promise<Result>): Promise<Result> {
+  const own = new Client(url)
+  await own.connect()
+  try {
+    return await work(own)
+  } finally {
+    await own.end()
+  }
+}
+
+/** A database as tests get it; the template is there once a server was started. */
+const copy = () => createDatabase(() => Promise.reject(new Error('No server was started before.')))
+
+it('empties a database that a test has used, and puts back what was there from the beginning', async () => {
+  if (hasFiles) return expect(process.env.TEST_SQLITE).toBeDefined()
+  await using _ = await testApp({ setUp: false })
+  await using database = await copy()
+  const before = await inside(database.url, rememberUntouched)
+  await using app = await testApp({ env: { POSTGRES_URL: database.url }, alone: true })
+  await publish(await app.admin(), { name: 'acme', version: '1.0.0' })
+  await inside(database.url, (own) => own.query("delete from schema_migrations where name like '%_job_tokens'"))
+  await inside(database.url, (own) => own.query("update server_settings set value = '1' where key = 'schema.version'"))
+  const used = await inside(database.url, rememberUntouched)
+  expect(Object.keys(used.rows)).toEqual(expect.arrayContaining(['users', 'packages', 'audit_entries', 'schema_migrations']))
+  await app.stop()
+  expect(await inside(database.url, (own) => empty(own, before))).toBe(true)
+  expect(await inside(database.url, rememberUntouched)).toEqual(before)
+  return expect(Object.keys(before.rows).toSorted()).toEqual(['schema_migrations', 'server_settings'])
+})
+
+const changes = [
+  'create table more (id int)',
+  'alter table users add column more int',
+  'alter table users alter column email set statistics 7',
+  'create index more on users (email, role)',
+  'alter table audit_chain disable trigger all',
+  'create function more() returns int language sql as $$ select 1 $$',
+  'alter table users rename to people; alter table people rename to users',
+  "select lo_from_bytea(0, 'more')",
+  'analyze users',
+  'analyze publishers',
+  'truncate publishers cascade',
+  'vacuum users',
+  'grant select on users to public',
+  "do $$ begin execute format('revoke connect on database %I from public', current_database()); end $$",
+  "do $$ begin execute format('alter database %I set work_mem = 65', current_database()); end $$",
+  "insert into server_settings select 'more.' || n, repeat('x', 1000) from generate_series(1, 100) n",
+  "insert into server_settings select 'more', string_agg(gen_random_uuid()::text, '') from generate_series(1, 30000)",
+]
+
+it('does not hand on a database in which a test has changed more than a few rows', async () => {
+  if (hasFiles) return expect(process.env.TEST_SQLITE).toBeDefined()
+  await using _ = await testApp({ setUp: false })
+  const handedOn: string[] = []
+  for (const change of ['select 1', ...changes]) {
+    await using database = await copy()
+    const before = await inside(database.url, rememberUntouched)
+    await inside(database.url, (own) => own.query(change))
+    if (await inside(database.url, (own) => empty(own, before))) handedOn.push(change)
+  }
+  return expect(handedOn).toEqual(['select 1'])
+})
+
+it('hands a database on under another name, and drops one to which somebody is connected', async () => {
+  if (hasFiles) return expect(process.env.TEST_SQLITE).toBeDefined()
+  const asIs = (own: Client) =>
+    own.query(
+      "select oid, (select count(*)::int from server_settings where key = 'mine') as left from pg_database where datname = current_database()",
+    )
+  const lend = async (work: (url: string) => Promise<unknown>) => {
+    await using app = await testApp({ setUp: false, alone: true })
+    const url = app.config.POSTGRES_URL ?? ''
+    const { rows } = await inside(url, asIs)
+    await inside(url, (own) => own.query("insert into server_settings values ('mine', '1')"))
+    await work(url)
+    return { url, ...(rows[0] as { oid: number; left: number }) }
+  }
+  const first = await lend(async () => {})
+  await expect(inside(first.url, asIs)).rejects.toThrow(/does not exist/)
+  const staying: Client[] = []
+  const second = await lend(async (url) => {
+    const client = new Client(url).on('error', () => {})
+    await client.connect()
+    staying.push(client)
+  })
+  expect(second).toMatchObject({ left: 0 })
+  // On a server that was there before the run, nothing is left.
+  expect(second.oid === first.oid).toBe(process.env.TEST_POSTGRES_ENDS !== undefined)
+  await expect(staying[0]?.query('select 1')).rejects.toThrow()
+  const third = await lend(async () => {})
+  return expect([first.oid, second.oid]).not.toContain(third.oid)
+})

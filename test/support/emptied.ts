@@ -1,0 +1,82 @@
+import type { Client } from 'pg'
+import { z } from 'zod'
+
+/** What a database holds that nobody used yet: everything but rows as PostgreSQL writes it down, and the rows of each table that has some as JSON. */
+export type Untouched = { shape: string; sequences: Record<string, string | null>; rows: Record<string, string> }
+
+/** Remembers a database that was just made. */
+export async function rememberUntouched(client: Client): Promise<Untouched> {
+  const { shape, sequences, filled } = await look(client)
+  const rows: Untouched['rows'] = {}
+  for (const table of filled) {
+    const { rows: all } = await client.query<{ content: string | null }>(`SELECT json_agg(t)::text AS content FROM "${table}" t`)
+    if (all[0]?.content) rows[table] = all[0].content
+  }
+  return { shape, sequences, rows }
+}
+
+/**
+ * Empties a database that a test used, and puts back what it held when it was made. Nobody else may be connected to it.
+ * @returns Whether it is as it was then. It is not when anything but rows was changed, as by ALTER TABLE or ANALYZE, or when a table has grown so
+ * large that what was deleted of it would change how queries are planned.
+ */
+export async function empty(client: Client, untouched: Untouched): Promise<boolean> {
+  const { shape, written, hasGrown } = await look(client)
+  if (hasGrown || shape !== untouched.shape) return false
+  const orders = [
+    'SET session_replication_role = replica', // neither triggers nor foreign keys
+    'SET track_counts = off', // what is written here is nothing that the next test did
+    ...written.map((table) => `DELETE FROM "${table}"`),
+    ...written.flatMap((table) => putBack(client, table, untouched.rows[table])),
+    ...Object.entries(untouched.sequences).map(([name, last]) => `SELECT setval('"${name}"', ${last ?? 1}, ${last !== null})`),
+    'SELECT pg_stat_reset()',
+  ]
+  await client.query(orders.join(';\n'))
+  return true
+}
+
+function putBack(client: Client, table: string, rows: string | undefined): string[] {
+  if (rows === undefined) return []
+  return [
+    `INSERT INTO "${table}" OVERRIDING SYSTEM VALUE SELECT * FROM json_populate_recordset(NULL::"${table}", ${client.escapeLiteral(rows)})`,
+  ]
+}
+
+const looked = z.object({
+  shape: z.string(),
+  sequences: z.record(z.string(), z.string().nullable()),
+  filled: z.array(z.string()),
+  written: z.array(z.string()),
+  hasGrown: z.boolean(),
+})
+
+/** Below ten pages, tables are planned for as if they had ten. What is too large for a row lies elsewhere. */
+const [smallTable, smallRest] = [9 * 8192, 100 * 8192]
+
+/**
+ * Everything that a test may have changed, but the rows. PostgreSQL counts what is written to any table, also to the catalogs, where everything
+ * is that was defined; the counts are complete when a session has ended. What VACUUM, ANALYZE and TRUNCATE do beside that is seen in pg_class.
+ * Sizes are those of the files, since the functions for sizes open each table first, which takes long.
+ */
+async function look(client: Client) {
+  const size = (oid: string) => `(pg_stat_file(pg_relation_filepath(${oid}))).size`
+  const writes = (oid: string) =>
+    `pg_stat_get_tuples_inserted(${oid}) + pg_stat_get_tuples_updated(${oid}) + pg_stat_get_tuples_deleted(${oid})`
+  const { rows } = await client.query(`
+    WITH mine AS (SELECT oid, relname::text AS name, relkind AS kind, reltoastrelid AS rest, pg_class::text AS entry
+        FROM pg_class WHERE relnamespace = 'public'::regnamespace),
+      tables AS MATERIALIZED (SELECT name, ${size('oid')} AS size, ${size('nullif(rest, 0)')} AS rest, ${writes('oid')} AS writes
+        FROM mine WHERE kind = 'r'),
+      this AS (SELECT * FROM pg_database WHERE datname = current_database()),
+      catalogs AS (SELECT oid FROM pg_class WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r' AND NOT relisshared)
+    SELECT json_build_array(
+        (SELECT md5(string_agg(entry, ' ' ORDER BY oid)) FROM mine),
+        (SELECT sum(${writes('oid')}) FROM catalogs),
+        (SELECT to_jsonb(this) - '{oid,datname}'::text[] FROM this),
+        (SELECT json_agg(s) FROM pg_db_role_setting s, this WHERE setdatabase = this.oid))::text AS shape,
+      (SELECT json_object_agg(name, pg_sequence_last_value(oid)::text) FROM mine WHERE kind = 'S') AS sequences,
+      ARRAY(SELECT name FROM tables WHERE size > 0) AS filled,
+      ARRAY(SELECT name FROM tables WHERE writes > 0) AS written,
+      (SELECT bool_or(size > ${smallTable} OR rest > ${smallRest}) FROM tables) AS "hasGrown"`)
+  return looked.parse(rows[0])
+}
