@@ -29,7 +29,8 @@ export type Verifier = {
  * hashing takes a fraction of a second even for the largest archives. Whoever asks for the same bytes meanwhile waits for the same answer.
  */
 export function openVerifier(): Verifier {
-  const judged = new LRUCache<string, Judged>({ max: maxJudged })
+  // A maximum of sizes: the memory for a maximum of entries would be taken at once.
+  const judged = new LRUCache<string, Judged>({ maxSize: maxJudged, sizeCalculation: () => 1 })
   const underWay = new Map<string, Promise<void>>()
   async function judge(sha256: string, bytes: Bytes): Promise<void> {
     const identity = bytes.identity()

@@ -2,6 +2,7 @@ import type { MikroORM } from '@mikro-orm/sql'
 import { existsSync } from 'node:fs'
 import { ConfigError } from '../config/config.ts'
 import { adminCommand } from '../version.ts'
+import { hasTable } from './has-table.ts'
 import { nameOfDatabase } from './missing.ts'
 import type { DatabaseConfig } from './options.ts'
 
@@ -26,8 +27,7 @@ export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
 /** @throws ConfigError for a PostgreSQL database that does not have everything of an SQLite file yet. */
 export async function refuseUnfinished(orm: MikroORM, config: DatabaseConfig): Promise<void> {
   if (config.DB_BACKEND === 'sqlite') return
-  const helper = orm.driver.getPlatform().getSchemaHelper()
-  if (await helper?.tableExists(orm.em.getConnection(), unfinishedTable, undefined)) throw unfinished(config)
+  if (await hasTable(orm, unfinishedTable)) throw unfinished(config)
 }
 
 /** The error for a database that only a part was moved to. */

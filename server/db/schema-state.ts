@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/sql'
+import { hasTable } from './has-table.ts'
 import { migrationNames } from './migration-files.ts'
 import type { DatabaseConfig } from './options.ts'
 import { compareParsed, parseVersion } from '../pub/version.ts'
@@ -43,9 +44,8 @@ export async function migrationsOf(orm: MikroORM, { DB_BACKEND }: Pick<DatabaseC
 
 /** The migrations that a database had. */
 export async function applied(orm: MikroORM): Promise<string[]> {
-  const connection = orm.em.getConnection()
-  if (!(await orm.driver.getPlatform().getSchemaHelper()?.tableExists(connection, 'schema_migrations', undefined))) return []
-  const rows: { name: string }[] = await connection.execute('select name from schema_migrations')
+  if (!(await hasTable(orm, 'schema_migrations'))) return []
+  const rows: { name: string }[] = await orm.em.getConnection().execute('select name from schema_migrations')
   return rows.map((row) => row.name)
 }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
+import { hasTable } from '../db/has-table.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 import { type Place, type Problem, refusal } from './problems.ts'
 
@@ -98,9 +99,8 @@ async function holdsMostOf(blobs: BlobStore, archives: string[]): Promise<boolea
 /** Reads what there is; the schema may be that of an older version, or of none. */
 async function readDatabase(orm: MikroORM): Promise<DatabaseSide> {
   const connection = orm.em.getConnection()
-  const exists = (table: string) => orm.driver.getPlatform().getSchemaHelper()?.tableExists(connection, table, undefined)
-  const id = (await exists('server_settings')) ? await readSettingIn(orm.em.fork(), storeId) : null
-  if (!(await exists('package_versions'))) return { id, archives: [] }
+  const id = (await hasTable(orm, 'server_settings')) ? await readSettingIn(orm.em.fork(), storeId) : null
+  if (!(await hasTable(orm, 'package_versions'))) return { id, archives: [] }
   const some = (order: 'asc' | 'desc'): Promise<{ sha256: string }[]> =>
     connection.execute(`select archive_sha256 as sha256 from package_versions order by id ${order} limit ${sampleSize}`)
   const rows = [...(await some('asc')), ...(await some('desc'))]
