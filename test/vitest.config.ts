@@ -50,7 +50,7 @@ export default defineConfig({
         ...inOneProcess,
         globalSetup: ['test/support/sqlite-setup.ts', 'test/support/browser-setup.ts'],
       }),
-      // Whole servers that are killed, starved, filled up and replaced, each test its own: three files at a time.
+      // Whole servers that are killed, starved and filled up, each test its own: three files at a time.
       project('faults', ['test/faults/**/*.test.ts'], {
         ...inOneProcess,
         globalSetup: 'test/support/postgres-setup.ts',
@@ -58,7 +58,7 @@ export default defineConfig({
         maxWorkers: isFullRun ? 1 : 3,
         testTimeout: 120_000,
       }),
-      // What is about the time or the memory that a server takes, to refuse or to be well again: one file at a time, after all others.
+      // What is about the time or the memory that a server takes, to refuse, to end, to be well again: one file at a time, after all others.
       project('measured', ['test/measured/**/*.test.ts'], {
         globalSetup: 'test/support/postgres-setup.ts',
         sequence: { groupOrder: 2 },
