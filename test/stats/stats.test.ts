@@ -89,7 +89,8 @@ it('measures once for many who ask, and again after a minute', async () => {
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   expect(await archives()).toBe(0)
   app.clock.now = new Date('2026-01-01T00:02:00Z')
-  expect(await archives()).toBe(archive.length)
+  // On a busy machine the last measurement is shown while the next is under way.
+  await expect.poll(archives).toBe(archive.length)
 })
 
 it('says what a vacuum would free', async () => {
