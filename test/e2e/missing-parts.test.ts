@@ -11,6 +11,7 @@ it('reloads an open tab when a link leads to a part that an upgrade removed', as
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, (await app.member()).email)
   await page.goto('/')
+  await page.getByRole('heading', { name: 'Packages', level: 1 }).waitFor()
   await page.route(part, (route) => route.fulfill(gone), { times: 1 })
   await page.getByRole('link', { name: 'Publishers' }).click()
   await page.getByRole('heading', { name: 'Publishers', level: 1 }).waitFor()
@@ -22,6 +23,7 @@ it('reports a part that is still missing after the reload, and other pages work'
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
   await startSession(page, app.url, (await app.member()).email)
   await page.goto('/')
+  await page.getByRole('heading', { name: 'Packages', level: 1 }).waitFor()
   let asked = 0
   await page.route(part, (route) => ((asked += 1), route.fulfill(gone)))
   await page.getByRole('link', { name: 'Publishers' }).click()
