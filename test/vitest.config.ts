@@ -13,9 +13,10 @@ const workers = Math.ceil(availableParallelism() * 1.5)
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** Tests that drive the app behave alike on both databases and so run on both: all but those in these folders. */
+/** Tests that drive the app behave alike on both databases and so run on both: all but those in these folders, and in those named postgres. */
 const apart = ['unit', 'e2e', 'faults', 'measured'].map((folder) => `test/${folder}/**`)
 const driveTheApp = globSync('test/*/**/*.test.ts', { cwd: root, exclude: apart })
+const onBoth = driveTheApp.filter((file) => !file.includes('/postgres/'))
 
 /** Files for two instances that take turns: a few in every run, all of them by `npm test -- --project several`. */
 const inTurns = driveTheApp.filter(process.argv.includes('several') ? holdsInTurns : isTelling)
@@ -38,7 +39,7 @@ export default defineConfig({
   root,
   test: {
     projects: [
-      project('sqlite', [...driveTheApp, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
+      project('sqlite', [...onBoth, 'test/unit/**/*.test.ts'], { ...inOneProcess, globalSetup: 'test/support/sqlite-setup.ts' }),
       project('postgres', driveTheApp, { ...inOneProcess, env: { TEST_DB: 'postgres' }, globalSetup: 'test/support/postgres-setup.ts' }),
       // Two instances on one PostgreSQL and one bucket, which get requests in turn.
       project('several', inTurns, {

@@ -1,12 +1,9 @@
 import { Client } from 'pg'
 import { expect, it } from 'vitest'
-import { testApp } from '../app.ts'
-import { empty, rememberUntouched } from '../support/emptied.ts'
-import { createDatabase } from '../support/postgres.ts'
-import { publish } from '../support/publish.ts'
-
-/** On SQLite each test has a file of its own. */
-const hasFiles = process.env.TEST_DB !== 'postgres'
+import { testApp } from '../../app.ts'
+import { empty, rememberUntouched } from '../../support/emptied.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { publish } from '../../support/publish.ts'
 
 async function inside<Result>(url: string, work: (own: Client) => Promise<Result>): Promise<Result> {
   const own = new Client(url)
@@ -22,7 +19,6 @@ async function inside<Result>(url: string, work: (own: Client) => Promise<Result
 const copy = () => createDatabase(() => Promise.reject(new Error('No server was started before.')))
 
 it('empties a database that a test has used, and puts back what was there from the beginning', async () => {
-  if (hasFiles) return expect(process.env.TEST_SQLITE).toBeDefined()
   await using _ = await testApp({ setUp: false })
   await using database = await copy()
   const before = await inside(database.url, rememberUntouched)
@@ -35,7 +31,7 @@ it('empties a database that a test has used, and puts back what was there from t
   await app.stop()
   expect(await inside(database.url, (own) => empty(own, before))).toBe(true)
   expect(await inside(database.url, rememberUntouched)).toEqual(before)
-  return expect(Object.keys(before.rows).toSorted()).toEqual(['schema_migrations', 'server_settings'])
+  expect(Object.keys(before.rows).toSorted()).toEqual(['schema_migrations', 'server_settings'])
 })
 
 const changes = [
@@ -59,7 +55,6 @@ const changes = [
 ]
 
 it('does not hand on a database in which a test has changed more than a few rows', async () => {
-  if (hasFiles) return expect(process.env.TEST_SQLITE).toBeDefined()
   await using _ = await testApp({ setUp: false })
   const handedOn: string[] = []
   for (const change of ['select 1', ...changes]) {
@@ -68,11 +63,10 @@ it('does not hand on a database in which a test has changed more than a few rows
     await inside(database.url, (own) => own.query(change))
     if (await inside(database.url, (own) => empty(own, before))) handedOn.push(change)
   }
-  return expect(handedOn).toEqual(['select 1'])
+  expect(handedOn).toEqual(['select 1'])
 })
 
 it('hands a database on under another name, and drops one to which somebody is connected', async () => {
-  if (hasFiles) return expect(process.env.TEST_SQLITE).toBeDefined()
   const asIs = (own: Client) =>
     own.query(
       "select oid, (select count(*)::int from server_settings where key = 'mine') as left from pg_database where datname = current_database()",
@@ -98,5 +92,5 @@ it('hands a database on under another name, and drops one to which somebody is c
   expect(second.oid === first.oid).toBe(process.env.TEST_POSTGRES_ENDS !== undefined)
   await expect(staying[0]?.query('select 1')).rejects.toThrow()
   const third = await lend(async () => {})
-  return expect([first.oid, second.oid]).not.toContain(third.oid)
+  expect([first.oid, second.oid]).not.toContain(third.oid)
 })
