@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core'
 import sharp from 'sharp'
 import { describe, expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn, startSession } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const password = (page: Page, name = 'Password') => page.getByRole('textbox', { name })
@@ -129,7 +129,8 @@ describe('settings', () => {
     await using app = await consoleApp()
     const { email } = await app.member({ displayName: 'Mia Member' })
     const page = await openPage(app.url)
-    await signIn(page, app.url, email)
+    await startSession(page, app.url, email)
+    await page.goto('/')
     await page.getByRole('button', { name: 'Account: Mia Member' }).click()
     await page.getByRole('menuitem', { name: 'Profile' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Mia Renamed')

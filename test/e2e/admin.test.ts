@@ -1,7 +1,7 @@
 import type { Page } from 'playwright-core'
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 /** Reads the secret from its dialog, and closes the dialog. */
@@ -19,7 +19,8 @@ describe('people', () => {
     await using app = await consoleApp()
     const { email } = await app.admin()
     const page = await openPage(app.url, { tolerate: [/status of 409/] })
-    await signIn(page, app.url, email)
+    await startSession(page, app.url, email)
+    await page.goto('/')
     await page.getByRole('button', { name: /^Account/ }).click()
     await page.getByRole('menuitem', { name: 'People' }).click()
 
@@ -198,7 +199,8 @@ it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
   await using app = await consoleApp()
   const { email } = await app.person(role)
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
+  await page.goto('/')
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
   expect(await page.getByRole('menuitem', { name: 'People' }).count()).toBe(0)

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest'
 import { enqueue } from '../../server/jobs/queue.ts'
 import type { TestApp } from '../app.ts'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { runJobs } from '../support/jobs.ts'
 import { expectSound } from '../support/looks.ts'
@@ -99,7 +99,7 @@ it('deletes one version in the danger zone, which only administrators see', asyn
   const [alice, admin] = [await app.member(), await app.admin()]
   await publishWorld(app, alice.secret)
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
   // What a deletion would do is looked up when somebody wants one, not with the page.
   const lookUps: string[] = []
   page.on('request', (request) => lookUps.push(...(request.postData()?.match(/query DeletionImpact/g) ?? [])))

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { makeOwned } from '../support/ownership.ts'
 
@@ -10,7 +10,8 @@ it('shows people their packages, publishers and activity', async () => {
   await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'tools', version: '2.0.0' })
   const { member } = await makeOwned(app, 'acme')
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/')
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'My packages' }).click()
   await page.getByRole('heading', { name: 'My packages' }).waitFor()

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
 const part = /\/assets\/publishers-page-[^/]+\.js$/
@@ -9,7 +9,9 @@ const gone = { status: 404, body: '' }
 it('reloads an open tab when a link leads to a part that an upgrade removed', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
-  await signIn(page, app.url, (await app.member()).email)
+  await startSession(page, app.url, (await app.member()).email)
+  await page.goto('/')
+  await page.getByRole('heading', { name: 'Packages', level: 1 }).waitFor()
   await page.route(part, (route) => route.fulfill(gone), { times: 1 })
   await page.getByRole('link', { name: 'Publishers' }).click()
   await page.getByRole('heading', { name: 'Publishers', level: 1 }).waitFor()
@@ -19,7 +21,9 @@ it('reloads an open tab when a link leads to a part that an upgrade removed', as
 it('reports a part that is still missing after the reload, and other pages work', async () => {
   await using app = await consoleApp()
   const page = await openPage(app.url, { tolerate: [/status of 404/] })
-  await signIn(page, app.url, (await app.member()).email)
+  await startSession(page, app.url, (await app.member()).email)
+  await page.goto('/')
+  await page.getByRole('heading', { name: 'Packages', level: 1 }).waitFor()
   let asked = 0
   await page.route(part, (route) => ((asked += 1), route.fulfill(gone)))
   await page.getByRole('link', { name: 'Publishers' }).click()

@@ -5,7 +5,7 @@ import { AccessToken } from '../../server/tokens/entity.ts'
 import { collectGarbage } from '../../server/uploads/collect.ts'
 import { folderOfTest } from '../support/backups.ts'
 import { openPage } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { pathOf, plantOrphans } from '../support/stored.ts'
 
@@ -27,7 +27,8 @@ it('tells administrators how the server is doing', async () => {
   const lastFailure = { at: ago(1), reason: 'There is no space left on /srv/backups.' }
   await changeState(em.fork(), async () => [{ askedAt: ago(1), lastSuccess, lastFailure }, null])
   const page = await openPage(app.url)
-  await signIn(page, app.url, admin.email)
+  await startSession(page, app.url, admin.email)
+  await page.goto('/')
   await page.getByRole('button', { name: /^Account/ }).click()
   await page.getByRole('menuitem', { name: 'Administration' }).click()
   await page.getByText('Everything works').waitFor()
@@ -58,7 +59,7 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   await using app = await consoleApp()
   const { email } = await app.owner()
   const page = await openPage(app.url, { tolerate: [/status of 500|Failed to load/] })
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
   await page.route('**/graphql', (route) => (route.request().postData()?.includes('query Statistics') ? route.abort() : route.continue()))
   await page.goto('/admin')
   await page.getByRole('alert').getByText('The server did not respond').waitFor()

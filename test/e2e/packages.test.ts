@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
 const readme =
   '# acme_http\n\nTalks **HTTP**. See [usage](#usage).\n\n' +
@@ -13,7 +13,8 @@ it('goes from a new token to a published package and its page', async () => {
   await using app = await consoleApp()
   const { email } = await app.member({ displayName: 'Grace Hopper' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
+  await page.goto('/')
   await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
   await page.getByRole('link', { name: 'Create a token' }).click()
   await page.getByLabel('Name').fill('laptop')
@@ -81,7 +82,9 @@ it('finds packages; sort and page are in the URL', async () => {
   const names = Array.from({ length: 23 }, (_, index) => `service_${String.fromCharCode(97 + index)}`)
   await publishTo(app.url, secret, ...names.map((name) => ({ name, version: '1.0.0' })), { name: 'other', version: '1.0.0' })
   const page = await openPage(app.url)
-  await signIn(page, app.url, email)
+  await startSession(page, app.url, email)
+  await page.goto('/')
+  await page.getByRole('button', { name: /^Account/ }).waitFor()
   await settled(page) // a page that has just come takes the focus
   await page.keyboard.press('/')
   await page.locator('input:focus').waitFor()

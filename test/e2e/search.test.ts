@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
 import { openPage } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, signIn, startSession } from '../support/console.ts'
+import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -90,7 +90,8 @@ it('shows how much a package is used, and lets people like it', async () => {
   await writeDownloads(app)
   await app.services.database.fork().execute("update package_search_documents set downloads = 16 where name = 'http_kit'")
   const page = await openPage(app.url)
-  await signIn(page, app.url, alice.email)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/')
   await page.getByRole('region', { name: 'Most downloads in 30 days' }).getByRole('link', { name: 'http_kit' }).waitFor()
   await expectSound(page, 'home')
   await page.getByRole('region', { name: 'Yours (3)' }).getByRole('link', { name: 'http_kit' }).click()
