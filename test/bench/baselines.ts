@@ -28,6 +28,14 @@ export function startFastify(recordings: Recording[], folder: string): Promise<S
   return startBaseline('fastify', recordings, folder)
 }
 
+/** Starts a server that publishes as pub's protocol says, with what has to be on the disk, and does nothing else. */
+export async function startBarePublisher(folder: string): Promise<Server> {
+  const [data, port] = [join(folder, 'bare-publisher'), nextPort()]
+  mkdirSync(data)
+  const command = [process.execPath, 'test/bench/baselines/publishing.ts', data, String(port)]
+  return startServer({ command, url: `http://127.0.0.1:${port}`, folder, name: 'bare-publisher', cwd: checkout })
+}
+
 function startBaseline(name: string, recordings: Recording[], folder: string): Promise<Server> {
   const list = join(folder, 'recordings.json')
   writeFileSync(list, JSON.stringify(recordings))

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { record, startFastify } from './baselines.ts'
+import { PubClient } from '../support/pub-client.ts'
+import { record, startBarePublisher, startFastify } from './baselines.ts'
 import { cpuMicroseconds, keepToLoadCore, type Server, stopServer } from './processes.ts'
 import { publishVersions } from './publishing.ts'
 import { toRow } from './reading.ts'
@@ -26,38 +27,52 @@ export async function peerRows(folder: string, effort: Effort): Promise<Row[]> {
   }
 }
 
-/** One publisher, then three at once; each begins a package in every round. */
+/**
+ * One publisher, then three at once; each begins a package in every round. The bare server does the least that publishing takes, so what it
+ * reaches beside Verdaccio is the most that a registry with these promises can.
+ */
 async function publishingRows(registry: Registry, folder: string, { rounds }: Effort): Promise<Row[]> {
-  const verdaccio = await startVerdaccio(folder)
-  const publish = {
-    ours: async (name: string, version: string) => {
-      const archive = await archiveOf(name, version, archiveBytes)
-      return () => registry.client.publish(archive)
+  const [verdaccio, bare] = [await startVerdaccio(folder), await startBarePublisher(folder)]
+  const publishers = {
+    ours: { server: registry, publish: toPub(registry.client) },
+    theirs: {
+      server: verdaccio,
+      publish: async (name: string, version: string) => {
+        const archive = randomBytes(archiveBytes)
+        return () => publishToVerdaccio(verdaccio, name, version, archive)
+      },
     },
-    theirs: async (name: string, version: string) => {
-      const archive = randomBytes(archiveBytes)
-      return () => publishToVerdaccio(verdaccio, name, version, archive)
-    },
+    bare: { server: bare, publish: toPub(new PubClient({ hostedUrl: bare.url, address: bare.url })) },
   }
   const rows: Row[] = []
   for (const atOnce of [1, 3]) {
-    const [ours, theirs]: [Sample[], Sample[]] = [[], []]
+    const samples = { ours: Array<Sample>(), theirs: Array<Sample>(), bare: Array<Sample>() }
     for (let round = -1; round < rounds; round++) {
-      const name = `peer_${atOnce}_${round + 1}`
-      const [mine, others] = [
-        await publishRound(registry, publish.ours, name, atOnce),
-        await publishRound(verdaccio, publish.theirs, name, atOnce),
-      ]
+      for (const who of ['ours', 'theirs', 'bare'] as const) {
+        const { server, publish } = publishers[who]
+        const sample = await publishRound(server, publish, `peer_${atOnce}_${round + 1}`, atOnce)
+        if (round >= 0) samples[who].push(sample) // the first one warms up
+      }
       process.stderr.write(`publishing, ${atOnce} at once: round ${round + 1} of ${rounds}\n`)
-      if (round < 0) continue // it warms up
-      ours.push(mine)
-      theirs.push(others)
     }
-    rows.push(publishingRow(atOnce, ours, theirs))
+    const { ours, theirs } = samples
+    const what = `publishing 50 KB, ${atOnce === 1 ? 'one after another' : 'three at once'}`
+    rows.push(
+      publishingRow(`${what} / Verdaccio`, ours, theirs, { atLeast: 1 }),
+      publishingRow(`${what} / a bare server`, ours, samples.bare, null),
+    )
   }
   await stopServer(verdaccio)
+  await stopServer(bare)
   return rows
 }
+
+const toPub =
+  (client: PubClient): Publish =>
+  async (name, version) => {
+    const archive = await archiveOf(name, version, archiveBytes)
+    return () => client.publish(archive)
+  }
 
 type Sample = { perSecond: number; cpu: number }
 type Publish = (name: string, version: string) => Promise<() => Promise<unknown>>
@@ -79,15 +94,15 @@ async function publishRound(server: Server, publish: Publish, name: string, atOn
   return { perSecond: perRound / seconds, cpu: (cpuMicroseconds(server.pid) - before) / perRound }
 }
 
-function publishingRow(atOnce: number, ours: Sample[], theirs: Sample[]): Row {
+function publishingRow(what: string, ours: Sample[], theirs: Sample[], bound: Row['bound']): Row {
   const rate = (samples: Sample[]) => `${median(samples.map(({ perSecond }) => perSecond)).toFixed(1)}/s`
   const cost = (samples: Sample[]) => median(samples.map(({ cpu }) => cpu)).toFixed(0)
   return {
-    what: `publishing 50 KB, ${atOnce === 1 ? 'one after another' : 'three at once'} / Verdaccio`,
+    what,
     snug: rate(ours),
     baseline: rate(theirs),
     ratio: median(ours.map(({ perSecond }, round) => perSecond / (theirs[round]?.perSecond ?? Number.NaN))),
-    bound: { atLeast: 1 },
+    bound,
     cpu: `${cost(ours)}, ${cost(theirs)}`,
   }
 }
