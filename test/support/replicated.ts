@@ -1,5 +1,5 @@
 import { Client } from 'pg'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { type Postgres, startPostgres } from './postgres-server.ts'
 
 /** A PostgreSQL with a standby that follows it. */
@@ -19,11 +19,13 @@ export async function startReplicated(): Promise<Replicated> {
   return { primary, standby, stop }
 }
 
-/** The settings of a server on a new database of both. */
+/** The settings of a server on a new database, once both have it. */
 export async function databaseOnBoth({ primary, standby }: Replicated, { synchronousCommit = 'on' } = {}): Promise<Record<string, string>> {
   const name = `both_${Date.now().toString(36)}_${++made}`
   await order(primary.url, `create database ${name}`)
   await order(primary.url, `alter database ${name} set synchronous_commit = ${synchronousCommit}`)
+  const isThere = async () => (await order(standby.url, `select 1 from pg_database where datname = '${name}'`)).length === 1
+  await expect.poll(isThere).toBe(true)
   return { DB_BACKEND: 'postgres', POSTGRES_URL: databaseAt(primary.url, name), POSTGRES_READ_URL: databaseAt(standby.url, name) }
 }
 
