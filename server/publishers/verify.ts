@@ -47,8 +47,9 @@ export async function completeVerification(context: SignedInContext, given: stri
   const { em, viewer, limits, now } = context
   const domain = parseDomain(given)
   await limits.use('domainVerification', viewer.id)
-  if (await em.count(Publisher, { id: domain })) throw takenId(domain)
+  // In this order: the claims of others end in the transaction that makes the publisher.
   const claim = await em.findOne(PublisherClaim, { domain, user: viewer.id, expiresAt: { $gt: now() } })
+  if (await em.count(Publisher, { id: domain })) throw takenId(domain)
   if (!claim) throw invalidInput(`There is no claim of yours to ${domain}, or it is older than 24 hours. Start the verification again.`)
   await requireRecord(context, challengeOf(claim))
   try {
