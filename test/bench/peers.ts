@@ -28,8 +28,8 @@ export async function peerRows(folder: string, effort: Effort): Promise<Row[]> {
 }
 
 /**
- * One publisher, then three at once; each begins a package in every round. The bare server does the least that publishing takes, so what it
- * reaches beside Verdaccio is the most that a registry with these promises can.
+ * One publisher, then three at once; each begins a package in every round. The bare server shows what the protocol and the forced writes cost
+ * without a registry around them. It is no upper bound: while it waits for the disk, it does nothing else.
  */
 async function publishingRows(registry: Registry, folder: string, { rounds }: Effort): Promise<Row[]> {
   const [verdaccio, bare] = [await startVerdaccio(folder), await startBarePublisher(folder)]

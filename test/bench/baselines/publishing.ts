@@ -7,8 +7,8 @@ import { buffer } from 'node:stream/consumers'
 import { gunzipSync } from 'node:zlib'
 import { parse } from 'yaml'
 
-// The least that publishing can cost a registry in Node: the three requests of pub's protocol, and what must be on the disk before the last one is
-// answered. Nobody is asked who they are, no archive is checked, nothing is logged, no other request is waited for.
+// Publishes with little more than the three requests of pub's protocol, and what must be on the disk before the last one is answered. Nobody is
+// asked who they are, no archive is checked, nothing is logged. Its only thread waits for each forced write, as a registry need not.
 const [, , folder = '', port = ''] = process.argv
 const url = `http://127.0.0.1:${port}`
 mkdirSync(join(folder, 'staging'), { recursive: true })
