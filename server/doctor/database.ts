@@ -11,6 +11,8 @@ import { type Check, examine, messageOf } from './check.ts'
 /** What was found out about the database, which stays open for further checks. */
 export type DatabaseFindings = {
   checks: Check[]
+  /** Null unless it answers; its schema may be any. */
+  orm: MikroORM | null
   /** Null unless the schema is this version's. */
   em: EntityManager | null
   aheadMs: number | null
@@ -19,7 +21,7 @@ export type DatabaseFindings = {
 
 /** Looks whether the database answers, with which version, which migrations it had, and whether it is whole. */
 export async function examineDatabase(config: Config, { quick }: { quick: boolean }): Promise<DatabaseFindings> {
-  const found: DatabaseFindings = { checks: [], em: null, aheadMs: null, close: async () => {} }
+  const found: DatabaseFindings = { checks: [], orm: null, em: null, aheadMs: null, close: async () => {} }
   found.checks = await examine('database', async () => {
     const orm = await openToLook(config)
     if (!orm) return [{ name: 'database', status: 'warning', message: `${nameOf(config)} does not exist yet.`, advice: firstStart }]
@@ -27,6 +29,7 @@ export async function examineDatabase(config: Config, { quick }: { quick: boolea
     found.close = () => Promise.race([orm.close(true), setTimeout(2000, undefined, { ref: false })])
     const answer = await answerOf(orm, config)
     found.aheadMs = answer.aheadMs
+    found.orm = orm
     const { check, isCurrent } = await checkMigrations(orm, config)
     if (isCurrent) found.em = orm.em.fork()
     return [checkMove(config, `${nameOf(config)} answers: ${answer.version}.`), check]

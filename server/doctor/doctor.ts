@@ -26,7 +26,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
   const address = await checkAddress(config)
   const database = await examineDatabase(config, { quick })
   try {
-    const store = await examineStore(config, database.em)
+    const store = await examineStore(config, database)
     const { em } = database
     const checks = [
       { name: 'configuration', status: 'ok', message: `Every setting can be used. SERVER_URL is ${config.SERVER_URL}.` } as const,

@@ -1,30 +1,31 @@
 import { existsSync } from 'node:fs'
-import type { EntityManager } from '@mikro-orm/sql'
 import type { BlobStore } from '../blobs/store.ts'
-import type { Config } from '../config/config.ts'
+import { type Config, ConfigError } from '../config/config.ts'
 import { writeAndRead } from '../health/readiness.ts'
-import { idOfDatabase, restoringMark } from '../store/identity.ts'
+import { isOwnStore, refuseForeignStore, refuseNewFileBesideArchives } from '../store/identity.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
-import { adminCommand } from '../version.ts'
 import { type Check, examine } from './check.ts'
+import type { DatabaseFindings } from './database.ts'
 
 /** What was found out about the store of the archives. */
 export type StoreFindings = { checks: Check[]; aheadMs: number | null }
 
-/** Looks whether the store answers, takes bytes and gives them back, and belongs to the database. `em` is null when that cannot be asked. */
-export async function examineStore(config: Config, em: EntityManager | null): Promise<StoreFindings> {
+type Database = Pick<DatabaseFindings, 'orm' | 'em'>
+
+/** Looks whether the store answers, takes bytes and gives them back, and whether the server would start with it and this database. */
+export async function examineStore(config: Config, database: Database): Promise<StoreFindings> {
   let aheadMs: number | null = null
   const checks = await examine(
     'store',
     async () => {
       // Opening a folder that is not there would make it.
-      if (config.BLOB_BACKEND === 'filesystem' && !existsSync(config.BLOB_PATH)) return [withoutFolder(config, em)]
+      if (config.BLOB_BACKEND === 'filesystem' && !existsSync(config.BLOB_PATH)) return [withoutFolder(config, database)]
       const opened = await open(config)
       aheadMs = opened.aheadMs
       await opened.store.check()
       await writeAndRead({ blobs: opened.store })
       const message = `The archive store ${nameOfStore(config)} answers, takes bytes and gives them back.`
-      return [{ name: 'store', status: 'ok', message }, ...(em ? [await checkIdentity(em, opened.store)] : [])]
+      return [{ name: 'store', status: 'ok', message }, ...(await checkIdentity(config, database, opened.store))]
     },
     // As often as the client of the service tries.
     config.BLOB_BACKEND === 's3' ? 4 * config.S3_TIMEOUT_MS : undefined,
@@ -32,7 +33,7 @@ export async function examineStore(config: Config, em: EntityManager | null): Pr
   return { checks, aheadMs }
 }
 
-function withoutFolder({ BLOB_PATH }: Config, em: EntityManager | null): Check {
+function withoutFolder({ BLOB_PATH }: Config, { em }: Database): Check {
   const message = `The archive store ${BLOB_PATH} does not exist.`
   if (em) return { name: 'store', status: 'failed', message, advice: 'Mount the volume that it is on, or correct BLOB_PATH.' }
   return { name: 'store', status: 'warning', message, advice: 'The server makes it when it starts for the first time.' }
@@ -44,28 +45,17 @@ async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number
   return openS3WithClock(config)
 }
 
-async function checkIdentity(em: EntityManager, store: BlobStore): Promise<Check> {
-  const [wanted, marked] = [await idOfDatabase(em), await store.identity()]
+async function checkIdentity(config: Config, { orm, em }: Database, store: BlobStore): Promise<Check[]> {
   const check = { name: 'store identity' }
-  if (wanted !== null && wanted === marked) return { ...check, status: 'ok', message: 'The archive store belongs to this database.' }
-  if (marked?.startsWith(restoringMark))
-    return {
-      ...check,
-      status: 'failed',
-      message: 'A restore of a backup was interrupted.',
-      advice: `Run it again: ${adminCommand} restore <place>`,
-    }
-  if (wanted === null || marked === null)
-    return {
-      ...check,
-      status: 'warning',
-      message: 'The archive store and the database are not tied together yet.',
-      advice: 'The server does that when it starts, if they fit.',
-    }
-  return {
-    ...check,
-    status: 'failed',
-    message: 'The archive store belongs to another database: their ids differ.',
-    advice: `Correct BLOB_PATH, S3_BUCKET or the database, or tie the two together: ${adminCommand} adopt-store`,
+  try {
+    await (orm ? refuseForeignStore(orm, store, config) : refuseNewFileBesideArchives(config, store))
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    const [message = '', ...advice] = error.problems
+    return [{ ...check, status: 'failed', message, advice: advice.join(' ') }]
   }
+  if (!em) return []
+  if (await isOwnStore(em, store)) return [{ ...check, status: 'ok', message: 'The archive store belongs to this database.' }]
+  const message = 'The archive store and the database are not tied together yet.'
+  return [{ ...check, status: 'warning', message, advice: 'The server does that when it starts: they fit.' }]
 }

@@ -1,4 +1,5 @@
-import { rm, writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { createServer, type RequestListener } from 'node:http'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -145,6 +146,31 @@ it('finds a store that is not there, is empty or belongs to another database', a
   expect([missing.code, missing.find('store')]).toMatchObject([1, { status: 'failed', message: expect.stringContaining('does not exist') }])
   const full = await doctor({ ...environment, MIN_FREE_BYTES: String(10 ** 15) })
   expect([full.code, full.find('space')?.status]).toEqual([1, 'failed'])
+})
+
+it('finds a store that would keep the server from starting, and says so in its words', async () => {
+  await using app = await testApp({ alone: true })
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  const environment = environmentOf(app)
+  const folder = (name: string) => join(app.config.DATA_DIR, name)
+  const find = async (more: Record<string, string>) => {
+    const { code, find } = await doctor({ ...environment, ...more }, '--quick')
+    return [code, find('store identity')]
+  }
+  const failed = (message: string, advice: string) => [
+    1,
+    { status: 'failed', message: expect.stringContaining(message), advice: expect.stringContaining(advice) },
+  ]
+  await mkdir(folder('unmounted'))
+  expect(await find({ BLOB_PATH: folder('unmounted') })).toMatchObject(failed('has packages, but the archive store', 'adopt-store'))
+  await mkdir(folder('restoring'))
+  await writeFile(join(folder('restoring'), 'store-id'), 'restoring 20261122T031500000Z')
+  const interrupted = { BLOB_PATH: folder('restoring'), SQLITE_PATH: folder('none.sqlite') }
+  expect(await find(interrupted)).toMatchObject(failed('was interrupted, so the server does not start', 'restore <place>'))
+  if (app.config.DB_BACKEND === 'postgres') return
+  const lost = failed('has archives, but the database', 'correct BLOB_PATH or SQLITE_PATH')
+  expect(await find({ SQLITE_PATH: folder('none.sqlite') })).toMatchObject(lost)
+  expect(existsSync(folder('none.sqlite'))).toBe(false)
 })
 
 it('says what is wrong with a database that cannot be used', async () => {
