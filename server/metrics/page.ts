@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Config } from '../config/config.ts'
 import { ApiError, methodNotAllowed, missingAuthentication, notFound } from '../errors.ts'
@@ -31,6 +31,8 @@ export function mountMetrics(app: FastifyInstance, { config, log, metrics }: Sho
 export async function listenForMetrics({ config, log, metrics }: Shown): Promise<Server | null> {
   const { METRICS_PORT, METRICS_HOST = config.HOST } = config
   if (!metrics || METRICS_PORT === undefined) return null
+  // Importing it loads the platform's fetch, too.
+  const { createServer } = await import('node:http')
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 },
     (request, response) => {

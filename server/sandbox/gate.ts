@@ -1,5 +1,5 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -14,13 +14,17 @@ export const insidePort = 3128
 
 const mostConnections = 64
 
+type Request = typeof import('node:http').request
+
 /** Opens a gate to these origins, such as `https://pub.dev`; to all others it is shut. */
 export async function openGate(origins: readonly string[]): Promise<Gate> {
+  // Only now: importing it loads the platform's fetch, too.
+  const http = await import('node:http')
   const folder = await mkdtemp(join(tmpdir(), 'snug-gate-'))
   const path = join(folder, 'gate')
   const open = new Set(origins.map((origin) => hostOf(new URL(origin))))
   const sockets = new Set<Duplex>()
-  const server = createServer((inward, answer) => forward(inward, answer, open))
+  const server = http.createServer((inward, answer) => forward(inward, answer, open, http.request))
   server.maxConnections = mostConnections
   server.on('connection', (socket: Socket) => track(sockets, socket))
   server.on('connect', (inward: IncomingMessage, socket: Duplex, head: Buffer) => tunnel(inward.url ?? '', socket, head, open, sockets))
@@ -59,7 +63,7 @@ function tunnel(target: string, socket: Duplex, head: Buffer, open: ReadonlySet<
 }
 
 /** Plain HTTP: the request names the whole address. */
-function forward(inward: IncomingMessage, answer: ServerResponse, open: ReadonlySet<string>): void {
+function forward(inward: IncomingMessage, answer: ServerResponse, open: ReadonlySet<string>, request: Request): void {
   const url = URL.canParse(inward.url ?? '') ? new URL(inward.url ?? '') : null
   if (url?.protocol !== 'http:' || !open.has(hostOf(url))) return void answer.writeHead(403).end()
   const { 'proxy-connection': _kept, 'proxy-authorization': _given, ...headers } = inward.headers

@@ -30,6 +30,20 @@ it('stops cleanly on SIGTERM, and starts again on the same data', async () => {
   })
 })
 
+it("serves both doors without the platform's fetch, which takes as much of a start as the database", async () => {
+  const folder = folderForTest()
+  const tell = join(folder, 'tell.mjs')
+  writeFileSync(tell, "process.on('exit', () => console.log(`Loaded: ${process.moduleLoadList.join(', ')}.`))")
+  const server = await start(folder, { NODE_OPTIONS: `--import=${tell}` })
+  expect(await json(`${server.url}/graphql`, { query: '{ __typename }' })).toMatchObject({ status: 200 })
+  expect(await json(`${server.url}/api/v1/health`)).toMatchObject({ status: 200 })
+  server.process.kill('SIGTERM')
+  expect(await server.exit).toBe(0)
+  const [, loaded] = /^Loaded: (.*)\.$/m.exec(server.log()) ?? []
+  expect(loaded).toContain('NativeModule http,')
+  expect(loaded).not.toContain('undici')
+})
+
 it('lets a download end after SIGTERM, and does not wait for its connection, which is kept alive', async () => {
   const server = await start(folderForTest())
   const authorization = `Bearer ${await ownersToken(server)}`
