@@ -23,10 +23,9 @@ builder.mutationField('signUp', (t) =>
 )
 
 builder.mutationField('changePassword', (t) =>
-  t.withAuth({ identity: true }).fieldWithInput({
+  // A session whose password is due may do this; a token must be allowed to write.
+  t.withAuth({ ownAccount: true, session: true }).fieldWithInput({
     type: 'Boolean',
-    // A session whose password is due may do this; a token must be allowed to write.
-    authScopes: (_root, _args, { credential }) => (credential?.kind === 'session' ? true : { ownAccount: true }),
     skipTypeScopes: true,
     description: 'Changes your password and ends all your sessions, this one too. Tokens stay. Always true.',
     typeOptions: { description: 'The old and the new password.' },

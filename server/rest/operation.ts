@@ -13,6 +13,7 @@ import {
   validate,
 } from 'graphql'
 import { type Context, guardChange } from '../access/context.ts'
+import { callerCheck } from '../graphql/caller-check.ts'
 import { needsCsrfToken } from '../graphql/own-origin.ts'
 import type { Data, Route } from './route.ts'
 import { inRestNames } from './names.ts'
@@ -24,7 +25,7 @@ export type CompiledOperation = {
   definition: OperationDefinitionNode
   /** What the request gives for its variables, coerced as for running it; throws an ApiError when something does not fit. */
   variables(request: FastifyRequest): Data
-  /** Runs it for this request; throws an ApiError when anything fails. */
+  /** Runs it for this request: who may not run it hears that before anything about what they sent. Throws an ApiError when anything fails. */
   run(context: Context): Promise<Data>
 }
 
@@ -74,6 +75,7 @@ function compile(schema: GraphQLSchema, { route, document, definition }: Written
   if (route.method === 'GET' && definition.operation === OperationTypeNode.MUTATION && !route.changesWith)
     throw new Error(`${route.path} changes something, so HEAD must not run it: say which scope it needs in changesWith`)
   const isGuarded = needsCsrfToken(schema, document, definition)
+  const requireCaller = callerCheck(schema, definition)
   const readVariables = variablesReader(schema, definition, route)
   function given(request: FastifyRequest): Data {
     try {
@@ -90,6 +92,7 @@ function compile(schema: GraphQLSchema, { route, document, definition }: Written
   }
   async function run(context: Context): Promise<Data> {
     if (isGuarded) guardChange(context)
+    await requireCaller(context)
     const data = await once(context)
     if (route.whole) await appendPages(data, route.whole, (after) => once(context, after))
     return data

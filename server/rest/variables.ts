@@ -15,7 +15,7 @@ import {
   type OperationDefinitionNode,
   typeFromAST,
 } from 'graphql'
-import { invalidInput } from '../errors.ts'
+import { invalidInput, notFound } from '../errors.ts'
 import { misfit } from '../graphql/operation-errors.ts'
 import type { Route } from './route.ts'
 
@@ -68,7 +68,13 @@ const offsetOf = (page: number): number => Math.min((page - 1) * pageSize, 2 ** 
 
 function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<string, string> {
   if (!ids) return path
-  return Object.fromEntries(Object.entries(path).map(([name, value]) => [name, ids[name] ? encodeGlobalID(ids[name], value) : value]))
+  return Object.fromEntries(Object.entries(path).map(([name, value]) => [name, ids[name] ? globalId(ids[name], value) : value]))
+}
+
+/** Nothing has an empty id, which GraphQL would refuse in words of its own. */
+function globalId(typename: string, id: string): string {
+  if (id === '') throw notFound('There is nothing with this id.')
+  return encodeGlobalID(typename, id)
 }
 
 function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<string, string>, route: Route): unknown {
@@ -77,7 +83,7 @@ function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<st
   const inPath = renamed(path, route.names)
   const fields = { ...knownFields(type, renamed((body ?? {}) as Values, route.names), []), ...inPath, ...route.given }
   for (const [name, typename] of Object.entries(route.ids ?? {})) {
-    if (!(name in inPath) && typeof fields[name] === 'string') fields[name] = encodeGlobalID(typename, fields[name])
+    if (!(name in inPath) && typeof fields[name] === 'string') fields[name] = globalId(typename, fields[name])
   }
   return Object.fromEntries(Object.entries(fields).filter(([name]) => name in type.getFields()))
 }

@@ -6,6 +6,7 @@ export const searchRoutes = [
     'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node { package: name } } totalCount } }',
     {
       summary: 'Packages that fit, best first, fifty a page.',
+      names: { q: 'query' },
       answer: {
         page: 'searchPackages',
         of: 'packages',

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { routes } from '../../server/rest/routes.ts'
+import type { Actor } from '../actor.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { rest } from '../support/policy-rest.ts'
+
+let app: TestApp
+let viewer: Actor
+beforeAll(async () => {
+  app = await testApp()
+  viewer = await app.viewer()
+})
+afterAll(() => app[Symbol.asyncDispose]())
+
+const operations = routes
+  .filter(({ kind }) => kind === 'operation')
+  .map(({ method, path }) => ({ method, path, access: rest[`${method} ${path}`] }))
+const closed = operations.filter(({ access }) => access !== 'open')
+const beyondViewers = closed.filter(({ access = '' }) => ['session', 'ownAccount', 'write', 'admin', 'owner'].includes(access))
+/** What fits no parameter, and lacks every field. */
+const send = (actor: Actor, method: string, path: string) =>
+  actor.send(method as 'GET', path.replaceAll(/:\w+/g, '~'), method === 'GET' ? undefined : {}, { ip: app.address() })
+
+it.each(closed)('asks who $method $path is from, before it says that what was sent does not fit', async ({ method, path }) => {
+  expect(await send(app.anonymous, method, path)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
+})
+
+it.each(beyondViewers)(
+  'says to those with too little right to $method $path that they may not, before anything else',
+  async ({ method, path }) => {
+    expect(await send(viewer, method, path)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
+  },
+)
+
+it('has nothing with an empty id', async () => {
+  const owner = await app.owner()
+  for (const path of ['/api/auth/keys/', '/api/auth/sessions/', '/api/admin/users/', '/api/admin/sdk/installs/'])
+    expect(await owner.delete(path)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+  expect(await owner.put('/api/admin/sdk/settings', { defaultSdk: '' })).toMatchObject({
+    status: 404,
+    body: { error: { code: 'NotFound' } },
+  })
+})
+
+it('names the query parameter that a search was refused for', async () => {
+  const { status, body } = await viewer.get(`/api/search?q=${'a'.repeat(1001)}`)
+  expect({ status, ...body.error }).toEqual({ status: 400, code: 'InvalidInput', message: 'q: must be at most 1000 characters long' })
+})
