@@ -5,6 +5,7 @@ import {
   type CombinedError,
   fetchExchange,
   mapExchange,
+  type Operation,
   useQuery as useUrqlQuery,
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
@@ -23,7 +24,10 @@ export interface Failure {
   proof?: string
 }
 
-let askForPassword: AskForPassword = () => Promise.resolve(false)
+/** What the server may require before it makes a change: that the password is confirmed, or a session, when it has ended. */
+export type Requirement = 'password' | 'session'
+
+let askForProof: AskForProof = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
 
 export const client = new Client({
@@ -35,25 +39,27 @@ export const client = new Client({
   exchanges: [mapExchange({ onError }), cacheExchange, fetchExchange],
 })
 
-/** Calls back when the server no longer accepts the session. */
+/** Calls back when the server no longer accepts the session for what a page shows. */
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
 
-/** Sets what asks for the password when the server requires it before a change; it resolves to whether it was confirmed. */
-export const provePasswordWith = (ask: AskForPassword) => void (askForPassword = ask)
+/** Sets what asks for the password when the server requires it, or a session, before a change; it resolves to whether that is met. */
+export const proveWith = (ask: AskForProof) => void (askForProof = ask)
 
 /** `origin` had the focus when the change began: a button that shows its progress loses it meanwhile. */
-type AskForPassword = (origin: Element | null) => Promise<boolean>
+type AskForProof = (required: Requirement, origin: Element | null) => Promise<boolean>
 
 /**
  * A query that follows its variables, sent whenever `isWanted` becomes true. A page shows `data`, `loading` and `failure`; it keeps none of
- * them.
+ * them. The end of the session leads to the sign-in, unless the query runs in the background.
  */
 export function useQuery<Result, Variables extends AnyVariables>(
   document: TypedDocumentString<Result, Variables>,
   variables: MaybeRefOrGetter<Variables>,
   isWanted: MaybeRefOrGetter<boolean> = true,
+  isBackground = false,
 ) {
-  const query = useUrqlQuery<Result, Variables>({ query: document, variables, pause: () => !toValue(isWanted) })
+  const context = { isBackground }
+  const query = useUrqlQuery<Result, Variables>({ query: document, variables, context, pause: () => !toValue(isWanted) })
   return {
     data: query.data,
     loading: computed(() => query.fetching.value || query.stale.value),
@@ -63,10 +69,14 @@ export function useQuery<Result, Variables extends AnyVariables>(
 }
 
 /**
- * A change that the user starts: `run` gives its result, or undefined and sets `failure`. When the server requires the password first, the
- * user is asked for it, and the change continues.
+ * A change that the user starts: `run` gives its result, or undefined and sets `failure`. When the server requires the password first, or
+ * the session has ended, the user is asked for the password, and the change continues: what they entered is kept. One that `signsIn` needs
+ * neither.
  */
-export function useMutation<Result, Variables extends AnyVariables>(document: TypedDocumentString<Result, Variables>) {
+export function useMutation<Result, Variables extends AnyVariables>(
+  document: TypedDocumentString<Result, Variables>,
+  { signsIn = false } = {},
+) {
   const running = ref(false)
   const failure = shallowRef<Failure>()
   async function run(variables: Variables): Promise<Result | undefined> {
@@ -75,13 +85,11 @@ export function useMutation<Result, Variables extends AnyVariables>(document: Ty
     failure.value = undefined
     const change = () => client.mutation<Result, Variables>(document, variables).toPromise()
     let { data, error } = await change()
-    let isUnproved = error !== undefined && failureOf(error).proof === 'password'
-    if (isUnproved && (await askForPassword(origin))) {
-      isUnproved = false
-      ;({ data, error } = await change())
-    }
+    const required = error && !signsIn ? requirementOf(failureOf(error)) : undefined
+    const isMet = required !== undefined && (await askForProof(required, origin))
+    if (isMet) ({ data, error } = await change())
     running.value = false
-    if (error) failure.value = isUnproved ? unproved : failureOf(error)
+    if (error) failure.value = required && !isMet ? unproved[required] : failureOf(error)
     return error ? undefined : data
   }
   return { run, running, failure }
@@ -92,10 +100,13 @@ export const unreachable: Failure = {
   message: 'The server did not respond. Check the connection, then try again.',
 }
 
-const unproved: Failure = {
-  code: 'InsufficientPermissions',
-  message: 'Nothing was changed: this needs your password.',
+const unproved: Record<Requirement, Failure> = {
+  password: { code: 'InsufficientPermissions', message: 'Nothing was changed: this needs your password.' },
+  session: { code: 'MissingAuthentication', message: 'Nothing was changed: you are no longer signed in.' },
 }
+
+const requirementOf = ({ code, proof }: Failure): Requirement | undefined =>
+  code === 'MissingAuthentication' ? 'session' : proof === 'password' ? 'password' : undefined
 
 const focused = () => document.activeElement
 
@@ -113,7 +124,9 @@ export function failureOf(error: CombinedError): Failure {
   }
 }
 
-function onError(error: CombinedError) {
+/** A change asks for a session by itself, and what nobody asked for must not take the page away. */
+function onError(error: CombinedError, { kind, context }: Operation) {
+  if (kind === 'mutation' || context.isBackground) return
   if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
 }
 

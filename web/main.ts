@@ -4,6 +4,7 @@ import urql from '@urql/vue'
 import { createApp } from 'vue'
 import App from './app.vue'
 import { trackNavigation } from './shared/page-title.ts'
+import { isPasswordAsked } from './sign-in/password-proof.ts'
 import { forgetViewer } from './sign-in/session.ts'
 import { client, onSignedOut } from './graphql.ts'
 import { recoverMissingParts } from './missing-parts.ts'
@@ -12,6 +13,7 @@ import { loginRoute, router } from './router.ts'
 trackNavigation(router)
 recoverMissingParts(router)
 onSignedOut(() => {
+  if (isPasswordAsked.value) return // to sign in again and go on
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
 })

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, signIn } from '../support/console.ts'
+import { consoleApp, signIn, startSession } from '../support/console.ts'
 
 describe('signing in', () => {
   it('returns to the page that required it', async () => {
@@ -77,6 +77,34 @@ describe('a session', () => {
     await page.getByRole('link', { name: 'Packages' }).click()
     await page.getByText('Sign in to see this page.').waitFor()
     expect(new URL(page.url()).searchParams.get('redirect')).toBe('/packages')
+  })
+
+  it('that ends while a form is filled in costs nothing that was entered', async () => {
+    await using app = await consoleApp()
+    const member = await app.member()
+    const page = await openPage(app.url, { tolerate: [/status of 401/, /status of 400/] })
+    await startSession(page, app.url, member.email)
+    await page.goto('/settings/tokens?new=1')
+    await page.getByLabel('Name', { exact: true }).fill('build server')
+    await settled(page)
+    await page.context().clearCookies()
+    await page.getByRole('button', { name: 'Create token' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Sign in again' })
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('alert').getByText('Nothing was changed: you are no longer signed in.').waitFor()
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('build server')
+    await page.getByRole('button', { name: 'Create token' }).press('Enter')
+    const password = dialog.getByRole('textbox', { name: 'Your password' })
+    await password.fill('a wrong one')
+    await page.keyboard.press('Enter')
+    await dialog.getByRole('alert').waitFor()
+    await password.fill('correct horse')
+    await page.keyboard.press('Enter')
+    await page.getByText(/^svc_pat_\w{38}$/).waitFor()
+    await dialog.waitFor({ state: 'hidden' })
+    const { keys } = (await member.get('/api/auth/keys')).body as { keys: { name: string }[] }
+    expect(keys.filter(({ name }) => name === 'build server')).toHaveLength(1)
   })
 })
 

@@ -29,7 +29,7 @@ export const refreshTray = () => void wanted.value++
 
 /** What runs on the server, and what ended while this console was open, until it is dismissed. */
 export function useTray() {
-  const { data, retry } = useQuery(TrayDocument, {})
+  const { data, retry } = useQuery(TrayDocument, {}, true, true)
   const visibility = useDocumentVisibility()
   // Of the analyses that have been waiting together, so many are known: those that are done since count as progress.
   const most = ref(0)

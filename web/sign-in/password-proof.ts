@@ -1,16 +1,23 @@
-import { computed, shallowRef } from 'vue'
+import { computed, ref, shallowRef } from 'vue'
 import { ConfirmPasswordDocument } from '../generated/graphql.ts'
-import { provePasswordWith, useMutation } from '../graphql.ts'
+import { proveWith, type Requirement, useMutation } from '../graphql.ts'
+import { useLogin, useSession } from './session.ts'
+
+const { viewer } = useSession()
 
 /** The changes that wait for the password: called with whether it was confirmed. */
 const waiting = shallowRef<(confirmed: boolean) => void>()
 /** What had the focus before. */
 let origin: Element | null = null
+const required = ref<Requirement>('password')
 
-provePasswordWith(
-  (from) =>
+proveWith(
+  (what, from) =>
     new Promise((resolve) => {
-      origin = from
+      if (!viewer.value) return resolve(false)
+      // A session is required to confirm the password, too: then one sign-in does for both.
+      if (!waiting.value) origin = from
+      required.value = what
       // Changes at the same time ask once.
       const before = waiting.value
       waiting.value = (confirmed) => {
@@ -29,18 +36,27 @@ export function finishProof(confirmed: boolean) {
   waiting.value = undefined
 }
 
-/** The dialog that opens when the server requires the password; the change continues once it is confirmed. */
+/** The dialog that opens when the server requires the password, or a session; the change continues once that is met. */
 export function usePasswordProof() {
-  const { run, running, failure } = useMutation(ConfirmPasswordDocument)
-  async function confirm(currentPassword: string) {
-    if (await run({ input: { currentPassword } })) finishProof(true)
+  const proof = useMutation(ConfirmPasswordDocument)
+  const { login, ...signIn } = useLogin()
+  const isSignIn = computed(() => required.value === 'session')
+  const running = computed(() => (isSignIn.value ? signIn.running.value : proof.running.value))
+  const failure = computed(() => (isSignIn.value ? signIn.failure.value : proof.failure.value))
+
+  async function confirm(password: string) {
+    const isMet = isSignIn.value
+      ? await login(viewer.value?.email ?? '', password)
+      : await proof.run({ input: { currentPassword: password } })
+    if (isMet) finishProof(true)
   }
   function returnFocus() {
     if (origin instanceof HTMLElement) origin.focus()
   }
   function cancel() {
-    failure.value = undefined
+    proof.failure.value = undefined
+    signIn.failure.value = undefined
     finishProof(false)
   }
-  return { confirm, returnFocus, cancel, running, failure }
+  return { isSignIn, confirm, returnFocus, cancel, running, failure }
 }

@@ -37,7 +37,7 @@ export function forgetViewer() {
 }
 
 export function useLogin() {
-  const { run, ...state } = useMutation(LoginDocument)
+  const { run, ...state } = useMutation(LoginDocument, { signsIn: true })
   const login = async (email: string, password: string) =>
     (await run({ input: { email, password } })) !== undefined && (await loadSession({ again: true }))
   return { login, ...state }
