@@ -67,6 +67,13 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await drawer.waitFor({ state: 'hidden' })
   expect(new URL(page.url()).searchParams.has('entry')).toBe(false)
 
+  const nobody = { actorId: null, package: 'by_nobody', createdAt: app.services.now() }
+  await fill(app, 1, () => ({ ...nobody, kind: 'package.scored', summary: 'Scored by itself' }))
+  await fill(app, 1, () => ({ ...nobody, kind: 'user.login_failed', summary: 'A wrong password', clientIp: '192.0.2.1' }))
+  await page.goto('/admin/audit?package=by_nobody')
+  await page.getByRole('row', { name: /Scored by itself.*The server by_nobody None/ }).waitFor()
+  await page.getByRole('row', { name: /A wrong password.*Nobody signed in by_nobody 192\.0\.2\.1/ }).waitFor()
+
   await page.goto('/admin/audit?kind=nonsense')
   await page.getByRole('alert').getByText(/kind/).waitFor()
   await page.goto('/admin/audit?to=2020-01-31')

@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
@@ -74,6 +75,26 @@ it('shows every side of a package, each at an address of its own', async () => {
   await page.getByText('This is version 1.0.0, not the latest.').waitFor()
   await page.getByRole('link', { name: 'Go to 1.2.0' }).click()
   await page.waitForURL(`${app.url}/packages/acme_http`)
+})
+
+it('says where a document is empty, and breaks the longest name and version within a telephone', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  const name = 'a'.repeat(64)
+  await publishTo(app.url, secret, {
+    name,
+    version: '10.20.30-a.very.long.prerelease.identifier.1',
+    files: { 'README.md': '', 'CHANGELOG.md': '\n' },
+  })
+  const page = await openPage(app.url, { viewport: { width: 360, height: 740 } })
+  await startSession(page, app.url, email)
+  await page.goto(`/packages/${name}`)
+  await page.getByText('No README').waitFor()
+  const box = async (one: Locator) => (await one.boundingBox()) ?? { x: 0, width: Infinity }
+  const heading = await box(page.getByRole('heading', { level: 1 }))
+  expect(heading.x + heading.width).toBeLessThanOrEqual((await box(page.locator('[data-score]'))).x)
+  await page.goto(`/packages/${name}/changelog`)
+  await page.getByText('No changelog').waitFor()
 })
 
 it('finds packages; sort and page are in the URL', async () => {
