@@ -22,8 +22,8 @@ export async function deleteUser(context: SignedInContext, id: string): Promise<
     await editable(inner, id)
     const locked = await lockBelongings(inner, id)
     // Locked, so that neither a transfer of ownership nor a first publish slips in between.
-    const user = await inner.findOneOrFail(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
-    await editable(inner, id)
+    await inner.findOne(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE })
+    const user = await editable(inner, id)
     const obstacles = await obstaclesTo(inner, id, locked)
     if (obstacles.length) throw conflict(`${user.displayName} is ${obstacles.join(', and ')}.`)
     const summary = `${viewer.displayName} deleted the account of ${user.displayName}`

@@ -1,7 +1,8 @@
-import { type RequiredEntityData, UniqueConstraintViolationException } from '@mikro-orm/core'
+import { LockMode, type RequiredEntityData, UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
+import { nobody } from '../access/refusal.ts'
 import { insufficientPermissions, invalidInput } from '../errors.ts'
 import { clearSessionCookies, isSecure } from '../http/cookies.ts'
 import { addressKey } from '../http/limits.ts'
@@ -76,19 +77,19 @@ function replaceHash({ em, viewer, ip }: SignedInContext, verified: string, pass
   })
 }
 
-/** Changes what the caller is called. */
-export async function updateProfile({ em, viewer, ip }: SignedInContext, input: { displayName: string }): Promise<User> {
-  const user = await em.findOneOrFail(User, viewer.id, { populate: ['passwordHash'] })
-  if (user.displayName !== input.displayName) {
-    audit(em, {
-      kind: 'user.updated',
-      actor: viewer,
-      user: viewer,
-      summary: `${user.displayName} changed their name to ${input.displayName}`,
-      ip,
-    })
-    user.displayName = input.displayName
-    await em.flush()
-  }
-  return user
+/**
+ * Changes what the caller is called.
+ * @throws ApiError MissingAuthentication when the account was deleted meanwhile.
+ */
+export function updateProfile(context: SignedInContext, { displayName }: { displayName: string }): Promise<User> {
+  const { em, viewer, ip } = context
+  return em.transactional(async (inner) => {
+    const user = await inner.findOne(User, viewer.id, { populate: ['passwordHash'], lockMode: LockMode.PESSIMISTIC_WRITE })
+    if (!user) throw nobody(context)
+    if (user.displayName === displayName) return user
+    const summary = `${user.displayName} changed their name to ${displayName}`
+    audit(inner, { kind: 'user.updated', actor: viewer, user: viewer, summary, ip })
+    user.displayName = displayName
+    return user
+  })
 }

@@ -1,3 +1,4 @@
+import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import { newId } from '../db/base.ts'
@@ -68,7 +69,7 @@ type Change = (em: EntityManager, advisory: Advisory, now: Date) => Promise<bool
 
 async function change({ em, actor, ip, now }: Importer, osvId: string, verb: string, make: Change): Promise<Advisory> {
   return em.fork().transactional(async (inner) => {
-    const advisory = await inner.findOne(Advisory, { osvId })
+    const advisory = await inner.findOne(Advisory, { osvId }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!advisory) throw notFound(`There is no advisory ${osvId} on this server.`)
     const rows = await inner.find(AdvisoryPackage, { advisory })
     if (await make(inner, advisory, now)) {

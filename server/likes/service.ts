@@ -1,3 +1,4 @@
+import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
 import { batched } from '../db/batched.ts'
@@ -11,7 +12,8 @@ import { PackageLike } from './entity.ts'
  */
 export function setLike({ em, viewer, now, database }: SignedInContext, name: string, liked: boolean): Promise<Package> {
   return em.fork().transactional(async (inner) => {
-    const pkg = await inner.findOne(Package, { name })
+    // Before the like, as whoever deletes the package locks them.
+    const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
     if (!pkg) throw unknownPackage(name)
     const moment = database.backend === 'sqlite' ? now().getTime() : now()
     const changed = liked

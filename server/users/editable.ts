@@ -17,11 +17,16 @@ export async function editable(em: EntityManager, id: string): Promise<Loaded<Us
 
 const untouchableOwner = () => insufficientPermissions('The owner cannot be changed here. Transfer the ownership first.')
 
-/** Changes columns of somebody; the condition is in the statement, so that a transfer of ownership a moment ago is not overwritten. */
+/**
+ * Changes columns of somebody; the condition is in the statement, so that a transfer of ownership a moment ago is not overwritten.
+ * @throws ApiError NotFound for who was deleted meanwhile, InsufficientPermissions for the owner.
+ */
 export async function changeUnlessOwner(
   em: EntityManager,
   id: string,
   columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive' | 'passwordHash' | 'mustChangePassword'>>,
 ): Promise<void> {
-  if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) === 0) throw untouchableOwner()
+  if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) > 0) return
+  await editable(em, id)
+  throw untouchableOwner()
 }

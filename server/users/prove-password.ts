@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { invalidInput } from '../errors.ts'
+import { invalidInput, missingAuthentication } from '../errors.ts'
 import { countFailures, type Limits } from '../http/limits.ts'
 import type { Database } from '../db/orm.ts'
 import { User } from './entity.ts'
@@ -10,12 +10,14 @@ type Prover = Hasher & { em: EntityManager; viewer: { id: string }; limits: Limi
 /**
  * Lets the caller prove who they are with their password.
  * @returns the hash that it fits. What is written because of it must look whether the account still has that.
- * @throws ApiError InvalidInput when it is wrong, RateLimitExceeded after five wrong ones.
+ * @throws ApiError InvalidInput when it is wrong, RateLimitExceeded after five wrong ones, MissingAuthentication when the account was disabled or
+ *   deleted meanwhile.
  */
 export async function provePassword(context: Prover, password: string, field = 'currentPassword'): Promise<string> {
   const { em, viewer, limits } = context
   const user = await em.findOne(User, { id: viewer.id, isActive: true }, { populate: ['passwordHash'], refresh: true })
-  const stored = user?.passwordHash ?? null
+  if (!user) throw missingAuthentication('Your account was disabled or deleted a moment ago.')
+  const stored = user.passwordHash ?? null
   const judge = () => verifyPassword(context, password, stored)
   const fits = await countFailures(limits, 'wrongPassword', viewer.id, judge, (right) => !right)
   if (!fits || !stored) throw invalidInput(`${field}: is wrong.`, field)

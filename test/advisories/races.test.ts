@@ -4,6 +4,7 @@ import { expect, it } from 'vitest'
 import { importAdvisoryFile } from '../../server/admin/commands.ts'
 import { testApp } from '../app.ts'
 import { advisory, importMutation } from '../support/advisories.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -69,4 +70,38 @@ it('is kept once when several import it at the same moment', async () => {
   const imported: string[] = answers.flatMap(({ body }) => body.data.importAdvisories.imported)
   expect(imported.toSorted()).toEqual(list.map(({ id }) => id))
   expect((await alice.get('/api/packages/acme/advisories')).body.advisories).toHaveLength(5)
+})
+
+const withdrawal = 'mutation { withdrawAdvisory(input: { osvId: "SNUG-1" }) { advisory { summary } } }'
+const removal = 'mutation { removeAdvisory(input: { osvId: "SNUG-1" }) }'
+const stored = { lock: "select id from advisories where osv_id = 'SNUG-1'" }
+
+it('is withdrawn as a newer import has left it, which was under way', async () => {
+  await using app = await testApp()
+  const [admin, alice] = [await app.admin(), await app.member()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const older = advisory('SNUG-1', 'acme', { ...untilFixed, summary: 'Older' })
+  await admin.graphql(importMutation, { osv: JSON.stringify(older) })
+  const document = JSON.stringify({ ...older, summary: 'Newer', modified: '2099-01-10T00:00:00Z' })
+  const modified = app.config.DB_BACKEND === 'sqlite' ? Date.parse('2099-01-10T00:00:00Z') : "'2099-01-10T00:00:00Z'"
+  const changes = [`update advisories set summary = 'Newer', modified_at = ${modified}, document = '${document}'`]
+  const { body } = await meanwhile(app, { ...stored, changes }, () => admin.graphql(withdrawal))
+  expect(body.data.withdrawAdvisory.advisory.summary).toBe('Newer')
+  const [row] = await app.services.database.reads.all<{ document: string }>('select document from advisories')
+  expect(JSON.parse(row?.document ?? '')).toMatchObject({
+    summary: 'Newer',
+    modified: '2099-01-10T00:00:00.001Z',
+    withdrawn: expect.any(String),
+  })
+})
+
+it('is removed once, and not withdrawn any more', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  await admin.graphql(importMutation, { osv: JSON.stringify(advisory('SNUG-1', 'acme', untilFixed)) })
+  const answers = await meanwhile(app, stored, () => Promise.all([admin.graphql(removal), admin.graphql(removal)]))
+  expect(answers.map(({ body }) => body.errors?.[0].extensions.code ?? 'done').toSorted()).toEqual(['NotFound', 'done'])
+  await admin.graphql(importMutation, { osv: JSON.stringify(advisory('SNUG-1', 'acme', untilFixed)) })
+  const { body } = await meanwhile(app, { ...stored, changes: ['delete from advisories'] }, () => admin.graphql(withdrawal))
+  expect(body.errors[0].extensions.code).toBe('NotFound')
 })

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { meanwhile } from '../support/meanwhile.ts'
 import { publish } from '../support/publish.ts'
 
 async function stocked(app: TestApp) {
@@ -62,6 +63,23 @@ it('goes with the account and with the package', async () => {
   expect(Number(row?.likes)).toBe(1)
   await app.services.database.fork().execute("delete from packages where name = 'banana'")
   expect((await alice.get('/api/account/likes')).body.likedPackages).toMatchObject([{ package: 'apple' }])
+})
+
+it('finds no package that somebody is just deleting, and does not keep that from being deleted', async () => {
+  await using app = await testApp()
+  const alice = await stocked(app)
+  await alice.put('/api/account/likes/apple')
+  for (const [method, name] of [
+    ['DELETE', 'apple'],
+    ['PUT', 'banana'],
+  ] as const) {
+    const deletion = {
+      lock: `select p.id from packages p join package_search_documents d on d.package_id = p.id where p.name = '${name}'`,
+      changes: [`delete from packages where name = '${name}'`],
+    }
+    const answer = await meanwhile(app, deletion, () => alice.send(method, `/api/account/likes/${name}`))
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
+  }
 })
 
 it('refuses strangers, unknown packages and changes without a CSRF token', async () => {

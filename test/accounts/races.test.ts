@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest'
+import { type Actor, statuses } from '../actor.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { meanwhile } from '../support/meanwhile.ts'
+
+const rounds = 20
+// A new hash takes long enough for an account to be deleted meanwhile.
+const env = { BCRYPT_COST: '6' }
+const newPassword = { currentPassword: 'correct horse', newPassword: 'battery staple' }
+
+it('deletes an account once, whoever deletes it at once', async () => {
+  await using app = await testApp()
+  const [one, two] = [await app.admin(), await app.admin()]
+  for (let round = 0; round < rounds; round++) {
+    const path = `/api/admin/users/${(await app.member()).id}`
+    expect(statuses(await Promise.all([one.delete(path), two.delete(path)]))).toEqual([200, 404])
+  }
+})
+
+it('says to an administrator that the account which they change was just deleted', async () => {
+  await using app = await testApp({ env })
+  const [one, two] = [await app.admin(), await app.admin()]
+  for (let round = 0; round < rounds; round++) {
+    const path = `/api/admin/users/${(await app.member()).id}`
+    const [changed, reset, deleted] = await Promise.all([
+      one.put(path, { displayName: 'Bobby' }),
+      one.post(`${path}/reset-password`, {}),
+      two.delete(path),
+    ])
+    expect(deleted).toMatchObject({ status: 200 })
+    // 409: it was changed, and gone by the time of the answer.
+    expect([200, 404, 409]).toContain(changed?.status)
+    expect([200, 404, 409]).toContain(reset?.status)
+  }
+})
+
+it('never fails whose account is deleted while they change it', async () => {
+  await using app = await testApp({ env })
+  const admin = await app.admin()
+  const changes: ((bob: Actor) => Promise<{ status: number }>)[] = [
+    (bob) => bob.delete('/api/auth/avatar'),
+    (bob) => bob.patch('/api/auth/profile', { displayName: 'Bobby' }),
+    (bob) => bob.post('/api/auth/change-password', newPassword),
+    async (bob) => bob.delete(`/api/auth/keys/${await tokenOf(app, bob)}`),
+  ]
+  for (const change of changes)
+    for (let round = 0; round < rounds; round++) {
+      const bob = await app.member()
+      const [changed, deleted] = await Promise.all([change(bob), admin.delete(`/api/admin/users/${bob.id}`)])
+      expect(deleted).toMatchObject({ status: 200 })
+      expect([200, 401, 404, 409]).toContain(changed.status)
+    }
+})
+
+it('changes no name, and no password, of an account that is gone by then', async () => {
+  await using app = await testApp({ env })
+  const [bob, carol] = [await app.member(), await app.member()]
+  const rename = () => bob.patch('/api/auth/profile', { displayName: 'Bobby' })
+  const gone = { lock: `select id from users where id = '${bob.id}'`, changes: [`delete from users where id = '${bob.id}'`] }
+  expect(await meanwhile(app, gone, rename)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
+  const disabled = {
+    lock: `select id from users where id = '${carol.id}'`,
+    changes: [`update users set is_active = false where id = '${carol.id}'`],
+  }
+  const choose = () => carol.post('/api/auth/change-password', newPassword)
+  expect(await meanwhile(app, disabled, choose)).toMatchObject({ status: 401, body: { error: { code: 'MissingAuthentication' } } })
+  const told = "select 1 from audit_entries where kind in ('user.updated', 'user.password_changed')"
+  expect(await app.services.database.reads.all(told)).toEqual([])
+})
+
+async function tokenOf({ services }: TestApp, { id }: Actor): Promise<string | undefined> {
+  return (await services.database.reads.get<{ id: string }>('select id from access_tokens where user_id = ?', id))?.id
+}
