@@ -22,14 +22,18 @@ export async function checkAddress(config: Config): Promise<AddressFindings> {
     return { checks: [unreachable(config, answer, isListening)], version: null, aheadMs: null }
   }
   const said = readiness.safeParse(answer.body)
-  if (!said.success) return { checks: [foreign(config, answer)], version: null, aheadMs: null }
+  if (!said.success) return { checks: [foreign(config, '/readyz', answer)], version: null, aheadMs: null }
   const failing = Object.entries(said.data.checks).flatMap(([name, { status }]) => (status === 'ok' ? [] : [name]))
-  return {
-    checks: [state(config, answer, failing), checkProxy(config, answer)],
-    version: await versionAt(config),
-    aheadMs: answer.aheadMs,
-  }
+  // Probes answer at the root, too: only another address shows that a proxy takes the path of SERVER_URL away.
+  const beyond = await ask(`${config.SERVER_URL}${versionPath}`)
+  const version = typeof beyond === 'string' ? null : (versioned.safeParse(beyond.body).data?.version ?? null)
+  const isLost = failing.length === 0 && version === null && typeof beyond !== 'string'
+  const address = isLost ? foreign(config, versionPath, beyond) : state(config, answer, failing)
+  return { checks: [address, checkProxy(config, answer)], version, aheadMs: answer.aheadMs }
 }
+
+const versionPath = '/api/v1/version'
+const versioned = z.object({ version: z.string() })
 
 const readiness = z.object({ status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.object({ status: z.string() })) })
 
@@ -67,12 +71,14 @@ function unreachable({ SERVER_URL, LISTEN_PORT }: Config, why: string, isListeni
   return { ...check, message, advice: 'Check the name, the certificate and the proxy, unless only other machines reach that address.' }
 }
 
-function foreign({ SERVER_URL }: Config, { status, headers }: Answer): Check {
+function foreign({ SERVER_URL }: Config, path: string, { status, headers }: Answer): Check {
   const to = headers.get('location')
   const what = to === null ? `${status} (${headers.get('content-type') ?? 'no type'})` : `a redirect to ${to}`
-  const message = `${SERVER_URL}/readyz answers with ${what}, which is not this server's answer${through(headers)}.`
+  const message = `${SERVER_URL}${path} answers with ${what}, which is not this server's answer${through(headers)}.`
   const advice =
-    to === null ? 'Let the proxy pass everything on to the server.' : 'Set SERVER_URL to the address that answers without a redirect.'
+    to === null
+      ? 'Let the proxy pass everything on to the server, with its path as it is.'
+      : 'Set SERVER_URL to the address that answers without a redirect.'
   return { name: 'address', status: 'failed', message, advice }
 }
 
@@ -114,9 +120,3 @@ function checkProxy({ SERVER_URL, TRUST_PROXY, LISTEN_PORT }: Config, { headers 
 }
 
 const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80))
-
-async function versionAt({ SERVER_URL }: Config): Promise<string | null> {
-  const answer = await ask(`${SERVER_URL}/api/v1/version`)
-  const said = typeof answer === 'string' ? null : z.object({ version: z.string() }).safeParse(answer.body)
-  return said?.data?.version ?? null
-}
