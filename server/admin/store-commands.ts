@@ -2,16 +2,20 @@ import { storedAt } from '../blobs/names.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import { DeletedVersion } from '../packages/dependency-entity.ts'
 import { collectArchives, type Collection, describeHeldBack, graceDays, planCollection } from '../store/collect.ts'
-import { adoptStore } from '../store/identity.ts'
+import { adoptStore, restoringMark } from '../store/identity.ts'
 import { nameOfStore, openBlobs, type StoreConfig } from '../store/open.ts'
+import { refusal } from '../store/problems.ts'
 import type { Operation, Outcome } from './command.ts'
 
 /**
  * Ties the archive store to the database, whatever it belonged to.
  * @returns what to tell the operator.
+ * @throws ConfigError when only a part of a backup was restored into the store.
  */
 export async function adopt({ em, config }: Operation): Promise<string> {
-  await adoptStore(em, await openBlobs(config))
+  const blobs = await openBlobs(config)
+  if ((await blobs.identity())?.startsWith(restoringMark)) throw refusal('unfinished', config)
+  await adoptStore(em, blobs)
   return `The archive store ${nameOfStore(config)} belongs to this database now. Any other database that used it is refused from now on. Start the server.`
 }
 

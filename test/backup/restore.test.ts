@@ -53,7 +53,10 @@ it('restores into an empty place only', async () => {
   const place = await emptyPlace(app)
   await expect(restoreBackup({ ...place, BLOB_PATH: app.config.BLOB_PATH }, folder)).rejects.toThrow('has archives or documentation')
   const other = app.config.DB_BACKEND === 'sqlite' ? 'postgres' : 'sqlite'
-  await expect(restoreBackup({ ...place, DB_BACKEND: other }, folder)).rejects.toThrow(`DB_BACKEND is ${other}`)
+  const onward =
+    other === 'postgres' ? 'sqlite, and move the database from there.' : 'postgres: nothing moves it to another kind of database.'
+  const refused = `DB_BACKEND is ${other}. Restore it on ${onward}`
+  await expect(restoreBackup({ ...place, DB_BACKEND: other }, folder)).rejects.toThrow(refused)
 })
 
 it('refuses a backup of a newer version, and one whose manifest is damaged', async () => {

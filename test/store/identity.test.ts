@@ -177,6 +177,16 @@ it('adopts a store on the word of the operator, also beside a new database', asy
   expect(await start(other.app.config)).toMatch(/belongs to another database/)
 })
 
+it('does not adopt what an interrupted restore left, which is run again', async () => {
+  await using server = await stopped()
+  const { app } = server
+  const mark = 'restoring 20261122T031500000Z'
+  await writeFile(markerOf(app), mark)
+  const adopted = adopt({ em: app.services.database.fork(), config: app.config })
+  await expect(adopted).rejects.toThrow(/was interrupted.*restore <place>/s)
+  expect([await app.services.blobs.identity(), await idOf(app)]).toEqual([mark, server.id])
+})
+
 it('collects nothing once the store is another one, or has no id any more', async () => {
   await using server = await stopped()
   const { app } = server

@@ -60,10 +60,10 @@ async function fillStores({ place, manifest, files }: Backup, stores: Stores): P
 }
 
 function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: Manifest): void {
-  if (database !== DB_BACKEND)
-    throw conflict(
-      `The backup is of a server on ${database}; DB_BACKEND is ${DB_BACKEND}. Restore it on ${database}, and move the database from there.`,
-    )
+  if (database !== DB_BACKEND) {
+    const onward = database === 'sqlite' ? ', and move the database from there' : ': nothing moves it to another kind of database'
+    throw conflict(`The backup is of a server on ${database}; DB_BACKEND is ${DB_BACKEND}. Restore it on ${database}${onward}.`)
+  }
   const known = new Set(migrationNames(DB_BACKEND))
   if (migrations.some((name) => !known.has(name)))
     throw conflict(`The backup was made by Snug ${version}, which is newer than this version. Restore it with that version or a later one.`)
