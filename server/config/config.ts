@@ -90,11 +90,14 @@ function rawValue(name: VariableName, environment: Environment, problems: string
 
 function fileValue(name: string, file: string, problems: string[]): string | undefined {
   try {
-    return readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
+    if (value !== '') return value
+    // Without it, METRICS_TOKEN say, everybody would be let in.
+    problems.push(`${name}_FILE: the file ${file} is empty`)
   } catch {
     problems.push(`${name}_FILE: the file ${file} cannot be read`)
-    return undefined
   }
+  return undefined
 }
 
 /** So many bytes a service copies at once, and an archive is copied when it is published. */

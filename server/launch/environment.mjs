@@ -12,7 +12,8 @@ export function makeEnvironmentFile() {
     JWT_SECRET: [`JWT_SECRET=${randomBytes(36).toString('base64url')}`],
     SERVER_URL: [`SERVER_URL=http://localhost:${port}`, `LISTEN_PORT=${port}`],
   }
-  const missing = Object.keys(defaults).filter((name) => !process.env[name] && !process.env[`${name}_FILE`])
+  // An empty one in the environment wins over the file, too.
+  const missing = Object.keys(defaults).filter((name) => process.env[name] === undefined && !process.env[`${name}_FILE`])
   if (missing.length === 0) return
   const lines = missing.flatMap((name) => defaults[name])
   try {

@@ -100,6 +100,13 @@ it('reads a secret from a file, and says when it cannot', () => {
   ])
 })
 
+it.each(['', '\n', '\r\n'])('refuses a file with nothing in it (%j): no secret is left out by mistake', (content) => {
+  const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
+  writeFileSync(file, content)
+  for (const name of ['JWT_SECRET_FILE', 'METRICS_TOKEN_FILE'])
+    expect(problemsOf({ ...needed, [name]: file })).toEqual([`${name}: the file ${file} is empty`])
+})
+
 it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats a few characters', (secret) => {
   expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
 })

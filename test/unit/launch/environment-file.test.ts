@@ -34,6 +34,11 @@ it('leaves out what the environment has already, itself or as the name of a file
   expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: 'secret' })).toBe(null)
 })
 
+it('makes nothing that an empty variable of the environment would win over', () => {
+  expect(madeWith({ SERVER_URL: 'https://pub.example.com', JWT_SECRET: '' })).toBe(null)
+  expect(madeWith({ JWT_SECRET: '', JWT_SECRET_FILE: '' })).toBe('SERVER_URL=http://localhost:8080\nLISTEN_PORT=8080\n')
+})
+
 it('never touches a file that is there', () => {
   expect(madeWith({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
 })
