@@ -33,7 +33,7 @@ export async function finalizeUpload(context: SignedInContext, uploadId: string)
     metrics?.countUpload(isRefusal ? 'refused' : 'failed')
     // What is refused is gone; what the server could not do just now can be finished later.
     if (isRefusal) await forget(context, { id, stagedAs })
-    else if (await wasReplaced(context, id)) throw unknownUpload()
+    else if (await isGone(context, id)) throw unknownUpload()
     throw error
   }
 }
@@ -46,7 +46,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
   // Only when the first package comes: the readers of archives and manifests take memory, too.
   const { inspectPackage } = await import('../archive/inspect.ts')
-  const inspected = await inspectPackage(takeFresh(stagedAs) ?? (await openBytes(context, stagedAs, archive.sha256)), rules)
+  const inspected = await inspectPackage(takeFresh(stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })), rules)
   const submission = { ...inspected, archive }
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
@@ -61,13 +61,18 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   return message
 }
 
-/** The staged bytes; or the stored ones, when another request is just publishing them. */
-async function openBytes({ blobs }: SignedInContext, stagedAs: string, sha256: string): Promise<Readable> {
+/** The staged bytes; or the stored ones, when another request is just publishing them. When it has just refused them, there is no upload any more. */
+async function openBytes(
+  context: SignedInContext,
+  { id, stagedAs, sha256 }: Pick<ReceivedUpload, 'id' | 'stagedAs' | 'sha256'>,
+): Promise<Readable> {
+  const { blobs } = context
   for (const open of [() => blobs.openStaged(stagedAs), () => blobs.open(sha256)]) {
     const source = await open().catch(nullWhenMissing)
     if (source) return source
   }
   if ((await blobs.identity().catch(() => null)) === null) throw storageAway()
+  if (await isGone(context, id)) throw unknownUpload()
   throw conflict('The uploaded archive was lost on the server. Publish again.')
 }
 
@@ -76,8 +81,8 @@ function nullWhenMissing(error: NodeJS.ErrnoException): null {
   throw error
 }
 
-/** Whether another upload replaced this one while it was being checked: its archive is gone, so trying again is of no use. */
-const wasReplaced = ({ em }: SignedInContext, id: string): Promise<boolean> =>
+/** Whether the upload went while it was being checked, replaced by another one, or refused: its archive is gone, so trying again is of no use. */
+const isGone = ({ em }: SignedInContext, id: string): Promise<boolean> =>
   em
     .fork()
     .count(Upload, { id })
@@ -85,7 +90,7 @@ const wasReplaced = ({ em }: SignedInContext, id: string): Promise<boolean> =>
     .catch(() => false)
 
 async function forget({ em, blobs }: SignedInContext, { id, stagedAs }: { id: string; stagedAs: string }): Promise<void> {
-  await blobs.discard(stagedAs)
-  // Unless other bytes have come since.
+  // Unless other bytes have come since. First, so that whoever misses the bytes finds that the upload is gone.
   await em.nativeDelete(Upload, { id, message: null, stagedAs })
+  await blobs.discard(stagedAs)
 }

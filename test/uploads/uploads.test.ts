@@ -117,6 +117,22 @@ describe('an upload', () => {
   })
 })
 
+it('is refused for what is wrong with it, or is gone, when it is finished twice at once', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (let round = 0; round < 16; round++) {
+    const id = await upload(alice, Buffer.from(`no archive ${round}`))
+    const later = async () => {
+      for (let turn = 0; turn < 2 * round; turn++) await new Promise(setImmediate)
+      return finish(alice, id)
+    }
+    const answers = await Promise.all([finish(alice, id), later()])
+    const codes: string[] = answers.map(({ body }) => body.error.code)
+    expect(codes).toContain('PackageRejected')
+    for (const code of codes) expect(['PackageRejected', 'NotFound']).toContain(code)
+  }
+})
+
 it('collects what was abandoned, and only that', async () => {
   const start = new Date()
   await using app = await testApp({ alone: true, now: start })
