@@ -12,6 +12,7 @@ import { receiveUpload } from './receive.ts'
 export const uploadBinaries = [
   binary('POST /api/packages/versions/upload', {
     access: 'write',
+    pub: true,
     summary: 'Takes the archive of an upload: as a form with `upload_id` and then `file`, or as the whole body.',
     handler: receive,
     consumes: ['multipart/form-data', 'application/octet-stream'],

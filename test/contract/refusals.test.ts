@@ -2,6 +2,7 @@ import { encodeGlobalID } from '@pothos/plugin-relay'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
+import { sendBytes } from '../support/publish.ts'
 import { refused } from '../support/refused.ts'
 
 let app: TestApp
@@ -139,12 +140,13 @@ it('carries the challenge and the seconds to wait on GraphQL as on REST', async 
 })
 
 it('answers package clients in their own media type, errors too', async () => {
+  const inTheirType = {
+    headers: { 'content-type': 'application/vnd.pub.v2+json; charset=utf-8' },
+    body: { error: { code: expect.any(String), message: expect.any(String) } },
+  }
   for (const path of ['nothing', 'nothing/versions/1.0.0', 'nothing/advisories', 'versions/newUploadFinish?upload_id=x'])
-    expect({ path, ...(await alice.get(`/api/packages/${path}`)) }).toMatchObject({
-      path,
-      headers: { 'content-type': 'application/vnd.pub.v2+json; charset=utf-8' },
-      body: { error: { code: expect.any(String), message: expect.any(String) } },
-    })
+    expect({ path, ...(await alice.get(`/api/packages/${path}`)) }).toMatchObject({ path, ...inTheirType })
+  expect(await sendBytes(alice, 'x', Buffer.from('an archive'))).toMatchObject({ status: 404, ...inTheirType })
 })
 
 it('answers methods that a path does not have with 405, pages, feeds and files too', async () => {
