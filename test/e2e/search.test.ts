@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
 import { openPage } from '../support/browser.ts'
-import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
+import { choose, consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -35,7 +35,7 @@ it('narrows a search by filters, each at an address of its own', async () => {
   const filters = page.getByRole('navigation', { name: 'Filters', exact: true })
   await filters.getByRole('link', { name: 'MIT 2 packages' }).click()
   await page.getByRole('status').filter({ hasText: '2 packages' }).waitFor()
-  await filters.getByRole('link', { name: 'Android 1 packages' }).click()
+  await filters.getByRole('link', { name: 'Android 1 package', exact: true }).click()
   await page.waitForURL(/q=license:mit\+platform:android|q=license%3Amit\+platform%3Aandroid/)
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
   expect(await results.allTextContents()).toEqual([expect.stringContaining('camera_view')])
@@ -76,6 +76,9 @@ it('completes what is typed, and says what may have been meant', async () => {
   await page.getByRole('main').getByRole('combobox', { name: 'Search packages' }).fill('http kit')
   await page.keyboard.press('Enter')
   await page.getByText('1 package for “http kit”').waitFor()
+  await page.goto(`/packages?q=${'long'.repeat(60)}`)
+  await page.getByText('Nothing found for').waitFor()
+  expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
 
 it('shows how much a package is used, and lets people like it', async () => {
