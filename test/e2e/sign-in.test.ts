@@ -106,6 +106,26 @@ describe('a session', () => {
     const { keys } = (await member.get('/api/auth/keys')).body as { keys: { name: string }[] }
     expect(keys.filter(({ name }) => name === 'build server')).toHaveLength(1)
   })
+
+  it('of somebody else, begun in another tab, is not used by a page that shows the first account', async () => {
+    await using app = await consoleApp()
+    const [alice, bob] = [await app.member(), await app.member()]
+    const page = await openPage(app.url)
+    await startSession(page, app.url, alice.email)
+    await page.goto('/settings/profile')
+    const address = () => page.getByLabel('E-mail address').inputValue()
+    await expect.poll(address).toBe(alice.email)
+    await settled(page)
+    const returnToTab = () => page.evaluate('dispatchEvent(new Event("focus"))')
+    await page.getByLabel('Name', { exact: true }).fill('Not saved yet')
+    await startSession(page, app.url, alice.email)
+    await returnToTab()
+    await settled(page)
+    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Not saved yet')
+    await startSession(page, app.url, bob.email)
+    await returnToTab()
+    await expect.poll(address).toBe(bob.email)
+  })
 })
 
 it('works below a path', async () => {

@@ -1,6 +1,6 @@
 import { computed, shallowRef } from 'vue'
 import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
-import { client, type Failure, failureOf, useMutation } from '../graphql.ts'
+import { client, csrfHeader, type Failure, failureOf, useMutation } from '../graphql.ts'
 
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()
@@ -29,6 +29,21 @@ export async function loadSession({ again = false } = {}): Promise<boolean> {
   session.value = data?.setup ? data : undefined
   failure.value = session.value || !error ? undefined : failureOf(error)
   return session.value !== undefined
+}
+
+let token: string | undefined
+
+/**
+ * Reloads the page when somebody else has signed in, in another tab: the browser has one session, and what is done here would be done as
+ * them.
+ */
+export async function noticeOtherAccount() {
+  const current = csrfHeader()['X-CSRF-Token']
+  const shown = session.value?.viewer?.id
+  if (!shown || !current || current === token) return
+  const { data } = await client.query<SessionQuery>(SessionDocument, {}, { requestPolicy: 'network-only' }).toPromise()
+  if (data?.viewer && data.viewer.id !== shown) location.reload()
+  else token = current
 }
 
 /** Forgets who was signed in, after the server has rejected the session. */
