@@ -51,8 +51,9 @@ async function fill(
   if ((await place.snapshots()).includes(id)) throw conflict(`There is a backup ${id} in ${place.name} already.`)
   await using draft = await place.draft(id)
   try {
-    const snapshot = await takeSnapshot(source.config, draft.folder, signal)
-    const blobs = await copyBlobs(source, place, readBlobList(join(draft.folder, blobList)), { signal, report })
+    const snapshot = await takeSnapshot(source.config, draft.folder, signal).catch(withoutRoom(draft.folder))
+    const list = readBlobList(join(draft.folder, blobList))
+    const blobs = await copyBlobs(source, place, list, { signal, report }).catch(withoutRoom(place.name))
     await draft.keep(snapshot.files, signal)
     await place.settle()
     await hold.confirm()
@@ -78,6 +79,12 @@ function describe(
   times: Pick<Manifest, 'startedAt' | 'finishedAt'>,
 ): Manifest {
   return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
+}
+
+/** Says which disk is full: the system and SQLite do not, and the server's own may have room. */
+const withoutRoom = (folder: string) => (error: unknown) => {
+  if (!['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+  throw conflict(`There is no room left at ${folder}, so no backup was made. Make room there, or name another place.`)
 }
 
 /** The manifest goes first: it may have been written although no answer came, and is not to stand for what is gone. */

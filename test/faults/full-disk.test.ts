@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { testApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
+import { backUp, placesIn } from '../support/backups.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { announce, publish, publishArchive, sendBytes } from '../support/publish.ts'
 import { smallVolume } from '../support/small-volume.ts'
@@ -61,4 +62,16 @@ it.each(['sqlite', 'postgres'])('a full disk of the archives is a clear 503, and
   expect(await publishArchive(alice, next)).toMatchObject({ status: 200 })
   expect(await health()).toMatchObject({ status: 200, said: 'ok' })
   expect(app.lines.filter((line) => line.includes(' failed: '))).toEqual([])
+})
+
+it.each(['sqlite', 'postgres'])('a full disk of the backups is named, and what was begun does not count (%s)', async (backend) => {
+  await using app = await testApp({ env: await databaseOf(backend) })
+  const noise = { 'assets/noise.bin': randomBytes(8_000_000) }
+  await publish(await app.member(), { name: 'large', version: '1.0.0', files: noise })
+  // Too small for the database, and for the archive.
+  for (const volume of [smallVolume(40), smallVolume(6000)]) {
+    await expect(backUp(app, volume)).rejects.toThrow(`There is no room left at ${volume}`)
+    expect(readdirSync(placesIn(volume).snapshots)).toEqual([])
+  }
+  await backUp(app, smallVolume(20_000))
 })
