@@ -1,7 +1,7 @@
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import type { Chain } from '../packages/dependents/breakage.ts'
-import { packageName } from '../packages/parameters.ts'
+import { packageName, unknownPackage } from '../packages/parameters.ts'
 import { findPackage } from '../packages/service.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
 import { changeVisibility } from './change-visibility.ts'
@@ -91,7 +91,8 @@ builder.mutationField('changeVisibility', (t) =>
     resolve: async (_root, { input }, context) => {
       const changed = await changeVisibility(context, input)
       const pkg = await findPackage(context, input.package)
-      if (!pkg) throw new Error(`${input.package} is gone`)
+      // Deleted since then.
+      if (!pkg) throw unknownPackage(input.package)
       return { package: pkg, changed }
     },
   }),

@@ -72,3 +72,21 @@ it('shows at once what a change leaves readable, on every instance', async () =>
     expect(await latest()).toEqual(['1.0.0', '1.0.0'])
   }
 })
+
+it('never fails who makes a package public while it is deleted', async () => {
+  await using app = await publicApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  for (let round = 0; round < 30; round++) {
+    const name = `gone_${round}`
+    await publish(alice, { name, version: '1.0.0' })
+    const [changed, deleted] = await Promise.all([
+      alice.put(`/api/packages/${name}/visibility`, { visibility: 'public', confirm: name }),
+      (async () => {
+        for (let turn = 0; turn < round; turn++) await new Promise(setImmediate)
+        return admin.delete(`/api/admin/packages/${name}`)
+      })(),
+    ])
+    expect(deleted).toMatchObject({ status: 200 })
+    expect([200, 404]).toContain(changed?.status)
+  }
+})
