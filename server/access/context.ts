@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Budget } from './budget.ts'
 import { requireCsrf } from '../http/csrf.ts'
+import type { Bucket } from '../http/limits.ts'
 import type { RequestScope } from '../http/request-scope.ts'
 import type { Services } from '../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
@@ -24,6 +25,8 @@ export type Context = Services & {
   scopes: ReadonlySet<Scope>
   /** What the request may still take; a query has one. */
   budget?: Budget
+  /** What a query over GraphQL costs, once that is known, and what is left of its limit. */
+  query?: { cost: number; bucket: Bucket }
   /** The client's address, behind trusted proxies. */
   ip: string
 }

@@ -1,4 +1,5 @@
 import './scalars.ts'
+import './rate-limit.ts'
 import '../users/schema.ts'
 import '../accounts/schema.ts'
 import '../accounts/admin-schema.ts'

@@ -47,7 +47,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       async handler(request, reply) {
         if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
         const caller = await createContext(services, request, reply)
-        await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip))
+        caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
         refuseUselessCredential(caller)
         const response = await withinBudget(caller, () =>
           fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
@@ -128,6 +128,11 @@ const guardExecution: Plugin<Door & Context> = {
     const { contextValue, cost } = await guard(args)
     // The one of graphql-js, as on REST, so that both doors word their errors alike.
     setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
+    return {
+      onExecuteDone({ result, setResult }) {
+        if (!(Symbol.asyncIterator in result)) setResult({ ...result, extensions: { ...result.extensions, cost: Math.ceil(cost) } })
+      },
+    }
   },
   async onSubscribe({ args, setSubscribeFn }) {
     const { contextValue } = await guard(args)
@@ -167,6 +172,7 @@ async function guard(args: object): Promise<{ contextValue: Context; cost: numbe
   const { schema, document, operationName, variableValues, contextValue } = args as Operation
   const chosen = chosenOf(document, operationName)
   const cost = chosen ? refuseExpensive(schema, document, chosen, variableValues ?? {}) : 0
+  if (contextValue.query) contextValue.query.cost = cost
   if (chosen && needsCsrfToken(schema, document, chosen)) guardChange(contextValue)
   if (!contextValue.viewer && !(await mayBrowseAnonymously(contextValue))) visit(document, { Field: refuseIntrospection })
   return { contextValue, cost }

@@ -36,9 +36,12 @@ export type LimitName = keyof typeof limits
 
 const signInLimits = ['login', 'signup', 'inviteInspect', 'inviteAccept'] as const satisfies LimitName[]
 
+/** How full a bucket is: its points, those that are left, and when all of them are back. */
+export type Bucket = { limit: number; remaining: number; resetAt: Date }
+
 export type Limits = {
-  /** Counts one use; throws RateLimitExceeded when the bucket is full. */
-  use(name: LimitName, key: string): Promise<void>
+  /** Counts one use, and gives what is left; throws RateLimitExceeded when the bucket is full. */
+  use(name: LimitName, key: string): Promise<Bucket>
   /** Takes one use back: for work that turned out not to count. */
   giveBack(name: LimitName, key: string): Promise<void>
   /** Removes expired buckets from the database. */
@@ -57,7 +60,8 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
     RateLimiterAbstract
   >
   return {
-    use: (name, key) => inTurn(`${name} ${key}`, () => limiters[name].consume(key).then(() => {}, refuse)),
+    use: (name, key) =>
+      inTurn(`${name} ${key}`, () => limiters[name].consume(key).then((state) => bucketOf(limiters[name].points, state), refuse)),
     giveBack: async (name, key) => void (await limiters[name].reward(key)),
     collect: async () => void (await shared?.query({ text: `DELETE FROM ${tableName} WHERE expire < $1`, values: [Date.now()] })),
   }
@@ -108,6 +112,12 @@ function limiter(keyPrefix: string, limit: { points: number; duration: number },
   // Its own timer would go on after the server has closed, with a query for each limit.
   return new RateLimiterPostgres({ keyPrefix, ...limit, ...table, clearExpiredByTimeout: false })
 }
+
+const bucketOf = (limit: number, { remainingPoints, msBeforeNext }: RateLimiterRes): Bucket => ({
+  limit,
+  remaining: remainingPoints,
+  resetAt: new Date(Date.now() + msBeforeNext),
+})
 
 function refuse(state: unknown): never {
   if (state instanceof RateLimiterRes) throw rateLimited(Math.max(1, Math.ceil(state.msBeforeNext / 1000)))

@@ -80,7 +80,10 @@ it('marks the refusal on GraphQL, so that a client can ask and go on', async () 
   const mutation = 'mutation { createToken(input: { name: "x", scopes: [ADMIN] }) { token { scopes } } }'
   expect((await browser.graphql(mutation)).body.errors[0].extensions).toMatchObject({ code: 'InsufficientPermissions', proof: 'password' })
   const proof = 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }'
-  expect((await browser.graphql(proof, { input: { currentPassword: 'correct horse' } })).body).toEqual({ data: { confirmPassword: true } })
+  expect((await browser.graphql(proof, { input: { currentPassword: 'correct horse' } })).body).toEqual({
+    data: { confirmPassword: true },
+    extensions: { cost: expect.any(Number) },
+  })
   expect((await browser.graphql(mutation)).body.data.createToken.token.scopes).toEqual(['ADMIN'])
 })
 

@@ -100,12 +100,18 @@ it('answers in JSON, in events to whoever takes nothing else, and never in parts
     'text/event-stream, application/json',
   ]) {
     const { status, body, headers } = await accepting(accept)
-    expect({ accept, status, body }).toEqual({ accept, status: 200, body: { data: { server: { version: expect.any(String) } } } })
+    expect({ accept, status, body }).toEqual({
+      accept,
+      status: 200,
+      body: { data: { server: { version: expect.any(String) } }, extensions: { cost: 2 } },
+    })
     expect(headers['transfer-encoding']).toBeUndefined()
   }
   const events = await accepting('text/event-stream')
   expect(events).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream', 'cache-control': 'private, no-store' } })
-  expect(events.body).toMatch(/^event: next\ndata: \{"data":\{"server":\{"version":"[^"]+"\}\}\}\n\nevent: complete$/m)
+  expect(events.body).toMatch(
+    /^event: next\ndata: \{"data":\{"server":\{"version":"[^"]+"\}\},"extensions":\{"cost":2\}\}\n\nevent: complete$/m,
+  )
 })
 
 it('tells whoever sends a credential that does not work, also where nobody needs one', async () => {

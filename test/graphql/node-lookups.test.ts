@@ -15,7 +15,7 @@ it('gives the same object to each field of a request that asks for it by its id'
     { id },
   )
   const node = { id, version: '1.0.0' }
-  expect(body).toEqual({ data: { a: [node, node], b: [node], c: node, d: node } })
+  expect(body).toEqual({ data: { a: [node, node], b: [node], c: node, d: node }, extensions: { cost: expect.any(Number) } })
 })
 
 it('gives the other objects of a list when one of them cannot be read', async () => {

@@ -96,6 +96,25 @@ it('refuses what costs too much before anything of it is done, with sizes in var
   expect(app.queries.filter((sql) => /package_versions/.test(sql))).toEqual([])
 })
 
+it('says what a query costs, and what is left of the limit of whoever sends it', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const query = '{ rateLimit { limit remaining resetAt cost maxCost } packages(first: 20) { nodes { name } } }'
+  const { body } = await alice.graphql(query)
+  const { rateLimit } = body.data
+  expect(body.extensions).toEqual({ cost: rateLimit.cost })
+  expect(rateLimit).toMatchObject({ limit: 600, remaining: 599, maxCost })
+  expect(rateLimit.cost).toBeGreaterThan(20)
+  const seconds = (Date.parse(rateLimit.resetAt) - Date.now()) / 1000
+  expect(seconds).toBeGreaterThan(0)
+  expect(seconds).toBeLessThanOrEqual(60)
+  expect((await alice.graphql('{ rateLimit { remaining } }')).body.data).toEqual({ rateLimit: { remaining: 598 } })
+  const bob = await app.member()
+  expect((await bob.graphql('{ rateLimit { remaining } }')).body.data).toEqual({ rateLimit: { remaining: 599 } })
+  const nobody = await app.anonymous.graphql('{ rateLimit { remaining } }', {}, { ip: app.address() })
+  expect(nobody.body.data).toEqual({ rateLimit: { remaining: 599 } })
+})
+
 it('ends a request that reads too much text, with one clear error', async () => {
   await using app = await testApp()
   const alice = await app.member()

@@ -99,9 +99,10 @@ it('goes on when a client went away before anything was sent to it', async () =>
   const gone = new AbortController()
   const closed = once(app.http.server, 'connection').then(([socket]: Socket[]) => socket && once(socket, 'close'))
   const use = async (...given: Parameters<typeof limits.use>) => {
-    await limits.use(...given)
+    const bucket = await limits.use(...given)
     gone.abort()
     await closed
+    return bucket
   }
   app.services.limits = { ...limits, use }
   await expect(subscribeAt(address, secret, query, idOf(job.id), gone)).rejects.toThrow('aborted')

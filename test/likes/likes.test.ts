@@ -39,7 +39,10 @@ it('does the same on GraphQL', async () => {
   const alice = await stocked(app)
   const fields = 'package { name likeCount viewerHasLiked }'
   const like = await alice.graphql(`mutation { likePackage(input: { package: "apple" }) { ${fields} } }`)
-  expect(like.body).toEqual({ data: { likePackage: { package: { name: 'apple', likeCount: 1, viewerHasLiked: true } } } })
+  expect(like.body).toEqual({
+    data: { likePackage: { package: { name: 'apple', likeCount: 1, viewerHasLiked: true } } },
+    extensions: { cost: expect.any(Number) },
+  })
   expect((await (await app.viewer()).graphql(`{ package(name: "apple") { viewerHasLiked likeCount } }`)).body.data.package).toEqual({
     viewerHasLiked: false,
     likeCount: 1,

@@ -106,7 +106,7 @@ it('lets only the client that verified the code go on, not another one behind th
   })
   expect(await app.anonymous.post('/api/setup/complete', { ...account, setupToken })).toMatchObject(forbidden('Another client'))
   const done = await app.anonymous.graphql(mutation, { input: { ...account, ...again.body.data.verifySetupCode } })
-  expect(done.body).toEqual({ data: { completeSetup: { user: { role: 'OWNER' } } } })
+  expect(done.body).toEqual({ data: { completeSetup: { user: { role: 'OWNER' } } }, extensions: { cost: expect.any(Number) } })
 })
 
 it('takes the proof from a cookie that no script reads', async () => {

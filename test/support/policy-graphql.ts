@@ -9,6 +9,7 @@ export const graphql: Record<string, Access> = {
   'Query.server': 'open',
   'Query.setup': 'open',
   'Query.health': 'open',
+  'Query.rateLimit': 'open',
   'Query.invite': 'open',
   'Query.advisories': 'admin',
   'Query.serverStatistics': 'admin',
