@@ -103,14 +103,14 @@ it('answers in JSON, in events to whoever takes nothing else, and never in parts
     expect({ accept, status, body }).toEqual({
       accept,
       status: 200,
-      body: { data: { server: { version: expect.any(String) } }, extensions: { cost: 2 } },
+      body: { data: { server: { version: expect.any(String) } }, extensions: { cost: 3 } },
     })
     expect(headers['transfer-encoding']).toBeUndefined()
   }
   const events = await accepting('text/event-stream')
   expect(events).toMatchObject({ status: 200, headers: { 'content-type': 'text/event-stream', 'cache-control': 'private, no-store' } })
   expect(events.body).toMatch(
-    /^event: next\ndata: \{"data":\{"server":\{"version":"[^"]+"\}\},"extensions":\{"cost":2\}\}\n\nevent: complete$/m,
+    /^event: next\ndata: \{"data":\{"server":\{"version":"[^"]+"\}\},"extensions":\{"cost":3\}\}\n\nevent: complete$/m,
   )
 })
 
