@@ -1,3 +1,4 @@
+import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
 import { sealEntries } from './audit/chain.ts'
 import { deleteOldEntries } from './audit/delete-old.ts'
@@ -6,6 +7,7 @@ import { type Config, ConfigError, describeConfig, readConfig } from './config/c
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { keepDownloads } from './downloads/tally.ts'
+import { listeningProblem } from './http/listening.ts'
 import { openLog } from './http/log.ts'
 import { watchUse } from './http/use.ts'
 import { recheckFaults } from './integrity/faults.ts'
@@ -64,7 +66,7 @@ async function serve(config: Config): Promise<void> {
   const services = await openServices(config, log)
   const app = await createApp(services)
   await listenForMetrics(services)
-  await app.listen({ host: config.HOST, port: config.LISTEN_PORT })
+  await listen(app, config)
   const timers = [tellMove(services), ...lookAfter(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   void sayWhatJobsLack(config)
@@ -84,6 +86,14 @@ async function serve(config: Config): Promise<void> {
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   await log.flush()
   tidyMemory()
+}
+
+async function listen(app: FastifyInstance, { HOST: host, LISTEN_PORT: port }: Config): Promise<void> {
+  try {
+    await app.listen({ host, port })
+  } catch (error) {
+    throw listeningProblem(error, { host, port, settings: { host: 'HOST', port: 'LISTEN_PORT' } })
+  }
 }
 
 /** Does at intervals what no request asks for. Gives what ends it. */

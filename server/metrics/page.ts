@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 import { ApiError, methodNotAllowed, missingAuthentication, notFound } from '../errors.ts'
 import { notStored } from '../http/conditional.ts'
 import { equalSecrets } from '../http/keys.ts'
+import { listeningProblem } from '../http/listening.ts'
 import type { Log } from '../http/log.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { basePath } from '../http/public-url.ts'
@@ -44,7 +45,11 @@ export async function listenForMetrics({ config, log, metrics }: Shown): Promise
   )
   server.maxConnections = 100
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  server.once('error', reject).listen(METRICS_PORT, METRICS_HOST, resolve).unref()
+  const place = { host: METRICS_HOST, port: METRICS_PORT, settings: { host: 'METRICS_HOST', port: 'METRICS_PORT' } }
+  server
+    .once('error', (error) => reject(listeningProblem(error, place)))
+    .listen(METRICS_PORT, METRICS_HOST, resolve)
+    .unref()
   await promise
   const { address, port, family } = server.address() as AddressInfo
   log.info(`Metrics are at http://${family === 'IPv6' ? `[${address}]` : address}:${port}/metrics`)

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
@@ -14,6 +14,16 @@ it('lists every problem of a bad configuration and exits with 78', async () => {
   const server = await start(folderForTest(), { JWT_SECRET: 'short', LOG_LEVEL: 'loud' })
   expect(await server.exit).toBe(78)
   expect(server.log()).toMatch(/^JWT_SECRET: .*\nLOG_LEVEL: .*\n$/)
+})
+
+it('names the setting when its port is taken', async () => {
+  const taken = createServer().listen(0)
+  onTestFinished(() => void taken.close())
+  await once(taken, 'listening')
+  const { port } = taken.address() as AddressInfo
+  const server = await start(folderForTest(), { LISTEN_PORT: String(port) })
+  expect(await server.exit).toBe(1)
+  expect(server.log()).toContain(`LISTEN_PORT: another program uses port ${port} already. Stop it, or choose another port.\n`)
 })
 
 it('stops cleanly on SIGTERM, and starts again on the same data', async () => {

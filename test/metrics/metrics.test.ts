@@ -214,3 +214,15 @@ async function workOff({ services }: TestApp): Promise<void> {
   await worker.settled()
   await worker.stop()
 }
+
+it.each([
+  ['127.0.0.1', /^METRICS_PORT: another program uses port \d+ already\. Stop it, or choose another port\.$/],
+  ['203.0.113.9', /^METRICS_HOST: this machine has no address 203\.0\.113\.9\. Use 0\.0\.0\.0 /],
+  ['no..host', /^METRICS_HOST: this machine has no address no\.\.host\. /],
+])('names the setting when it cannot listen at %s', async (METRICS_HOST, message) => {
+  await using taken = await testApp({ env: { METRICS_PORT: '0', METRICS_HOST: '127.0.0.1' } })
+  const first = await listenForMetrics(taken.services)
+  onTestFinished(() => void first?.close())
+  await using app = await testApp({ env: { METRICS_PORT: String(portOf(first)), METRICS_HOST } })
+  await expect(listenForMetrics(app.services)).rejects.toThrow(message)
+})
