@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
-import { changePassword, signUp, updateProfile } from './service.ts'
+import { changePassword, requireSignUp, signUp, updateProfile } from './service.ts'
 import { removeAvatar } from './avatar.ts'
 import { displayName, email, password } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
@@ -10,7 +10,7 @@ builder.mutationField('signUp', (t) =>
     type: 'Boolean',
     description: 'Makes an account with the role MEMBER, where the server allows it. Always true, also when the address has an account.',
     skipTypeScopes: true,
-    extensions: { ownOrigin: true },
+    extensions: { ownOrigin: true, admit: requireSignUp, limit: 'signup' },
     typeOptions: { description: 'The account to make.' },
     argOptions: { description: 'The account.' },
     input: {

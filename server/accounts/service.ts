@@ -5,7 +5,6 @@ import type { Context, SignedInContext } from '../access/context.ts'
 import { nobody } from '../access/refusal.ts'
 import { insufficientPermissions, invalidInput } from '../errors.ts'
 import { clearSessionCookies, isSecure } from '../http/cookies.ts'
-import { addressKey } from '../http/limits.ts'
 import { revokeSessions } from '../sessions/service.ts'
 import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
@@ -13,15 +12,18 @@ import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
 import { provePassword } from '../users/prove-password.ts'
 
+/** @throws ApiError InsufficientPermissions when this server does not let people sign up. */
+export function requireSignUp({ config }: Context): void {
+  if (!config.SIGNUP_ENABLED) throw insufficientPermissions('This server does not let people sign up. Ask an administrator for an account.')
+}
+
 /**
- * Makes an account with the role member for whoever asks, when the server allows it. Whether the address already had an account
+ * Makes an account with the role member for whoever asks. Whether the address already had an account
  * shows neither in the answer nor in its time: the hash is made before anybody looks, and both ways the same is written.
- * @throws ApiError InsufficientPermissions when signup is off, InvalidInput, RateLimitExceeded.
+ * @throws ApiError InvalidInput.
  */
 export async function signUp(context: Context, input: { email: string; displayName: string; password: string }): Promise<void> {
-  const { em, ip, limits, config, now } = context
-  if (!config.SIGNUP_ENABLED) throw insufficientPermissions('This server does not let people sign up. Ask an administrator for an account.')
-  await limits.use('signup', addressKey(ip))
+  const { em, ip, now } = context
   const password = await acceptPassword(context, input.password, input)
   const passwordHash = await hashPassword(context, password)
   const { email, displayName } = input

@@ -16,8 +16,9 @@ type AnyTypes = SchemaTypes & { outputShapes: Record<string, unknown> }
 /**
  * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
  * one that is needed before the first owner exists says `extensions: { beforeSetup: true }`, and one that needs no session's CSRF token,
- * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`. A field that gives out a secret says
- * `extensions: { secret: true }`.
+ * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`. A root field names the rate limit of an address that it
+ * counts in as `extensions: { limit }`, and what refuses a request before that as `extensions: { admit }`. A field that gives out a secret
+ * says `extensions: { secret: true }`.
  */
 export const builder = new SchemaBuilder<{
   Context: Context

@@ -70,11 +70,11 @@ import {
   lexicographicSortSchema,
   printSchema,
 } from 'graphql'
+import { admissionOf } from './admission.ts'
 import { builder } from './builder.ts'
 import type { Context } from '../access/context.ts'
 import { paceField } from './pacing.ts'
 import { neverCompress } from '../http/compression.ts'
-import { refuseForeignOrigin } from '../http/csrf.ts'
 import { globalIdCheck } from './global-ids.ts'
 import { refuseUnstorableText } from '../http/storable-text.ts'
 import { requireSetup } from '../access/setup-gate.ts'
@@ -86,8 +86,8 @@ export const schema = gated()
 export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
 
 /**
- * Every root field but those marked `beforeSetup` waits for the first owner, those marked `ownOrigin` refuse what another site's page
- * sent, an answer with a field that is marked `secret` is not compressed, and no field takes what the database cannot.
+ * Every root field asks what it asks of a request (admission.ts) before its arguments are judged, an answer with a field that is marked
+ * `secret` is not compressed, and no field takes what the database cannot.
  */
 function gated() {
   const built = builder.toSchema()
@@ -97,12 +97,11 @@ function gated() {
   for (const type of [built.getQueryType(), built.getMutationType()] as GraphQLObjectType<unknown, Context>[]) {
     for (const field of Object.values(type.getFields())) {
       requireDeclaration(type.name, field)
-      const { beforeSetup, ownOrigin } = field.extensions
-      if (beforeSetup && !ownOrigin) continue
+      const admit = admissionOf(field)
+      if (!admit) continue
       const resolve = field.resolve ?? defaultFieldResolver
       field.resolve = async (root, args, context, info) => {
-        if (!beforeSetup) await requireSetup(context)
-        if (ownOrigin) refuseForeignOrigin(context.request, context.config.SERVER_URL)
+        await admit(context)
         return resolve(root, args, context, info)
       }
     }

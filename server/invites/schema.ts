@@ -25,7 +25,7 @@ builder.queryField('invite', (t) =>
     nullable: true,
     description: 'The invitation behind a token.',
     skipTypeScopes: true,
-    extensions: { ownOrigin: true },
+    extensions: { ownOrigin: true, limit: 'inviteInspect' },
     args: { token: t.arg.string({ required: true, description: "The token in the invitation's address.", validate: inviteToken }) },
     resolve: (_root, { token }, context) => inspectInvite(context, token),
   }),
@@ -38,7 +38,7 @@ builder.mutationField('acceptInvite', (t) =>
     }),
     description: 'Accepts an invitation by choosing a password. Sign in afterwards.',
     skipTypeScopes: true,
-    extensions: { ownOrigin: true },
+    extensions: { ownOrigin: true, limit: 'inviteAccept' },
     typeOptions: { description: 'The invitation and the password to choose.' },
     argOptions: { description: 'Invitation and password.' },
     input: {

@@ -4,7 +4,6 @@ import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { randomText, sha256 } from '../http/keys.ts'
-import { addressKey } from '../http/limits.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { User } from '../users/entity.ts'
 import { editable } from '../users/editable.ts'
@@ -55,21 +54,19 @@ export async function reinvite(
 
 /**
  * Whom an invitation is for.
- * @throws ApiError NotFound, the same for unknown, expired and accepted ones; RateLimitExceeded.
+ * @throws ApiError NotFound, the same for unknown, expired and accepted ones.
  */
 export async function inspectInvite(context: Context, token: string): Promise<{ email: string; displayName: string; expiresAt: Date }> {
-  await context.limits.use('inviteInspect', addressKey(context.ip))
   const { user, expiresAt } = await liveInvite(context, token)
   return { email: user.email, displayName: user.displayName, expiresAt }
 }
 
 /**
  * Accepts an invitation with a password. No session begins; the person signs in afterwards.
- * @throws ApiError NotFound as for inspecting, InvalidInput for the password, RateLimitExceeded.
+ * @throws ApiError NotFound as for inspecting, InvalidInput for the password.
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
   const { em, ip } = context
-  await context.limits.use('inviteAccept', addressKey(ip))
   const invite = await liveInvite(context, token)
   const { user } = invite
   const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))

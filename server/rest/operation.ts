@@ -13,6 +13,7 @@ import {
   validate,
 } from 'graphql'
 import { type Context, guardChange } from '../access/context.ts'
+import { operationAdmission } from '../graphql/admission.ts'
 import { callerCheck } from '../graphql/caller-check.ts'
 import { needsCsrfToken } from '../graphql/own-origin.ts'
 import type { Data, Route } from './route.ts'
@@ -71,24 +72,38 @@ function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {
   throw new Error(`${wrong?.route.method} ${wrong?.route.path} does not fit the schema: ${problem.message}`)
 }
 
-function compile(schema: GraphQLSchema, { route, document, definition }: Written): CompiledOperation {
-  if (route.method === 'GET' && definition.operation === OperationTypeNode.MUTATION && !route.changesWith)
-    throw new Error(`${route.path} changes something, so HEAD must not run it: say which scope it needs in changesWith`)
-  const isGuarded = needsCsrfToken(schema, document, definition)
-  const requireCaller = callerCheck(schema, definition)
+/** Reads the variables of a request; says in REST's names what does not fit. */
+function givenBy(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Data {
   const readVariables = variablesReader(schema, definition, route)
-  function given(request: FastifyRequest): Data {
+  return (request) => {
     try {
       return readVariables(request)
     } catch (error) {
       throw error instanceof Error ? inRestNames(error, route.names) : error
     }
   }
+}
+
+function compile(schema: GraphQLSchema, { route, document, definition }: Written): CompiledOperation {
+  if (route.method === 'GET' && definition.operation === OperationTypeNode.MUTATION && !route.changesWith)
+    throw new Error(`${route.path} changes something, so HEAD must not run it: say which scope it needs in changesWith`)
+  const isGuarded = needsCsrfToken(schema, document, definition)
+  const requireCaller = callerCheck(schema, definition)
+  const admit = operationAdmission(schema, definition)
+  const given = givenBy(schema, definition, route)
   async function once(context: Context, after?: string): Promise<Data> {
-    const variableValues = { ...given(context.request), ...(after && { after }) }
-    const result = await execute({ schema, document, contextValue: context, variableValues })
-    if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
-    return result.data as Data
+    let hasRun = false
+    try {
+      const variableValues = { ...given(context.request), ...(after && { after }) }
+      const result = await execute({ schema, document, contextValue: context, variableValues })
+      hasRun = result.data !== undefined
+      if (result.errors?.[0]) throw inRestNames(toApiError(result.errors[0]), route.names)
+      return result.data as Data
+    } catch (error) {
+      // Fields admit requests that get to them. What does not fit is a request, too: it counts, and hears first what any other would.
+      if (!hasRun) await admit(context)
+      throw error
+    }
   }
   async function run(context: Context): Promise<Data> {
     if (isGuarded) guardChange(context)

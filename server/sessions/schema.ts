@@ -52,7 +52,7 @@ builder.mutationField('login', (t) =>
     type: payload('LoginPayload', 'A session that has begun.', { user: { type: UserRef, description: 'Who signed in.' } }),
     description: 'Signs in with a password: starts a session and sets its cookies.',
     skipTypeScopes: true,
-    extensions: { ownOrigin: true },
+    extensions: { ownOrigin: true, limit: 'login' },
     typeOptions: { description: 'Who signs in.' },
     argOptions: { description: 'E-mail address and password.' },
     input: {

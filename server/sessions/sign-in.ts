@@ -26,7 +26,7 @@ type NewSession = { id: string; secret: string }
 
 /**
  * Signs in with e-mail and password and sets the session cookies.
- * @throws ApiError MissingAuthentication, the same for every reason; RateLimitExceeded.
+ * @throws ApiError MissingAuthentication, the same for every reason; RateLimitExceeded for too many failures of the account.
  */
 export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
@@ -47,11 +47,10 @@ export async function signIn(context: Context, input: { email: string; password:
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
 }
 
-/** Looks up who wants to sign in, once the attempt is counted and there is a place for their password to be compared. */
+/** Looks up who wants to sign in, once there is a place for their password to be compared. */
 async function lookUp(context: Context, key: string): Promise<{ user: Account | null; origin: Origin }> {
-  const { em, ip, limits } = context
+  const { em } = context
   await nextSlice()
-  await limits.use('login', addressKey(ip))
   requireHashingPlace(context)
   const user = await em.findOne(User, { emailKey: key }, { populate: ['passwordHash'], refresh: true })
   return { user, origin: await originOf(context, user?.id) }

@@ -5,7 +5,7 @@ import { displayName, email, password } from '../users/input.ts'
 import { UserRef } from '../users/refs.ts'
 import { isBrowsingOn } from '../access/browsing.ts'
 import { isSetUp } from '../access/setup-gate.ts'
-import { completeSetup, verifySetupCode } from './service.ts'
+import { completeSetup, refuseAfterSetup, verifySetupCode } from './service.ts'
 
 const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
   description: 'What the sign-in and setup pages need to know about this server.',
@@ -46,7 +46,7 @@ builder.mutationField('verifySetupCode', (t) =>
     }),
     description: 'Checks the setup code. From then on only your address, with the token of this answer, can complete the setup.',
     skipTypeScopes: true,
-    extensions: { beforeSetup: true, ownOrigin: true },
+    extensions: { beforeSetup: true, ownOrigin: true, admit: refuseAfterSetup, limit: 'setupVerify' },
     typeOptions: { description: "The code from the server's log." },
     argOptions: { description: 'The code.' },
     input: {
@@ -61,7 +61,7 @@ builder.mutationField('completeSetup', (t) =>
     type: payload('CompleteSetupPayload', 'A server that is set up.', { user: { type: UserRef, description: 'The owner.' } }),
     description: 'Makes the owner and ends the setup. Sign in afterwards.',
     skipTypeScopes: true,
-    extensions: { beforeSetup: true, ownOrigin: true },
+    extensions: { beforeSetup: true, ownOrigin: true, admit: refuseAfterSetup, limit: 'setupComplete' },
     typeOptions: { description: "The owner's account." },
     argOptions: { description: 'The account.' },
     input: {

@@ -4,7 +4,6 @@ import type { Context } from '../access/context.ts'
 import { insufficientPermissions, invalidInput, notFound } from '../errors.ts'
 import { clearSetupCookie, isSecure, setSetupCookie, setupCookie } from '../http/cookies.ts'
 import { equalSecrets, randomText, sha256 } from '../http/keys.ts'
-import { addressKey } from '../http/limits.ts'
 import type { Services } from '../services.ts'
 import { User } from '../users/entity.ts'
 import { hashPassword } from '../users/hashing.ts'
@@ -29,12 +28,10 @@ export async function announceSetupCode(services: Services): Promise<void> {
 /**
  * Checks the setup code; afterwards only the address that sent it can complete the setup, within 30 minutes, with the one-time secret that
  * this returns and sets as a cookie. Verifying again gives a new secret; the one before is worthless then.
- * @throws ApiError NotFound after the setup, InvalidInput for a wrong code, InsufficientPermissions when another address was first.
+ * @throws ApiError InvalidInput for a wrong code, InsufficientPermissions when another address was first.
  */
 export async function verifySetupCode(context: Context, code: string): Promise<string> {
-  const { em, ip, limits, now, request, reply, config } = context
-  await refuseAfterSetup(context)
-  await limits.use('setupVerify', addressKey(ip))
+  const { em, ip, now, request, reply, config } = context
   const current = await newestCode(em)
   if (!current || isExpired(current, now())) throw invalidInput('code: has expired. Restart the server for a new one.', 'code')
   if (!fits(current, code)) return refuseWrongCode(context, current)
@@ -56,10 +53,8 @@ export type OwnerAccount = { email: string; displayName: string; password: strin
  * @throws ApiError NotFound after the setup, InsufficientPermissions without a verified code, InvalidInput for the account.
  */
 export async function completeSetup(context: Context, input: OwnerAccount & { setupToken?: string | null | undefined }): Promise<User> {
-  const { em, ip, limits, now, config, request, reply } = context
+  const { em, ip, now, config, request, reply } = context
   const secure = isSecure(request, config.SERVER_URL)
-  await refuseAfterSetup(context)
-  await limits.use('setupComplete', addressKey(ip))
   const code = await newestCode(em)
   // Codes vanish with the setup's end: another completion may just have won.
   if (!code) await refuseAfterSetup(context)
@@ -104,7 +99,8 @@ const otherClient = () =>
     'Another client verified the code. Enter the code again here, or send the setupToken that POST /api/setup/verify answered with.',
   )
 
-async function refuseAfterSetup(context: Context): Promise<void> {
+/** @throws ApiError NotFound once there is an owner. */
+export async function refuseAfterSetup(context: Context): Promise<void> {
   if (await isSetUp(context)) throw alreadySetUp()
 }
 
