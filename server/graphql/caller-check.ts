@@ -1,8 +1,15 @@
 import { RequestCache } from '@pothos/plugin-scope-auth'
-import { type GraphQLSchema, Kind, type OperationDefinitionNode } from 'graphql'
+import { type GraphQLField, type GraphQLSchema, Kind, type OperationDefinitionNode } from 'graphql'
 import type { Context } from '../access/context.ts'
 import { refusal } from '../access/refusal.ts'
+import { requireSetup } from '../access/setup-gate.ts'
+import { refuseForeignOrigin } from '../http/csrf.ts'
+import { addressKey, type LimitName } from '../http/limits.ts'
 import { builder } from './builder.ts'
+
+/** Throws an ApiError when the request is refused. */
+type Check = (context: Context) => Promise<void>
+type RootField = GraphQLField<unknown, Context>
 
 /** Whom a root field wants: scopes of the builder, of which the caller needs one. */
 type Wanted = Exclude<NonNullable<Parameters<ReturnType<typeof cacheOf>['evaluateScopeMap']>[0]>, boolean>
@@ -16,15 +23,10 @@ const freeToAct: Wanted = { signedIn: true }
  * wants to say first whom it serves asks this before. What it finds out is not found out again when the operation runs.
  * @throws ApiError MissingAuthentication or InsufficientPermissions (the check), Error for a field that decides by its arguments.
  */
-export function callerCheck(
-  schema: GraphQLSchema,
-  { operation, selectionSet }: OperationDefinitionNode,
-): (context: Context) => Promise<void> {
-  const fields = schema.getRootType(operation)?.getFields() ?? {}
-  const wanted = selectionSet.selections.flatMap((node) => {
-    const field = node.kind === Kind.FIELD ? fields[node.name.value] : undefined
-    const { authScopes, skipTypeScopes } = (field?.extensions.pothosOptions ?? {}) as Declaration
-    if (typeof authScopes === 'function') throw new Error(`${field?.name} says who may use it only when its arguments are known`)
+export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitionNode): Check {
+  const wanted = rootFields(schema, operation).flatMap(({ name, extensions }) => {
+    const { authScopes, skipTypeScopes } = (extensions.pothosOptions ?? {}) as Declaration
+    if (typeof authScopes === 'function') throw new Error(`${name} says who may use it only when its arguments are known`)
     return [...(skipTypeScopes ? [] : [freeToAct]), ...(authScopes ? [authScopes] : [])]
   })
   return async (context) => {
@@ -33,4 +35,34 @@ export function callerCheck(
       if (failure) throw refusal(context, failure)
     }
   }
+}
+
+/**
+ * What a root field asks of every request before its arguments are judged, as its extensions say (builder.ts): that there is an owner, that no
+ * page of another site sent it, what its own `admit` asks, and a place in its `limit` for this address. Null when it asks nothing.
+ */
+export function admissionOf({ extensions }: RootField): Check | null {
+  const { beforeSetup, ownOrigin } = extensions
+  const { admit, limit } = extensions as { admit?: (context: Context) => unknown; limit?: LimitName }
+  if (beforeSetup && !ownOrigin && !admit && !limit) return null
+  return async (context) => {
+    if (!beforeSetup) await requireSetup(context)
+    if (ownOrigin) refuseForeignOrigin(context.request, context.config.SERVER_URL)
+    if (admit) await admit(context)
+    if (limit) await context.limits.use(limit, addressKey(context.ip))
+  }
+}
+
+/** The same of all root fields of an operation: for a request that does not fit, which gets to none of them. */
+export function operationAdmission(schema: GraphQLSchema, operation: OperationDefinitionNode): Check {
+  const checks = rootFields(schema, operation).map(admissionOf)
+  return async (context) => {
+    for (const check of checks) await check?.(context)
+  }
+}
+
+/** The fields that an operation without fragments begins at. */
+function rootFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode): RootField[] {
+  const fields = schema.getRootType(operation)?.getFields() ?? {}
+  return selectionSet.selections.flatMap((node) => (node.kind === Kind.FIELD ? (fields[node.name.value] ?? []) : []))
 }

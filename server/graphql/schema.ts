@@ -70,8 +70,8 @@ import {
   lexicographicSortSchema,
   printSchema,
 } from 'graphql'
-import { admissionOf } from './admission.ts'
 import { builder } from './builder.ts'
+import { admissionOf } from './caller-check.ts'
 import type { Context } from '../access/context.ts'
 import { paceField } from './pacing.ts'
 import { neverCompress } from '../http/compression.ts'
@@ -86,7 +86,7 @@ export const schema = gated()
 export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
 
 /**
- * Every root field asks what it asks of a request (admission.ts) before its arguments are judged, an answer with a field that is marked
+ * Every root field asks what it asks of a request (caller-check.ts) before its arguments are judged, an answer with a field that is marked
  * `secret` is not compressed, and no field takes what the database cannot.
  */
 function gated() {

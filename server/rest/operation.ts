@@ -13,8 +13,7 @@ import {
   validate,
 } from 'graphql'
 import { type Context, guardChange } from '../access/context.ts'
-import { operationAdmission } from '../graphql/admission.ts'
-import { callerCheck } from '../graphql/caller-check.ts'
+import { callerCheck, operationAdmission } from '../graphql/caller-check.ts'
 import { needsCsrfToken } from '../graphql/own-origin.ts'
 import type { Data, Route } from './route.ts'
 import { inRestNames } from './names.ts'
