@@ -61,13 +61,12 @@ export function costOf(
 }
 
 /**
- * What an operation costs, 0 when its variables do not fit.
+ * What an operation costs, as a whole number; 0 when its variables do not fit.
  * @throws ApiError InvalidInput with the cost, when it is too much.
  */
 export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
-  const cost = costOf(...asked) ?? 0
-  if (cost > maxCost)
-    throw invalidInput(`This query costs ${Math.ceil(cost)}, and one may cost ${maxCost}. Request smaller pages or fewer fields.`)
+  const cost = Math.ceil(costOf(...asked) ?? 0)
+  if (cost > maxCost) throw invalidInput(`This query costs ${cost}, and one may cost ${maxCost}. Request smaller pages or fewer fields.`)
   return cost
 }
 

@@ -8,9 +8,8 @@ const RateLimit = builder.objectRef<NonNullable<Context['query']>>('RateLimit').
     limit: t.int({ description: 'How many queries you may send in a minute.', resolve: ({ bucket }) => bucket.limit }),
     remaining: t.int({ description: 'How many of them are left after this one.', resolve: ({ bucket }) => bucket.remaining }),
     resetAt: t.field({ type: 'DateTime', description: 'When all of them are back.', resolve: ({ bucket }) => bucket.resetAt }),
-    cost: t.int({
+    cost: t.exposeInt('cost', {
       description: 'What this query costs, as in `extensions.cost`: about one for each field that is resolved.',
-      resolve: ({ cost }) => Math.ceil(cost),
     }),
     maxCost: t.int({ description: 'What one query may cost.', resolve: () => maxCost }),
   }),

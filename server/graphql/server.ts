@@ -130,7 +130,7 @@ const guardExecution: Plugin<Door & Context> = {
     setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
     return {
       onExecuteDone({ result, setResult }) {
-        if (!(Symbol.asyncIterator in result)) setResult({ ...result, extensions: { ...result.extensions, cost: Math.ceil(cost) } })
+        if (!(Symbol.asyncIterator in result)) setResult({ ...result, extensions: { ...result.extensions, cost } })
       },
     }
   },
