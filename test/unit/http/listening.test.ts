@@ -1,0 +1,16 @@
+import { expect, it } from 'vitest'
+import { listeningProblem } from '../../../server/http/listening.ts'
+
+const place = { host: '0.0.0.0', port: 80, settings: { host: 'HOST', port: 'LISTEN_PORT' } }
+
+it('says in terms of the settings that an account may not use a port', () => {
+  const error = Object.assign(new Error('listen EACCES: permission denied 0.0.0.0:80'), { code: 'EACCES' })
+  const message = 'LISTEN_PORT: this account may not use port 80. Choose one above 1023, and let a proxy pass requests on to it.'
+  expect(listeningProblem(error, place)).toMatchObject({ message, cause: error })
+})
+
+it('leaves every other error as it is', () => {
+  const error = Object.assign(new Error('listen EMFILE'), { code: 'EMFILE' })
+  expect(listeningProblem(error, place)).toBe(error)
+  expect(listeningProblem('no error', place)).toBe('no error')
+})
