@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 
 /** What has the focus, by its accessible name as far as tests need it. */
@@ -61,6 +61,31 @@ it('signs in, makes a token and revokes it without a mouse', async () => {
   await page.getByRole('row', { name: /laptop/ }).waitFor({ state: 'hidden' })
   await expect.poll(() => focused(page)).toBe('Access tokens')
   await page.getByText('Revoked the token laptop.').waitFor({ state: 'attached' })
+})
+
+it('leaves the focus to what the user does while the next page loads', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  const page = await openPage(app.url)
+  await startSession(page, app.url, admin.email)
+  await page.goto('/admin/names')
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+  await page.route(/jobs-page.*\.js/, async (route) => {
+    await arrives
+    await route.continue()
+  })
+  await page.getByRole('link', { name: 'Jobs', exact: true }).click()
+  await page.keyboard.press('/')
+  await page.keyboard.type('ret')
+  arrive()
+  await page.getByRole('heading', { name: 'Jobs' }).waitFor()
+  await settled(page)
+  await page.keyboard.type('ry')
+  expect(await page.getByLabel('Search packages').inputValue()).toBe('retry')
+
+  await page.getByRole('link', { name: 'Names', exact: true }).click()
+  await page.getByRole('heading', { name: 'Names', level: 1 }).waitFor()
+  expect(await focused(page)).toBe('Names')
 })
 
 it('has a way past the header, and keys that can be switched off', async () => {

@@ -3,12 +3,20 @@ import { type Router, START_LOCATION } from 'vue-router'
 import { announce } from './announce.ts'
 
 let navigated = false
+let hasMovedOn = false
 
-/** Remembers that the current page was reached by navigation within the console: only then may a heading take the focus. */
+/**
+ * Remembers that the current page was reached by navigation within the console, and whether the user has done something since it began: a
+ * heading may take the focus from a page that is gone, but not from a menu that was opened or a field that is typed into meanwhile.
+ */
 export function trackNavigation(router: Router) {
+  router.beforeEach(() => {
+    hasMovedOn = false
+  })
   router.afterEach((_to, from) => {
     navigated ||= from !== START_LOCATION
   })
+  for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (hasMovedOn = true), { capture: true, passive: true })
 }
 
 /** Sets the document's title and announces it to screen readers. */
@@ -30,6 +38,6 @@ export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.foc
 export function useHeadingFocus(name: string) {
   const heading = useTemplateRef<HTMLElement>(name)
   onMounted(() => {
-    if (navigated) heading.value?.focus({ preventScroll: true })
+    if (navigated && !hasMovedOn) heading.value?.focus({ preventScroll: true })
   })
 }
