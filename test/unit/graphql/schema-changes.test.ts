@@ -1,0 +1,100 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  BreakingChangeType,
+  buildASTSchema,
+  buildSchema,
+  findSchemaChanges,
+  Kind,
+  parse,
+  validate,
+  visit,
+  type DirectiveNode,
+} from 'graphql'
+import { describe, expect, it } from 'vitest'
+import { schema } from '../../../server/graphql/schema.ts'
+
+const root = join(import.meta.dirname, '../../..')
+const previousRelease = readFileSync(join(import.meta.dirname, 'previous-release.graphql'), 'utf8')
+
+/**
+ * Changes since the release before that break what people send, and are meant to: as the test says them, each with its reason. Each is in the
+ * changelog.
+ */
+const deliberate: Record<string, string> = {}
+
+/** Whether something may be gone by `today`, as the reason of its deprecation says. */
+function isExpired(directives: readonly DirectiveNode[], today: string) {
+  const reason = directives.find(({ name }) => name.value === 'deprecated')?.arguments?.[0]?.value
+  const date = reason?.kind === Kind.STRING ? /removed after (\d{4}-\d\d-\d\d)/.exec(reason.value)?.[1] : undefined
+  return date !== undefined && date < today
+}
+
+/** What breaks between two schemas, as sentences. What was deprecated until a day before `today` may be gone. */
+function breakingChanges(before: string, after: string, today = new Date().toISOString().slice(0, 10)) {
+  const unlessExpired = ({ directives = [] }: { directives?: readonly DirectiveNode[] }) =>
+    isExpired(directives, today) ? null : undefined
+  const promised = visit(parse(before), {
+    FieldDefinition: unlessExpired,
+    InputValueDefinition: unlessExpired,
+    EnumValueDefinition: unlessExpired,
+  })
+  return findSchemaChanges(buildASTSchema(promised), buildSchema(after))
+    .filter(({ type }) => Object.hasOwn(BreakingChangeType, type))
+    .map(({ description }) => description)
+}
+
+describe('changes that break what people send', () => {
+  const before = `
+    type Query { old: String @deprecated(reason: "Use new; removed after 2026-04-01.") gone: String new(a: Int): Role }
+    enum Role { ADMIN EDITOR @deprecated(reason: "Use ADMIN; removed after 2026-04-01.") }`
+
+  it.each([
+    [
+      'a field that is removed',
+      'type Query { old: String new(a: Int): Role } enum Role { ADMIN EDITOR }',
+      ['Field Query.gone was removed.'],
+    ],
+    [
+      'an argument that is required',
+      'type Query { old: String gone: String new(a: Int!): Role } enum Role { ADMIN EDITOR }',
+      ['Argument Query.new(a:) has changed type from Int to Int!.'],
+    ],
+    [
+      'what was deprecated, before its day has passed',
+      'type Query { gone: String new(a: Int): Role } enum Role { ADMIN }',
+      ['Enum value Role.EDITOR was removed.', 'Field Query.old was removed.'],
+    ],
+  ])('are told: %s', (_, after, told) => {
+    expect(breakingChanges(before, after, '2026-04-01').toSorted()).toEqual(told)
+  })
+
+  it.each([
+    ['what was deprecated, after its day', 'type Query { gone: String new(a: Int): Role } enum Role { ADMIN }'],
+    ['what is added', 'type Query { old: Role more: Int gone: String! new(a: Int, b: Int): Role } enum Role { ADMIN EDITOR OWNER }'],
+  ])('are none: %s', (_, after) => {
+    expect(breakingChanges(before, after, '2026-04-02')).toEqual([])
+  })
+})
+
+describe('schema.graphql', () => {
+  const current = readFileSync(join(root, 'schema.graphql'), 'utf8')
+
+  it('breaks nothing that worked with the release before, but what is meant to', () => {
+    expect(breakingChanges(previousRelease, current).toSorted()).toEqual(Object.keys(deliberate).toSorted())
+  })
+
+  it('says of everything deprecated what to use instead, and until when it works where that is known', () => {
+    const reasons = Array.from(current.matchAll(/@deprecated(?:\(reason: "([^"]*)"\))?/g), ([, reason]) => reason)
+    expect(reasons.length).toBeGreaterThan(0)
+    for (const reason of reasons) expect(reason).toMatch(/^Use [^;]+(; removed after \d{4}-\d\d-\d\d)?\.$/)
+  })
+})
+
+it('has every query of the README and of the console as its schema demands', () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  const published = Array.from(readme.matchAll(/graphql '([^']+)'/g), ([, query = '']) => query)
+  const fragments = globSync(join(root, 'web/*/*.graphql')).map((file) => readFileSync(file, 'utf8'))
+  expect(published.length).toBeGreaterThanOrEqual(3)
+  for (const query of [...published, fragments.join('\n')]) expect(validate(schema, parse(query))).toEqual([])
+})
