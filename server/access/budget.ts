@@ -47,6 +47,7 @@ export class Budget implements Meter {
   #isClosed = false
   #running = 0
   #fields = 0
+  #statements = 0
   #paused: Promise<void> | null = null
   #spent: ApiError | null = null
 
@@ -62,6 +63,11 @@ export class Budget implements Meter {
   /** Why nothing more is done, or null. */
   get spent(): ApiError | null {
     return this.#spent
+  }
+
+  /** What the database did for it so far. */
+  get databaseUse(): { ms: number; statements: number } {
+    return { ms: this.#allowance.databaseMs - this.#left.databaseMs, statements: this.#statements }
   }
 
   /** Throws when it is spent. */
@@ -105,6 +111,7 @@ export class Budget implements Meter {
     let isAway = false
     try {
       this.check()
+      this.#statements++
       return await work()
     } catch (error) {
       // The time that a database is away is nobody's fault.

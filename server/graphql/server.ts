@@ -22,6 +22,7 @@ import { needsCsrfToken } from './own-origin.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { refuseUselessCredential } from '../access/refusal.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
+import { isServerAdmin } from '../roles/viewer.ts'
 import type { Services } from '../services.ts'
 import { mayBrowseAnonymously } from '../access/audience.ts'
 
@@ -49,13 +50,21 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
         const caller = await createContext(services, request, reply)
         caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
         refuseUselessCredential(caller)
+        const startedAt = performance.now()
         const response = await withinBudget(caller, () =>
           fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
         )
+        if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
         return send(response, reply)
       },
     })
   })
+}
+
+/** What took how long, in milliseconds. To others than administrators, the number of statements could tell of packages that they may not see. */
+function timingOf({ budget }: Context, totalMs: number): string {
+  const { ms, statements } = budget?.databaseUse ?? { ms: 0, statements: 0 }
+  return `db;dur=${ms.toFixed(1)};desc="statements: ${statements}", total;dur=${totalMs.toFixed(1)}`
 }
 
 async function send(response: Response, reply: FastifyReply): Promise<FastifyReply> {

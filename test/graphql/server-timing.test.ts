@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest'
+import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+
+const query = '{ packages(first: 5) { nodes { name } } }'
+const form = /^db;dur=\d+\.\d;desc="statements: (\d+)", total;dur=\d+\.\d$/
+
+it('tells administrators what took how long, and nobody else: the number of statements could tell of what they may not see', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const admin = await app.admin()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+
+  app.queries.length = 0
+  const response = await admin.graphql(query)
+  const authentication = 1
+  expect(form.exec(response.headers['server-timing'] as string)?.[1]).toBe(String(app.queries.length - authentication))
+  expect((await admin.graphql('{ nothing }')).headers['server-timing']).toMatch(form)
+
+  for (const other of [alice, app.anonymous, await app.withScopes(admin, ['read'])])
+    expect((await other.graphql(query)).headers['server-timing']).toBeUndefined()
+})
