@@ -10,7 +10,7 @@ import {
 import { setTimeout as wait } from 'node:timers/promises'
 import { withinBudget } from '../access/budget.ts'
 import { type Context, renewContext } from '../access/context.ts'
-import { refuseUselessCredential } from '../access/refusal.ts'
+import { nobody } from '../access/refusal.ts'
 import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } from '../errors.ts'
 import { addressKey } from '../http/limits.ts'
 import { masked } from './errors.ts'
@@ -46,7 +46,8 @@ export class Update<Value> {
 
 /**
  * What the `subscribe` of a field gives: what is there now, and again after each change, looked for once a second, so it does not matter which
- * instance made the change. Who is asking is found out anew each time: the stream ends with an error when the caller's rights do. It ends when
+ * instance made the change. Who is asking is found out anew each time: the stream ends with an error when the caller's rights do, and when a
+ * caller who was signed in no longer is. It ends when
  * the last value was sent, when what is watched is gone, and when the server stops; a client that subscribes again gets what is there by then.
  * @throws ApiError NotFound; RateLimitExceeded when the caller has too many open.
  */
@@ -72,8 +73,9 @@ async function next<Value>({ context }: Update<Value>, { read, permits }: Watche
   if (!goesOn) return null
   const renewed = await renewContext(context)
   const value = await withinBudget(renewed, async () => {
-    refuseUselessCredential(renewed)
-    if (!(await permits(renewed))) throw insufficientPermissions('You may no longer see this.')
+    const isPermitted = await permits(renewed)
+    if (!renewed.viewer && (context.viewer || !isPermitted)) throw nobody(renewed)
+    if (!isPermitted) throw insufficientPermissions('You may no longer see this.')
     return read(renewed)
   })
   return value === null ? null : new Update(value, renewed)

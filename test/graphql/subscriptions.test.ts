@@ -7,6 +7,8 @@ import { claim, finish, type Held, renew } from '../../server/jobs/lease.ts'
 import { enqueue } from '../../server/jobs/queue.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { subscribeAt } from '../support/events.ts'
+import { publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
 
 const query = 'subscription ($id: ID!) { jobProgress(id: $id) { subject state done total phase } }'
 const idOf = (id: string) => ({ id: encodeGlobalID('Job', id) })
@@ -69,6 +71,21 @@ it('ends with an error when the token is revoked, or its owner loses the right',
   expect(await revoked?.next()).toMatchObject({ errors: [{ extensions: { code: 'MissingAuthentication' } }] })
   expect(await demoted?.next()).toMatchObject({ errors: [{ extensions: { code: 'InsufficientPermissions' } }] })
   expect([await revoked?.next(), await demoted?.next()]).toEqual([null, null])
+})
+
+it('tells whoever watches with a session to sign in again when it has ended, also where anybody may browse', async () => {
+  await using app = await publicApp()
+  const [address, admin, job] = [await app.listen(), await app.admin(), await runningJob(app)]
+  await publish(admin, { name: 'acme', version: '1.0.0' })
+  const session = await admin.session()
+  const score = 'subscription { versionScoreChanged(package: "acme", version: "1.0.0") { version } }'
+  const watched = [await subscribeAt(address, session.cookies, query, idOf(job.id)), await subscribeAt(address, session.cookies, score)]
+  for (const events of watched) expect(await events.next()).toMatchObject({ data: {} })
+  expect(await session.post('/api/auth/logout')).toMatchObject({ status: 200 })
+  for (const events of watched) {
+    expect(await events.next()).toMatchObject({ errors: [{ extensions: { code: 'MissingAuthentication' } }] })
+    expect(await events.next()).toBeNull()
+  }
 })
 
 it('ends when the server stops', async () => {

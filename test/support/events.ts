@@ -13,10 +13,10 @@ export type Events = {
   close: () => void
 }
 
-/** Subscribes at an address as whoever holds the secret. */
+/** Subscribes at an address as whoever holds the secret, or the cookies of a session. */
 export async function subscribeAt(
   address: string,
-  secret: string | undefined,
+  credential: string | Record<string, string> | undefined,
   query: string,
   variables: object = {},
   controller = new AbortController(),
@@ -26,7 +26,7 @@ export async function subscribeAt(
     headers: {
       accept: 'text/event-stream',
       'content-type': 'application/json',
-      ...(secret && { authorization: `Bearer ${secret}` }),
+      ...credentialHeaders(credential),
     },
     body: JSON.stringify({ query, variables }),
     signal: controller.signal,
@@ -38,6 +38,13 @@ export async function subscribeAt(
     next: async () => (await results.next()).value ?? null,
     close: () => controller.abort(),
   }
+}
+
+function credentialHeaders(credential: string | Record<string, string> | undefined): Record<string, string> {
+  if (credential === undefined) return {}
+  if (typeof credential === 'string') return { authorization: `Bearer ${credential}` }
+  const cookies = Object.entries(credential).map(([name, value]) => `${name}=${value}`)
+  return { cookie: cookies.join('; ') }
 }
 
 async function* read({ body }: { body: unknown }): AsyncGenerator<unknown, null> {
