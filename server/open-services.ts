@@ -1,10 +1,10 @@
 import { rememberAddress } from './addresses/service.ts'
 import { openAnalyzer } from './analysis/analyze.ts'
-import { openFilesystemBlobs } from './blobs/filesystem.ts'
 import type { BlobStore } from './blobs/store.ts'
 import { sweepScratch } from './backup/place/scratch.ts'
 import { checkBackupPlace } from './backup/schedule/start-check.ts'
 import type { Config } from './config/config.ts'
+import { placeProblem } from './config/place-problem.ts'
 import type { StatementWatch } from './db/meter.ts'
 import { type Database, openDatabase } from './db/orm.ts'
 import { makeFolder } from './db/private-files.ts'
@@ -18,24 +18,25 @@ import { sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
-import { openBlobs } from './store/open.ts'
+import { openBlobs, openDocs } from './store/open.ts'
 import { openTracing } from './tracing/open.ts'
 
 /**
  * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
- * @throws ConfigError when the database and the archive store do not belong together, or backups cannot be made where they should be.
+ * @throws ConfigError when a folder or the database cannot be used, the database and the archive store do not belong together, or backups cannot
+ * be made where they should be.
  */
 export async function openServices(
   config: Config,
   log: Log,
   options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
 ): Promise<Services> {
-  makeFolder(config.DATA_DIR)
+  await openDataFolder(config)
   await checkBackupPlace(config, log)
   void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
-  await sweepScratch(config.DATA_DIR)
   const tracing = await openTracing(config, log)
   const blobs = traced(tracing, await openBlobs(config), config.BLOB_BACKEND)
+  const docs = config.DOCS_BACKEND === 'filesystem' ? traced(tracing, await openDocs(config, blobs), 'filesystem') : blobs
   await refuseNewFileBesideArchives(config, blobs)
   const database = await openOwnDatabase({ config, log, blobs, tracing }, options.onQuery)
   const now = options.now ?? database.now
@@ -47,7 +48,7 @@ export async function openServices(
     config,
     database,
     blobs,
-    docs: config.DOCS_BACKEND === 'filesystem' ? traced(tracing, await openFilesystemBlobs(config.DOCS_PATH), 'filesystem') : blobs,
+    docs,
     analyzer,
     keys: deriveKeys(config.JWT_SECRET),
     limits: openLimits(config, now, database.reads.pool),
@@ -57,6 +58,16 @@ export async function openServices(
     stopping: new AbortController(),
     startedAt: now(),
     now,
+  }
+}
+
+/** Makes the folder of the data, without what killed processes left in it. */
+async function openDataFolder({ DATA_DIR }: Config): Promise<void> {
+  try {
+    makeFolder(DATA_DIR)
+    await sweepScratch(DATA_DIR)
+  } catch (error) {
+    throw placeProblem(error, 'DATA_DIR', DATA_DIR)
   }
 }
 

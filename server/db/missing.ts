@@ -1,4 +1,5 @@
 import { ConfigError } from '../config/config.ts'
+import { placeProblem } from '../config/place-problem.ts'
 import type { DatabaseConfig } from './options.ts'
 import { endsConnection, isOutOfConnections } from './unavailable.ts'
 
@@ -12,11 +13,11 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
 }
 
 /**
- * The error of a PostgreSQL that cannot be used, with what to check: one that is not reached, lacks the database, refuses the account or has
- * too few connections. Every other error as it is. What only another setting can mend is a ConfigError.
+ * The error of a database that cannot be used, with what to check: an SQLite file that cannot be written or is none, a PostgreSQL that is not
+ * reached, lacks the database, refuses the account or has too few connections. Every other error as it is. What only another setting can mend is a ConfigError.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
-  if (config.DB_BACKEND === 'sqlite') return error
+  if (config.DB_BACKEND === 'sqlite') return placeProblem(error, 'SQLITE_PATH', config.SQLITE_PATH)
   const { code } = error as { code?: unknown }
   if (code === invalidCatalogName)
     return new ConfigError([

@@ -58,15 +58,15 @@ type Options = {
 
 /**
  * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
- * @throws Error when the file is in use or its schema is newer than this program; ConfigError when PostgreSQL does not have the database, or
- * when it was moved elsewhere or is not all here yet.
+ * @throws Error when the file is in use or its schema is newer than this program; ConfigError when it cannot be used, PostgreSQL does not have
+ * the database, or it was moved elsewhere or is not all here yet.
  */
 export async function openDatabase(
   config: DatabaseConfig,
   { onQuery, watch, beforeMigrating, onMigration, onReplica, isMove = false }: Options = {},
 ): Promise<Database> {
   if (!isMove) refuseMoved(config)
-  const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config.SQLITE_PATH) : () => {}
+  const unlock = config.DB_BACKEND === 'sqlite' ? lockFile(config) : () => {}
   const opened = await open(config, onQuery).catch((error: unknown) => {
     unlock()
     throw explainMissing(error, config)
@@ -154,7 +154,9 @@ export async function openBeside(config: DatabaseConfig, { isMove = false }: Pic
 export async function openToLook(config: DatabaseConfig): Promise<MikroORM | null> {
   refuseMoved(config)
   if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH)) return null
-  const orm = await openPatiently(config)
+  const orm = await openPatiently(config).catch((error: unknown) => {
+    throw explainMissing(error, config)
+  })
   try {
     await orm.em.getConnection().execute('select 1')
     await refuseUnfinished(orm, config)
@@ -165,9 +167,13 @@ export async function openToLook(config: DatabaseConfig): Promise<MikroORM | nul
   }
 }
 
-function lockFile(path: string) {
-  makeFolder(dirname(path))
-  return lockSqlite(`${path}.lock`)
+function lockFile(config: DatabaseConfig) {
+  try {
+    makeFolder(dirname(config.SQLITE_PATH))
+    return lockSqlite(`${config.SQLITE_PATH}.lock`)
+  } catch (error) {
+    throw explainMissing(error, config)
+  }
 }
 
 async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Promise<Opened> {

@@ -1,5 +1,5 @@
 import module from 'node:module'
-import { loadEnvironmentFile } from './environment.mjs'
+import { hasEnvironmentFile, loadEnvironmentFile } from './environment.mjs'
 import { compileCache, isCapable, nodePath, run } from './process.mjs'
 
 /**
@@ -10,7 +10,8 @@ import { compileCache, isCapable, nodePath, run } from './process.mjs'
 export async function runBuilt(program, args = []) {
   const file = `server/dist/${program}.js`
   if (!isCapable()) {
-    const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1', '--env-file-if-exists=.env']
+    const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1']
+    if (hasEnvironmentFile()) options.push('--env-file=.env')
     return run(nodePath(), [...options, file, ...args], { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: compileCache })
   }
   loadEnvironmentFile()

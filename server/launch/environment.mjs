@@ -1,5 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, writeFileSync } from 'node:fs'
+import { fail } from './process.mjs'
+
+/** EX_CONFIG of sysexits.h. */
+const badConfiguration = 78
 
 /**
  * Lets a server start without editing anything: writes what must be set and is not, neither itself nor as NAME_FILE, into `.env` of the working
@@ -27,5 +31,19 @@ export function makeEnvironmentFile() {
 
 /** Reads `.env` of the working directory. Variables that are set already win. */
 export function loadEnvironmentFile() {
-  if (existsSync('.env')) process.loadEnvFile('.env')
+  if (hasEnvironmentFile()) process.loadEnvFile('.env')
+}
+
+/** Whether the working directory has a `.env`. Ends the process when this account may not read it: nobody knows which server it would be. */
+export function hasEnvironmentFile() {
+  if (!existsSync('.env')) return false
+  try {
+    accessSync('.env', constants.R_OK)
+  } catch (error) {
+    fail(
+      `.env in ${process.cwd()} cannot be read (${error.code}). Give it to the account that the server runs as (chown), or remove it.`,
+      badConfiguration,
+    )
+  }
+  return true
 }

@@ -2,6 +2,7 @@ import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { nameOfBucket, type S3Config } from '../blobs/s3/settings.ts'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
+import { placeProblem } from '../config/place-problem.ts'
 
 /** What the configuration says of the store of the archives. */
 export type StoreConfig = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'> & S3Config
@@ -11,22 +12,37 @@ export type Stores = Record<'archives' | 'docs', BlobStore>
 
 /**
  * Opens the store of the archives.
- * @throws ConfigError when a bucket cannot be used as it is configured.
+ * @throws ConfigError when the folder or bucket cannot be used as it is configured.
  */
 export async function openBlobs(config: StoreConfig): Promise<BlobStore> {
-  if (config.BLOB_BACKEND === 'filesystem') return openFilesystemBlobs(config.BLOB_PATH)
+  if (config.BLOB_BACKEND === 'filesystem') return openFolder('BLOB_PATH', config.BLOB_PATH)
   // Only then: the client of the service is large.
   const { openS3Blobs } = await import('../blobs/s3/s3.ts')
   return openS3Blobs(config)
 }
 
 /**
+ * Opens the store of the documentation, given that of the archives, which may be the same.
+ * @throws ConfigError when the folder cannot be used.
+ */
+export const openDocs = async (config: Pick<Config, 'DOCS_BACKEND' | 'DOCS_PATH'>, archives: BlobStore): Promise<BlobStore> =>
+  config.DOCS_BACKEND === 'filesystem' ? openFolder('DOCS_PATH', config.DOCS_PATH) : archives
+
+async function openFolder(setting: string, path: string): Promise<BlobStore> {
+  try {
+    return await openFilesystemBlobs(path)
+  } catch (error) {
+    throw placeProblem(error, setting, path)
+  }
+}
+
+/**
  * Opens the store of the archives and that of the documentation, which may be the same.
- * @throws ConfigError when a bucket cannot be used as it is configured.
+ * @throws ConfigError when a folder or bucket cannot be used as it is configured.
  */
 export async function openStores(config: StoreConfig & Pick<Config, 'DOCS_BACKEND' | 'DOCS_PATH'>): Promise<Stores> {
   const archives = await openBlobs(config)
-  return { archives, docs: config.DOCS_BACKEND === 'filesystem' ? await openFilesystemBlobs(config.DOCS_PATH) : archives }
+  return { archives, docs: await openDocs(config, archives) }
 }
 
 /** How messages name the store. */

@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -41,4 +41,15 @@ it('makes nothing that an empty variable of the environment would win over', () 
 
 it('never touches a file that is there', () => {
   expect(madeWith({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
+})
+
+it('refuses to start without the settings of a file that its account may not read', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  chmodSync(folder, 0o755)
+  writeFileSync(join(folder, '.env'), 'SERVER_URL=https://pub.example.com\n', { mode: 0 })
+  const code = `const { loadEnvironmentFile } = await import('${script}'); if (process.getuid() === 0) process.setuid(65534); loadEnvironmentFile()`
+  const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, encoding: 'utf8' })
+  expect(stderr).toBe(`.env in ${folder} cannot be read (EACCES). Give it to the account that the server runs as (chown), or remove it.\n`)
+  expect(status).toBe(78)
 })

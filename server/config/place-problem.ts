@@ -1,0 +1,30 @@
+import { existsSync } from 'node:fs'
+import { userInfo } from 'node:os'
+import { dirname } from 'node:path'
+import { ConfigError } from './config.ts'
+
+/**
+ * What keeps the folder or file that a setting names from being used, in terms of that setting; the error itself when it is something else, such
+ * as a full disk.
+ */
+export function placeProblem(error: unknown, setting: string, path: string): unknown {
+  if (error instanceof ConfigError || !(error instanceof Error)) return error
+  const reason = reasonFor(error, path)
+  return reason ? Object.assign(new ConfigError([`${setting}: ${reason}`]), { cause: error }) : error
+}
+
+function reasonFor({ code = '', path: failed }: NodeJS.ErrnoException, path: string): string | undefined {
+  if (['EACCES', 'EPERM', 'SQLITE_READONLY_DIRECTORY'].includes(code))
+    return `the account that the server runs as (${userInfo().username}) may not write to ${existing(failed ?? path)}. Make it the owner (chown -R), or choose another place.`
+  if (code === 'EROFS')
+    return `${path} cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.`
+  if (['ENOTDIR', 'EEXIST'].includes(code))
+    return `${path} cannot be made: a file has that name, or that of a folder above it. Choose another place.`
+  if (code === 'EISDIR') return `${path} is a folder. Name a file in it.`
+  if (code === 'SQLITE_NOTADB') return `${path} is not an SQLite database, or is damaged. Choose another file, or restore a backup.`
+  if (code.startsWith('SQLITE_CORRUPT')) return `${path} is damaged. Restore a backup.`
+  return undefined
+}
+
+/** The path, or the nearest folder above it that is there. */
+const existing = (path: string): string => (existsSync(path) || dirname(path) === path ? path : existing(dirname(path)))

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir, userInfo } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { ConfigError, readConfig } from '../../../server/config/config.ts'
+import { placeProblem } from '../../../server/config/place-problem.ts'
+import { openToLook } from '../../../server/db/orm.ts'
+import { openLog } from '../../../server/http/log.ts'
+import { openServices } from '../../../server/open-services.ts'
+import { secretForTests } from '../../support/server-process.ts'
+
+/** A folder with a file, and one that is no database. */
+function places() {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-places-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [file, junk] = [join(folder, 'file'), join(folder, 'junk.sqlite')]
+  writeFileSync(file, '')
+  writeFileSync(junk, 'This is no database. '.repeat(1000))
+  return { folder, file, junk }
+}
+
+const configOf = (folder: string, settings: Record<string, string>) =>
+  readConfig({ JWT_SECRET: secretForTests, SERVER_URL: 'http://localhost:8080', DATA_DIR: join(folder, 'data'), ...settings })
+
+it('names the setting whose folder or file a server cannot start with, and what to do', async () => {
+  const { folder, file, junk } = places()
+  const cannotBeMade = 'cannot be made: a file has that name, or that of a folder above it. Choose another place.'
+  const refused: [Record<string, string>, string][] = [
+    [{ DATA_DIR: file }, `DATA_DIR: ${file} ${cannotBeMade}`],
+    [{ BLOB_PATH: file }, `BLOB_PATH: ${file} ${cannotBeMade}`],
+    [{ BLOB_PATH: join(file, 'below') }, `BLOB_PATH: ${join(file, 'below')} ${cannotBeMade}`],
+    [{ DOCS_BACKEND: 'filesystem', DOCS_PATH: file }, `DOCS_PATH: ${file} ${cannotBeMade}`],
+    [{ SQLITE_PATH: join(file, 'below') }, `SQLITE_PATH: ${join(file, 'below')} ${cannotBeMade}`],
+    [{ SQLITE_PATH: folder }, `SQLITE_PATH: ${folder} is a folder. Name a file in it.`],
+    [{ SQLITE_PATH: junk }, `SQLITE_PATH: ${junk} is not an SQLite database, or is damaged. Choose another file, or restore a backup.`],
+  ]
+  for (const [settings, problem] of refused) {
+    const log = openLog('error', () => {})
+    await expect(openServices(configOf(folder, settings), log)).rejects.toMatchObject({ problems: [problem] })
+  }
+  await expect(openToLook(configOf(folder, { SQLITE_PATH: junk }))).rejects.toThrow(/^SQLITE_PATH: .* is not an SQLite database/)
+})
+
+it('says which folder the account may not write to: the nearest that is there', () => {
+  const { folder } = places()
+  const error = Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES', path: join(folder, 'blobs/staging') })
+  const problem = placeProblem(error, 'BLOB_PATH', join(folder, 'blobs'))
+  expect(problem).toBeInstanceOf(ConfigError)
+  expect(problem).toMatchObject({
+    cause: error,
+    problems: [
+      `BLOB_PATH: the account that the server runs as (${userInfo().username}) may not write to ${folder}. Make it the owner (chown -R), or choose another place.`,
+    ],
+  })
+})
+
+it.each([
+  ['EROFS', 'BLOB_PATH: /data cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.'],
+  ['SQLITE_CORRUPT_VTAB', 'BLOB_PATH: /data is damaged. Restore a backup.'],
+])('says what to do about %s', (code, problem) => {
+  expect(placeProblem(Object.assign(new Error(code), { code }), 'BLOB_PATH', '/data')).toMatchObject({ problems: [problem] })
+})
+
+it('leaves every other error as it is', () => {
+  for (const error of [
+    Object.assign(new Error('no space left'), { code: 'ENOSPC' }),
+    new Error('other'),
+    new ConfigError(['other']),
+    'text',
+  ])
+    expect(placeProblem(error, 'BLOB_PATH', '/data')).toBe(error)
+})
