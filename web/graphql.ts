@@ -24,8 +24,11 @@ export interface Failure {
   proof?: string
 }
 
-/** What the server may require before it makes a change: that the password is confirmed, or a session, when it has ended. */
-export type Requirement = 'password' | 'session'
+/**
+ * What the server may require before it makes a change: that the password is confirmed, a session, when it has ended, or that the page belongs
+ * to the session that the browser has now.
+ */
+export type Requirement = 'password' | 'session' | 'account'
 
 let askForProof: AskForProof = () => Promise.resolve(false)
 const signedOutListeners = new Set<() => void>()
@@ -80,19 +83,27 @@ export function useMutation<Result, Variables extends AnyVariables>(
   const running = ref(false)
   const failure = shallowRef<Failure>()
   async function run(variables: Variables): Promise<Result | undefined> {
-    const origin = focused()
+    let data: Result | undefined
+    const change = async () => {
+      const result = await client.mutation<Result, Variables>(document, variables).toPromise()
+      data = result.data
+      return result.error && failureOf(result.error)
+    }
     running.value = true
     failure.value = undefined
-    const change = () => client.mutation<Result, Variables>(document, variables).toPromise()
-    let { data, error } = await change()
-    const required = error && !signsIn ? requirementOf(failureOf(error)) : undefined
-    const isMet = required !== undefined && (await askForProof(required, origin))
-    if (isMet) ({ data, error } = await change())
+    failure.value = await (signsIn ? change() : proved(change))
     running.value = false
-    if (error) failure.value = required && !isMet ? unproved[required] : failureOf(error)
-    return error ? undefined : data
+    return failure.value ? undefined : data
   }
   return { run, running, failure }
+}
+
+/** Makes a change, and again when what the server requires first has been met. Both give what went wrong. */
+export async function proved(change: () => Promise<Failure | undefined>, origin = document.activeElement): Promise<Failure | undefined> {
+  const failure = await change()
+  const required = failure && requirementOf(failure)
+  if (!required) return failure
+  return (await askForProof(required, origin)) ? proved(change, origin) : unproved[required]
 }
 
 export const unreachable: Failure = {
@@ -103,12 +114,14 @@ export const unreachable: Failure = {
 const unproved: Record<Requirement, Failure> = {
   password: { code: 'InsufficientPermissions', message: 'Nothing was changed: this needs your password.' },
   session: { code: 'MissingAuthentication', message: 'Nothing was changed: you are no longer signed in.' },
+  account: { code: 'CsrfMismatch', message: 'Nothing was changed: you have signed in anew since this page was loaded. Reload it.' },
 }
 
-const requirementOf = ({ code, proof }: Failure): Requirement | undefined =>
-  code === 'MissingAuthentication' ? 'session' : proof === 'password' ? 'password' : undefined
-
-const focused = () => document.activeElement
+function requirementOf({ code, proof }: Failure): Requirement | undefined {
+  if (code === 'MissingAuthentication') return 'session'
+  if (code === 'CsrfMismatch' && csrfCookie() !== csrfToken) return 'account'
+  return proof === 'password' ? 'password' : undefined
+}
 
 /** What to tell the user about an error of any layer. */
 export function failureOf(error: CombinedError): Failure {
@@ -130,8 +143,16 @@ function onError(error: CombinedError, { kind, context }: Operation) {
   if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
 }
 
-/** The CSRF token: the server compares the header with the cookie. */
-export function csrfHeader(): Record<string, string> {
+let csrfToken: string | undefined
+
+/** The CSRF token of the session that the page belongs to: the server refuses it once the browser has another, begun in another tab. */
+export const csrfHeader = (): Record<string, string> => (csrfToken === undefined ? {} : { 'X-CSRF-Token': csrfToken })
+
+/** Sets the session that the page belongs to, by its CSRF token. */
+export const belongTo = (token: string | undefined) => void (csrfToken = token)
+
+/** The CSRF token of the session that the browser has now. */
+export function csrfCookie(): string | undefined {
   const token = /(?:^|; )(?:__Host-)?svc_csrf=([^;]*)/.exec(document.cookie)?.[1]
-  return token ? { 'X-CSRF-Token': decodeURIComponent(token) } : {}
+  return token && decodeURIComponent(token)
 }

@@ -5,7 +5,7 @@ import { createApp } from 'vue'
 import App from './app.vue'
 import { trackNavigation } from './shared/page-title.ts'
 import { isPasswordAsked } from './sign-in/password-proof.ts'
-import { forgetViewer, noticeOtherAccount } from './sign-in/session.ts'
+import { forgetViewer, isStillSame } from './sign-in/session.ts'
 import { client, onSignedOut } from './graphql.ts'
 import { recoverMissingParts } from './missing-parts.ts'
 import { loginRoute, router } from './router.ts'
@@ -17,6 +17,6 @@ onSignedOut(() => {
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
 })
-window.addEventListener('focus', () => void noticeOtherAccount())
+window.addEventListener('focus', () => void isStillSame())
 
 createApp(App).use(urql, client).use(router).use(ui).mount('#app')

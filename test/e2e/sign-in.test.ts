@@ -79,6 +79,26 @@ describe('a session', () => {
     expect(new URL(page.url()).searchParams.get('redirect')).toBe('/packages')
   })
 
+  it.each([
+    ['/settings/profile', 'Security'],
+    ['/settings/profile', 'Sessions'],
+    ['/settings/profile', 'Tokens'],
+    ['/me/activity', 'Packages'],
+    ['/me/activity', 'Publishers'],
+    ['/me/packages', 'Activity'],
+  ])('that has ended is noticed on the way from %s to %s', async (path, tab) => {
+    await using app = await consoleApp()
+    const { email } = await app.member()
+    const page = await openPage(app.url, { tolerate: [/status of 401/] })
+    await startSession(page, app.url, email)
+    await page.goto(path)
+    await settled(page)
+    await page.context().clearCookies()
+    await page.getByRole('main').getByRole('link', { name: tab }).click()
+    await page.getByText('Sign in to see this page.').waitFor()
+    expect(new URL(page.url()).searchParams.get('redirect')).toMatch(new RegExp(`/${tab.toLowerCase()}$`))
+  })
+
   it('that ends while a form is filled in costs nothing that was entered', async () => {
     await using app = await consoleApp()
     const member = await app.member()
@@ -105,26 +125,6 @@ describe('a session', () => {
     await dialog.waitFor({ state: 'hidden' })
     const { keys } = (await member.get('/api/auth/keys')).body as { keys: { name: string }[] }
     expect(keys.filter(({ name }) => name === 'build server')).toHaveLength(1)
-  })
-
-  it('of somebody else, begun in another tab, is not used by a page that shows the first account', async () => {
-    await using app = await consoleApp()
-    const [alice, bob] = [await app.member(), await app.member()]
-    const page = await openPage(app.url)
-    await startSession(page, app.url, alice.email)
-    await page.goto('/settings/profile')
-    const address = () => page.getByLabel('E-mail address').inputValue()
-    await expect.poll(address).toBe(alice.email)
-    await settled(page)
-    const returnToTab = () => page.evaluate('dispatchEvent(new Event("focus"))')
-    await page.getByLabel('Name', { exact: true }).fill('Not saved yet')
-    await startSession(page, app.url, alice.email)
-    await returnToTab()
-    await settled(page)
-    expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Not saved yet')
-    await startSession(page, app.url, bob.email)
-    await returnToTab()
-    await expect.poll(address).toBe(bob.email)
   })
 })
 

@@ -1,5 +1,5 @@
 import { ref, shallowRef } from 'vue'
-import { csrfHeader, type Failure, unreachable } from '../graphql.ts'
+import { csrfHeader, type Failure, proved, unreachable } from '../graphql.ts'
 import { bytes } from '../shared/format.ts'
 import { loadSession } from '../sign-in/session.ts'
 
@@ -26,7 +26,7 @@ export function useAvatar() {
   }
   async function send(method: 'POST' | 'DELETE', body?: FormData) {
     running.value = true
-    failure.value = await request(method, body)
+    failure.value = await proved(() => request(method, body))
     const done = !failure.value && (await loadSession({ again: true }))
     running.value = false
     return done

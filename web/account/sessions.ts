@@ -8,7 +8,7 @@ export const useSessions = () =>
     document: SessionsDocument,
     variables: (after) => ({ after }),
     connection: (data) =>
-      withRows(data.viewer?.sessions, (nodes) => nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
+      withRows(data.me.sessions, (nodes) => nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
   })
 
 /** Sign-ins, tokens and sessions of the viewer's account, a page of them; the URL says which. */
@@ -16,7 +16,7 @@ export const useSecurityHistory = () =>
   useCursorList({
     document: SecurityHistoryDocument,
     variables: (after) => ({ after }),
-    connection: (data) => data.viewer?.securityHistory,
+    connection: (data) => data.me.securityHistory,
   })
 
 export const useRevokeSession = () => useMutation(RevokeSessionDocument)

@@ -1,5 +1,6 @@
 import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../graphql.ts'
+import { isStillSame } from '../sign-in/session.ts'
 
 /** What was written in the explorer: a document, its variables and more headers, both as JSON. */
 export interface ExplorerRequest {
@@ -47,6 +48,7 @@ export function useExplorer() {
         : undefined
     if (problem.value !== undefined) return
     localStorage.setItem(keptUnder, query)
+    if (!(await isStillSame())) return
     running.value = true
     const began = performance.now()
     try {

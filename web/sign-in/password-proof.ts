@@ -1,7 +1,7 @@
 import { computed, ref, shallowRef } from 'vue'
 import { ConfirmPasswordDocument } from '../generated/graphql.ts'
 import { proveWith, type Requirement, useMutation } from '../graphql.ts'
-import { useLogin, useSession } from './session.ts'
+import { isStillSame, useLogin, useSession } from './session.ts'
 
 const { viewer } = useSession()
 
@@ -15,6 +15,7 @@ proveWith(
   (what, from) =>
     new Promise((resolve) => {
       if (!viewer.value) return resolve(false)
+      if (what === 'account') return resolve(isStillSame())
       // A session is required to confirm the password, too: then one sign-in does for both.
       if (!waiting.value) origin = from
       required.value = what
