@@ -142,6 +142,15 @@ export const diskFull = () =>
 export const storageAway = (cause?: unknown) =>
   Object.assign(serviceUnavailable('The storage of this server cannot be reached at the moment. Try again later.', 30), { cause })
 
+/** What an error that its receiver may read was made from, for the log and the operator; any other error as it is. */
+export const causeOf = (error: unknown): unknown => (error instanceof ApiError && error.cause instanceof Error ? error.cause : error)
+
+/** The same, with where it came from. */
+export function traceOf(error: unknown): string {
+  const cause = causeOf(error)
+  return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
+}
+
 /** 500 without details: the cause is in the log, under the request id. */
 export const internalError = (requestId: string) =>
   new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
 import { openBeside, openDatabase } from '../db/orm.ts'
-import { ApiError } from '../errors.ts'
+import { ApiError, causeOf } from '../errors.ts'
 import { adminCommand } from '../version.ts'
 import { type Command, countsOf, type Options, type Outcome } from './command.ts'
 import { commonOptions, helpOf, listOfCommands, usageOf } from './help.ts'
@@ -92,7 +92,10 @@ async function openWithServer(config: Config) {
   return { em: orm.em.fork(), close: () => orm.close(true) }
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message || String(error) : String(error))
+function messageOf(error: unknown): string {
+  const [message, cause] = [error instanceof Error ? error.message || String(error) : String(error), causeOf(error)]
+  return cause === error ? message : `${message} (${String(cause)})`
+}
 
 function codeOf(error: unknown): string {
   if (error instanceof ConfigError) return 'InvalidConfiguration'

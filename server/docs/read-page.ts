@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import { type PackedPage, readIndex } from '../api-pages/read-index.ts'
 import { DamagedBytes } from '../blobs/store.ts'
-import { serviceUnavailable, storageAway } from '../errors.ts'
+import { causeOf, serviceUnavailable, storageAway } from '../errors.ts'
 import { byteCache, type ByteCache } from '../http/byte-cache.ts'
 import type { Services } from '../services.ts'
 
@@ -52,7 +52,7 @@ async function readable<Found>({ docs, log }: Store, { sha256 }: Packed, read: (
     })
   } catch (error) {
     const isLost = error instanceof DamagedBytes || (error as NodeJS.ErrnoException).code === 'ENOENT'
-    log.error(`documentation ${sha256} cannot be read: ${String(error)}`)
+    log.error(`documentation ${sha256} cannot be read: ${String(causeOf(error))}`)
     if (!isLost) throw storageAway(error)
     throw serviceUnavailable('This documentation is missing or damaged. Ask an administrator to generate it again.', 300)
   }

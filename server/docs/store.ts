@@ -6,6 +6,7 @@ import { streamFile } from '../blobs/file-stream.ts'
 import type { BlobStore, StoredBytes } from '../blobs/store.ts'
 import type { EntityManager } from '@mikro-orm/sql'
 import { changeRows, readRow } from '../db/statements.ts'
+import { causeOf } from '../errors.ts'
 import type { Services } from '../services.ts'
 import type { DocsEngine } from './service.ts'
 
@@ -41,7 +42,7 @@ export async function storePages(services: Store, versionId: string, made: MadeP
   const useless = stored ? stored.earlier : sha256
   if (useless !== null && (useless !== sha256 || !stored))
     await removePages(services, useless).catch((error: unknown) =>
-      log.warning(`documentation ${useless} was not removed: ${String(error)}`),
+      log.warning(`documentation ${useless} was not removed: ${String(causeOf(error))}`),
     )
   return stored !== null
 }

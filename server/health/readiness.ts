@@ -4,6 +4,7 @@ import { dirname } from 'node:path'
 import { Readable } from 'node:stream'
 import { isMigrated } from '../db/schema-state.ts'
 import { isRefusedForMove } from '../db/unavailable.ts'
+import { causeOf } from '../errors.ts'
 import type { Services } from '../services.ts'
 
 type CheckName = 'running' | 'database' | 'schema' | 'storage' | 'space'
@@ -107,6 +108,3 @@ async function checkSpace({ MIN_FREE_BYTES, ...config }: Services['config']): Pr
     if (bavail * bsize < MIN_FREE_BYTES) throw new Error(`${bavail * bsize} bytes are free at ${path}, fewer than MIN_FREE_BYTES`)
   }
 }
-
-/** What an error for the receiver of an answer was made from; any other error as it is. */
-const causeOf = (reason: unknown): unknown => (reason instanceof Error && reason.cause instanceof Error ? reason.cause : reason)

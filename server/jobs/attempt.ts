@@ -1,4 +1,5 @@
 import { isRefusedForMove } from '../db/unavailable.ts'
+import { traceOf } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
 import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
@@ -85,7 +86,7 @@ async function record(
   const { id, kind, subject, attempts } = held
   const isFinal = attempts >= maxAttempts || error instanceof PermanentFailure
   const retryAt = isFinal ? null : new Date(now().getTime() + backOffMs(attempts))
-  const trace = error instanceof PermanentFailure ? error.message : error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const trace = error instanceof PermanentFailure ? error.message : traceOf(error)
   log.error(`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${trace}`)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
   const shown = message.slice(0, maxErrorLength) || 'It failed without an error message.'

@@ -1,3 +1,4 @@
+import { traceOf } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 import type { Services } from '../services.ts'
 
@@ -16,7 +17,7 @@ export function regularly(name: string, intervalMs: number, { log, database }: S
     try {
       await work()
     } catch (error) {
-      log.error(`${name}: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`)
+      log.error(`${name}: ${traceOf(error)}`)
     } finally {
       busy = false
     }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { expect, it, vi } from 'vitest'
 import { collectGarbage } from '../../server/uploads/collect.ts'
 import { testApp } from '../app.ts'
+import { documentVersion } from '../support/docs.ts'
 import { packageArchive } from '../support/archive.ts'
 import { announce, finish, publish, sendBytes } from '../support/publish.ts'
 import { type S3Bucket, s3Bucket, type S3Fault } from '../support/s3-service.ts'
@@ -83,6 +84,26 @@ it.each(['small', 'streamed', 'large'])(
     expect(bucket.features.uploads.size).toBe(0)
   },
 )
+
+it('tells the log why the bucket gives nothing, and nobody else', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: bucket.env })
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await documentVersion(app, 'acme', '1.0.0')
+  for (const [path, operation, reason] of [
+    ['/api/archives/acme-1.0.0.tar.gz', 'GetObject', /cannot be read: AccessDenied: A fault of the test/],
+    ['/documentation/acme/1.0.0/', 'GetObject', /cannot be read: AccessDenied: A fault of the test/],
+    ['/documentation/acme/1.0.0/', 'HeadObject', /cannot be read: .*the status 403/],
+  ] as const) {
+    failing(bucket, operation, /^sha256/, { status: 403, code: 'AccessDenied' })
+    app.lines.length = 0
+    const answer = await alice.get(path)
+    expect(answer).toMatchObject({ status: 503, body: { error: { message: expect.stringContaining('cannot be reached') } } })
+    expect(JSON.stringify(answer.body)).not.toMatch(/AccessDenied|403/)
+    expect(app.lines).toContainEqual(expect.stringMatching(reason))
+  }
+})
 
 it('says 503 while the bucket is away, and is itself again when it is back', async () => {
   await using bucket = await s3Bucket()

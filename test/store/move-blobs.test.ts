@@ -7,6 +7,7 @@ import { holdRemovals } from '../../server/store/hold.ts'
 import { moveBlobs } from '../../server/store/move.ts'
 import { openBlobs } from '../../server/store/open.ts'
 import { type TestApp, testApp } from '../app.ts'
+import { admin } from '../support/admin.ts'
 import { folderStore } from '../support/blob-stores.ts'
 import { documentVersion } from '../support/docs.ts'
 import { runJobs } from '../support/jobs.ts'
@@ -51,6 +52,17 @@ it('moves everything to a bucket while the server serves, and back to a folder',
   expect(await move(operation(moved, {}), 'filesystem')).toContain('5 of 5 archives, verified: 1 were copied now')
   const folder = await openBlobs({ ...app.config, BLOB_BACKEND: 'filesystem' })
   expect((await folder.read(shaOf(stored[3] ?? ''))).equals(stored[3] ?? Buffer.alloc(0))).toBe(true)
+})
+
+it('tells the operator what the bucket answered, whatever the server would tell others', async () => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  await publish(await app.member(), { name: 'acme', version: '1.0.0' })
+  bucket.fault = ({ operation: call, key }) =>
+    call === 'CopyObject' && key.startsWith('sha256') ? { status: 403, code: 'AccessDenied' } : null
+  const { code, err } = await admin(app, 'move-blobs', 's3')
+  expect(code).toBe(1)
+  expect(err).toMatch(/^The storage of this server cannot be reached at the moment.* \(AccessDenied: A fault of the test\)$/)
 })
 
 it('replaces what is damaged at the destination, and names what is damaged at the source', async () => {

@@ -40,7 +40,13 @@ export function failureOf(error: unknown): unknown {
   if (error instanceof ApiError || error instanceof DamagedBytes || error instanceof RangeError) return error
   if (codeOf(error) === 'ENOENT') return error
   if (isMissing(error)) return missing(error)
-  return isFull(error) ? diskFull() : storageAway(error)
+  return isFull(error) ? diskFull() : storageAway(withReason(error))
+}
+
+/** HEAD gets no body, and so no reason but the status, which the client does not name. */
+function withReason(error: unknown): unknown {
+  const isUnknown = error instanceof Error && error.message === 'UnknownError'
+  return isUnknown ? new Error(`The storage service answered with the status ${statusOf(error)}`, { cause: error }) : error
 }
 
 /** No room, as services say it that run on somebody's own disks. */

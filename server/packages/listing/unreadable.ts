@@ -1,5 +1,5 @@
 import { DamagedBytes } from '../../blobs/store.ts'
-import { type ApiError, notFound, serviceUnavailable, storageAway } from '../../errors.ts'
+import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } from '../../errors.ts'
 import { clearFault, recordFault } from '../../integrity/faults.ts'
 import type { Services } from '../../services.ts'
 
@@ -17,7 +17,7 @@ export async function judgeUnreadable(circumstances: Circumstances, asked: Asked
   const what = `the archive of ${asked.name} ${asked.version} (SHA-256 ${asked.sha256})`
   const kind = await faultOf(circumstances, error)
   if (!kind) {
-    log.error(`${what} cannot be read: ${String(error)}`)
+    log.error(`${what} cannot be read: ${String(causeOf(error))}`)
     return storageAway()
   }
   log.error(`${what} is ${kind}: restore it from a backup, or delete the version`)
