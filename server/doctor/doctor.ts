@@ -1,5 +1,6 @@
 import { type Config, ConfigError, describeConfig, readConfig } from '../config/config.ts'
 import { checkAddress } from './address.ts'
+import { checkArchives } from './archives.ts'
 import { examineBackups } from './backups.ts'
 import { type Check, examine } from './check.ts'
 import { clockOf } from './clocks.ts'
@@ -33,6 +34,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...database.checks,
       ...(await examineReplica(config, em)),
       ...store.checks,
+      ...(em ? await examine('archives', () => checkArchives(em)) : []),
       ...(await examineBackups(config, em)),
       ...address.checks,
       ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),

@@ -24,7 +24,7 @@ export async function clearFault(em: EntityManager, sha256: string): Promise<voi
 }
 
 /** The faults that are known of versions, the latest first, at most 100. */
-export async function knownFaults(reads: Reads): Promise<KnownFault[]> {
+export async function knownFaults(reads: Pick<Reads, 'all'>): Promise<KnownFault[]> {
   type Row = Omit<KnownFault, 'bytes' | 'foundAt'> & { bytes: number | string; foundAt: number | string | Date }
   const rows = await reads.all<Row>(
     `select f.kind, p.name as package, v.version, f.sha256, v.archive_bytes as bytes, f.found_at as "foundAt"

@@ -11,6 +11,7 @@ import { version } from '../../server/version.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { environmentOf, runCommand } from '../support/admin.ts'
 import { publish } from '../support/publish.ts'
+import { pathOf, shaOf } from '../support/stored.ts'
 import { freePort } from '../support/server-process.ts'
 
 type Report = { code: number; ok: boolean; checks: Check[]; settings: string[] | null; find: (name: string) => Check | undefined }
@@ -57,7 +58,7 @@ it('finds a running server well, and leaves everything as it is', async () => {
   expect(await contents(app)).toEqual(before)
   expect(find('address')).toMatchObject({ status: 'ok', message: expect.stringContaining('and is ready') })
   expect(find('database')?.message).toMatch(app.config.DB_BACKEND === 'sqlite' ? /answers: SQLite 3\./ : /answers: PostgreSQL \d/)
-  for (const name of ['configuration', 'migrations', 'store', 'store identity', 'clocks', 'space', 'proxy', 'sandbox'])
+  for (const name of ['configuration', 'migrations', 'store', 'store identity', 'archives', 'clocks', 'space', 'proxy', 'sandbox'])
     expect([name, find(name)?.status]).toEqual([name, 'ok'])
   expect(find('versions')?.message).toContain(`the server that runs is Snug ${version}`)
   expect(find('integrity')?.status).toBe(app.config.DB_BACKEND === 'sqlite' ? 'ok' : undefined)
@@ -171,6 +172,22 @@ it('finds a store that would keep the server from starting, and says so in its w
   const lost = failed('has archives, but the database', 'correct BLOB_PATH or SQLITE_PATH')
   expect(await find({ SQLITE_PATH: folder('none.sqlite') })).toMatchObject(lost)
   expect(existsSync(folder('none.sqlite'))).toBe(false)
+})
+
+it('tells of archives that are known to be missing or damaged', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const environment = await reachedAt(app, 'http://127.0.0.1:1')
+  const lose = async (version: string) => {
+    await rm(pathOf(app, shaOf(await publish(alice, { name: 'acme', version }))))
+    expect((await alice.get(`/api/archives/acme-${version}.tar.gz`)).status).toBe(503)
+  }
+  await lose('1.0.0')
+  const { ok, find } = await doctor(environment)
+  expect([ok, find('archives')?.status]).toEqual([false, 'failed'])
+  expect(find('archives')?.message).toBe('Archives of versions cannot be downloaded: acme 1.0.0 (missing).')
+  for (const version of ['1.1.0', '1.2.0', '1.3.0']) await lose(version)
+  expect((await doctor(environment)).find('archives')?.message).toMatch(/: acme 1\.\d\.0 \(missing\), .*, and others\.$/)
 })
 
 it('says what is wrong with a database that cannot be used', async () => {
