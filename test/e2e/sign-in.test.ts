@@ -57,6 +57,7 @@ describe('a session', () => {
     const { email } = await app.member()
     const page = await openPage(app.url)
     await signIn(page, app.url, email)
+    await settled(page) // what the page still asks for as the session ends would be refused
     await page.getByRole('button', { name: /^Account/ }).click()
     await page.getByRole('menuitem', { name: 'Sign out' }).click()
     await page.waitForURL('**/login')

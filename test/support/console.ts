@@ -44,12 +44,13 @@ export async function startSession(page: Page, url: string, email: string): Prom
   if (answer.status() !== 200) throw new Error(`Cannot sign in: ${await answer.text()}`)
 }
 
-/** Signs in by the form, as somebody who was made with the usual password. */
+/** Signs in by the form, as somebody who was made with the usual password; returns on the page that this leads to. */
 export async function signIn(page: Page, url: string, email: string): Promise<void> {
   await page.goto(`${url}/login`)
   await page.getByLabel('E-mail address').fill(email)
   await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
   await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.waitForURL((address) => !address.pathname.endsWith('/login')) // which shows the account menu already while the next page loads
   await page.getByRole('button', { name: /^Account/ }).waitFor()
 }
 
