@@ -190,7 +190,7 @@ it('hands the server to another administrator', async () => {
   await page.waitForURL(`**/admin/users/${heir.id}`)
   await page.getByText(/The account of the owner cannot be changed/).waitFor()
   expect((await heir.get('/api/auth/me')).body).toMatchObject({ role: 'owner' })
-  expect(await page.getByRole('link', { name: 'Ownership' }).count()).toBe(0)
+  await page.getByRole('link', { name: 'Ownership' }).waitFor({ state: 'hidden' })
   await page.goto('/admin/ownership')
   await page.getByText('Only the owner of this server can see this page.').waitFor()
 })
