@@ -45,6 +45,8 @@ describe('signing in', () => {
       await page.getByLabel('E-mail address').fill('nobody@example.com')
       await page.getByRole('textbox', { name: 'Password' }).fill('wrong horse')
       await Promise.all([page.waitForResponse(/graphql/), page.keyboard.press('Enter')])
+      // Only then has the form been emptied.
+      await page.getByRole('button', { name: 'Sign in' }).and(page.locator(':enabled')).waitFor()
     }
     await page.getByText(/Try again in \d+:\d\d min/).waitFor()
     expect(await page.getByRole('alert').textContent()).toContain('RateLimitExceeded')
