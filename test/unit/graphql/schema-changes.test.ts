@@ -5,6 +5,7 @@ import {
   buildASTSchema,
   buildSchema,
   findSchemaChanges,
+  getVariableValues,
   Kind,
   parse,
   validate,
@@ -13,6 +14,7 @@ import {
 } from 'graphql'
 import { describe, expect, it } from 'vitest'
 import { schema } from '../../../server/graphql/schema.ts'
+import { examples } from '../../../web/explorer/examples.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const previousRelease = readFileSync(join(import.meta.dirname, 'previous-release.graphql'), 'utf8')
@@ -91,10 +93,16 @@ describe('schema.graphql', () => {
   })
 })
 
-it('has every query of the README and of the console as its schema demands', () => {
+it('has every query of the README, of the explorer and of the console as its schema demands', () => {
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
   const published = Array.from(readme.matchAll(/graphql '([^']+)'/g), ([, query = '']) => query)
   const fragments = globSync(join(root, 'web/*/*.graphql')).map((file) => readFileSync(file, 'utf8'))
   expect(published.length).toBeGreaterThanOrEqual(3)
-  for (const query of [...published, fragments.join('\n')]) expect(validate(schema, parse(query))).toEqual([])
+  for (const query of [...published, ...examples.map((example) => example.query), fragments.join('\n')])
+    expect(validate(schema, parse(query))).toEqual([])
+  for (const { query, variables = '{}' } of examples) {
+    const [operation] = parse(query).definitions
+    const known = operation?.kind === Kind.OPERATION_DEFINITION ? (operation.variableDefinitions ?? []) : []
+    expect(getVariableValues(schema, known, JSON.parse(variables))).toHaveProperty('variableValues')
+  }
 })

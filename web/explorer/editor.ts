@@ -1,0 +1,64 @@
+import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
+import { defaultKeymap, history, historyKeymap, isolateHistory } from '@codemirror/commands'
+import { bracketMatching, HighlightStyle, syntaxHighlighting } from '@codemirror/language'
+import { lintKeymap } from '@codemirror/lint'
+import { EditorState } from '@codemirror/state'
+import { EditorView, keymap, lineNumbers } from '@codemirror/view'
+import { tags } from '@lezer/highlight'
+import { graphql, updateSchema } from 'cm6-graphql'
+import { buildSchema } from 'graphql'
+
+interface Options {
+  parent: HTMLElement
+  text: string
+  /** What it is called. */
+  label: string
+  /** Hears of every change of the text. */
+  changed: (text: string) => void
+}
+
+/** An editor of GraphQL that completes names and marks what the schema does not have, once it knows that. Tab leaves it. */
+export function openEditor({ parent, text, label, changed }: Options): EditorView {
+  // The form sends with it.
+  const send = { key: 'Mod-Enter', run: () => true }
+  return new EditorView({
+    parent,
+    state: EditorState.create({
+      doc: text,
+      extensions: [
+        lineNumbers(),
+        history(),
+        bracketMatching(),
+        closeBrackets(),
+        autocompletion(),
+        keymap.of([send, ...closeBracketsKeymap, ...defaultKeymap, ...historyKeymap, ...completionKeymap, ...lintKeymap]),
+        syntaxHighlighting(colors),
+        EditorView.lineWrapping,
+        EditorView.contentAttributes.of({ 'aria-label': label, 'aria-multiline': 'true' }),
+        EditorView.updateListener.of(({ docChanged, state }) => void (docChanged && changed(state.doc.toString()))),
+        ...graphql(),
+      ],
+    }),
+  })
+}
+
+/** Replaces the text, as a step that can be undone by itself. */
+export function replaceText(editor: EditorView, text: string) {
+  if (editor.state.doc.toString() === text) return
+  editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, annotations: isolateHistory.of('full') })
+}
+
+/** Has the editor know the schema at this address. Whoever may not read it edits without. */
+export async function loadSchema(editor: EditorView, address: string): Promise<void> {
+  const response = await fetch(address, { credentials: 'same-origin' })
+  if (response.ok) updateSchema(editor, buildSchema(await response.text(), { assumeValid: true }))
+}
+
+const colors = HighlightStyle.define([
+  { tag: [tags.keyword, tags.definitionKeyword, tags.modifier], color: 'var(--ui-primary)' },
+  { tag: [tags.string, tags.escape], color: 'var(--ui-success)' },
+  { tag: [tags.number, tags.integer, tags.float, tags.bool, tags.null], color: 'var(--ui-warning)' },
+  { tag: [tags.typeName, tags.atom], color: 'var(--ui-info)' },
+  { tag: [tags.variableName, tags.special(tags.name)], color: 'var(--ui-error)' },
+  { tag: [tags.comment, tags.punctuation, tags.bracket], color: 'var(--ui-text-muted)' },
+])

@@ -1,0 +1,83 @@
+/** A query to begin with, and its variables as JSON. */
+export interface Example {
+  title: string
+  query: string
+  variables?: string
+}
+
+/** What people ask for first: how to search, read, page and change. */
+export const examples: Example[] = [
+  {
+    title: 'Search packages',
+    query: `query Search($query: String!, $sort: PackageSort, $after: String) {
+  searchPackages(query: $query, sort: $sort, first: 20, after: $after) {
+    totalCount
+    nodes { name description latest { version publishedAt score { grantedPoints maxPoints } } }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+`,
+    variables: '{"query": "http", "sort": "DOWNLOADS"}',
+  },
+  {
+    title: 'Versions of a package',
+    query: `query Versions($name: String!) {
+  package(name: $name) {
+    latest { version dependencies { name constraint source } }
+    versions(first: 20) { nodes { version publishedAt publishedBy { displayName } isRetracted } }
+  }
+}
+`,
+    variables: '{"name": "acme"}',
+  },
+  {
+    title: 'My packages and their users',
+    query: `{
+  viewer {
+    packages(first: 20) {
+      nodes { name likeCount downloads { last30Days } dependents(first: 5) { totalCount nodes { constraint package { name } } } }
+    }
+  }
+}
+`,
+  },
+  {
+    title: 'Retract a version',
+    query: `mutation Retract($input: UpdateVersionOptionsInput!) {
+  updateVersionOptions(input: $input) {
+    version { version isRetracted restorableUntil }
+  }
+}
+`,
+    variables: '{"input": {"package": "acme", "version": "1.0.0", "isRetracted": true}}',
+  },
+  {
+    title: 'Create an access token',
+    query: `mutation CreateToken($input: CreateTokenInput!) {
+  createToken(input: $input) {
+    secret # is shown only now
+    token { name prefix scopes expiresAt }
+  }
+}
+`,
+    variables: '{"input": {"name": "CI", "scopes": ["READ"], "expiresInDays": 90}}',
+  },
+  {
+    title: 'Audit log (administrators)',
+    query: `query AuditLog($from: DateTime) {
+  auditEntries(first: 50, from: $from) {
+    nodes { createdAt kind summary actorName clientIp package version }
+    pageInfo { hasNextPage endCursor }
+  }
+}
+`,
+    variables: '{"from": "2026-01-01T00:00:00Z"}',
+  },
+  {
+    title: 'Limits, and what a query costs',
+    query: `{
+  rateLimit { cost maxCost limit remaining resetAt }
+}
+`,
+  },
+]
