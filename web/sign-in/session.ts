@@ -1,3 +1,4 @@
+import type { CombinedError } from '@urql/vue'
 import { computed, shallowRef } from 'vue'
 import { LoginDocument, LogoutDocument, SessionDocument, type SessionQuery } from '../generated/graphql.ts'
 import { belongTo, client, csrfCookie, csrfHeader, type Failure, failureOf, useMutation } from '../graphql.ts'
@@ -66,7 +67,7 @@ function currentSession() {
 }
 
 /** Who is signed in, with the CSRF token of the session that the answer is for. */
-async function ask() {
+async function ask(): Promise<{ data: SessionQuery | undefined; error: CombinedError | undefined; token: string | undefined }> {
   const token = csrfCookie()
   const { data, error } = await client.query<SessionQuery>(SessionDocument, {}, { requestPolicy: 'network-only' }).toPromise()
   return token === csrfCookie() ? { data, error, token } : ask()
