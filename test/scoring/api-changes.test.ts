@@ -52,6 +52,24 @@ it('tells what was added, removed and changed since the version before, or any o
   expect(await changes(alice, '1.3.0')).toBeNull()
 })
 
+it('compares as many versions as one query may ask for, and refuses more of them by their cost', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  for (let minor = 0; minor <= 20; minor++) await release(app, alice, `1.${minor}.0`, 'int one() => 1;\n')
+  const ask = (first: number) =>
+    alice.graphql('query ($first: Int) { package(name: "acme") { versions(first: $first) { nodes { apiChanges { from } } } } }', { first })
+  const { status, body } = await ask(20)
+  expect(body.errors).toBeUndefined()
+  expect(status).toBe(200)
+  expect(body.data.package.versions.nodes.map(({ apiChanges }: { apiChanges: object }) => apiChanges)).toEqual(
+    Array.from({ length: 20 }, (_, index) => ({ from: `1.${19 - index}.0` })),
+  )
+  expect(await ask(21)).toMatchObject({
+    status: 400,
+    body: { errors: [{ message: expect.stringMatching(/^This query costs 5\d\d\d, /) }] },
+  })
+})
+
 it('shows nobody the public API of a version that they may not read', async () => {
   await using app = await publicApp()
   const alice = await app.member()
