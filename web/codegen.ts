@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto'
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { preset } from '@graphql-codegen/client-preset'
 import { codegen } from '@graphql-codegen/core'
-import { parse, stripIgnoredCharacters } from 'graphql'
+import { formatDocument } from '@urql/vue'
+import { Kind, parse, print, stripIgnoredCharacters } from 'graphql'
 import type { Plugin } from 'vite'
 
 const web = import.meta.dirname
@@ -11,7 +13,8 @@ const output = join(web, 'generated/')
 
 /**
  * Makes `generated/graphql.ts`: every operation in the features' folders as a typed document, checked against the schema. Each document is a
- * module of its own, so that it is loaded with the pages that need it.
+ * module of its own, so that it is loaded with the pages that need it. Their texts, by the hashes that stand for them in the scripts, are in
+ * `generated/documents.json`, which becomes a file of the build for the server.
  */
 export function typedOperations(): Plugin {
   return {
@@ -52,28 +55,31 @@ async function generate() {
   mkdirSync(join(output, 'documents'), { recursive: true })
   for (const { name, module } of operations) writeFileSync(join(output, `documents/${name}.ts`), module)
   const reexports = operations.map(({ name }) => `export { ${name} } from './documents/${name}.ts'\n`)
-  writeFileSync(section.filename, [types, typedText, ...reexports].join(''))
+  writeFileSync(section.filename, [types.replace(/^import .*\n/m, ''), ...reexports].join(''))
+  writeFileSync(join(output, 'documents.json'), JSON.stringify(Object.fromEntries(operations.map(({ hash, text }) => [hash, text]))))
 }
 
-const typedText = `/** The text of an operation, typed by what it gives and takes. */
-export type TypedDocumentString<Result, Variables> = string & DocumentTypeDecoration<Result, Variables>
-`
-
-/** The operations among the documents of the preset, each as a module without the document's line ends and indents. Fragments are part of them. */
+/** The operations among the documents of the preset: the text as it is sent, its SHA-256, and a module that has the hash in its place. */
 function operationsIn(documents: string) {
   const form = /^export const (\w+) = new TypedDocumentString\(`([^`]*)`.*\) as unknown as TypedDocumentString<(\w+), (\w+)>;$/gm
-  return Array.from(documents.matchAll(form), ([, name = '', text = '', result = '', variables = '']) => ({
+  return Array.from(documents.matchAll(form), ([, name = '', source = '', result = '', variables = '']) => ({
     name,
-    text,
+    source,
     result,
     variables,
   }))
     .filter(({ variables }) => variables !== 'unknown')
-    .map(({ name, text, result, variables }) => ({
-      name,
-      module: `import type { TypedDocumentString, ${result}, ${variables} } from '../graphql.ts'
-
-export const ${name} = ${JSON.stringify(stripIgnoredCharacters(text))} as TypedDocumentString<${result}, ${variables}>
-`,
-    }))
+    .map(({ name, source, result, variables }) => {
+      const document = parse(source)
+      const [definition] = document.definitions
+      if (definition?.kind !== Kind.OPERATION_DEFINITION) throw new Error(`${name} does not begin with its operation.`)
+      // With `__typename` in each object, as urql's cache wants it; without line ends and indents.
+      const text = stripIgnoredCharacters(print(formatDocument(document)))
+      const hash = createHash('sha256').update(text).digest('hex')
+      const named = [definition.operation, definition.name?.value, hash].map((part) => `'${part}'`).join(', ')
+      const imports = [`{ operation } from '../../operation.ts'`, `type { ${result}, ${variables} } from '../graphql.ts'`]
+      const made = `export const ${name} = /* @__PURE__ */ operation<${result}, ${variables}>(${named})`
+      const module = [...imports.map((line) => `import ${line}`), made, ''].join('\n')
+      return { name, text, hash, module }
+    })
 }

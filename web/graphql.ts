@@ -6,10 +6,11 @@ import {
   fetchExchange,
   mapExchange,
   type Operation,
+  type TypedDocumentNode,
   useQuery as useUrqlQuery,
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
-import type { TypedDocumentString } from './generated/graphql.ts'
+import { byHash, send } from './documents.ts'
 
 /** An error, as the server reports it. */
 export interface Failure {
@@ -39,7 +40,8 @@ export const client = new Client({
   preferGetMethod: false,
   fetchSubscriptions: true, // as server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
-  exchanges: [mapExchange({ onError }), cacheExchange, fetchExchange],
+  fetch: send,
+  exchanges: [mapExchange({ onOperation: byHash, onError }), cacheExchange, fetchExchange],
 })
 
 /** Calls back when the server no longer accepts the session for what a page shows. */
@@ -56,7 +58,7 @@ type AskForProof = (required: Requirement, origin: Element | null) => Promise<bo
  * them. The end of the session leads to the sign-in, unless the query runs in the background.
  */
 export function useQuery<Result, Variables extends AnyVariables>(
-  document: TypedDocumentString<Result, Variables>,
+  document: TypedDocumentNode<Result, Variables>,
   variables: MaybeRefOrGetter<Variables>,
   isWanted: MaybeRefOrGetter<boolean> = true,
   isBackground = false,
@@ -77,7 +79,7 @@ export function useQuery<Result, Variables extends AnyVariables>(
  * neither.
  */
 export function useMutation<Result, Variables extends AnyVariables>(
-  document: TypedDocumentString<Result, Variables>,
+  document: TypedDocumentNode<Result, Variables>,
   { signsIn = false } = {},
 ) {
   const running = ref(false)

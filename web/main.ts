@@ -6,6 +6,7 @@ import App from './app.vue'
 import { trackNavigation } from './shared/page-title.ts'
 import { isPasswordAsked } from './sign-in/password-proof.ts'
 import { forgetViewer, isStillSame } from './sign-in/session.ts'
+import { loadTexts } from './documents.ts'
 import { client, onSignedOut } from './graphql.ts'
 import { recoverMissingParts } from './missing-parts.ts'
 import { loginRoute, router } from './router.ts'
@@ -17,6 +18,7 @@ onSignedOut(() => {
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
 })
+setTimeout(() => void loadTexts(), 10_000)
 window.addEventListener('focus', () => void isStillSame())
 
 createApp(App).use(urql, client).use(router).use(ui).mount('#app')

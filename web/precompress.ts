@@ -23,7 +23,7 @@ export function precompress(): Plugin {
     apply: 'build',
     async writeBundle({ dir = '' }, bundle) {
       const files = Object.values(bundle).map((file) => ({ name: file.fileName, content: file.type === 'chunk' ? file.code : file.source }))
-      const texts = files.filter(({ name, content }) => /\.(js|css|svg)$/.test(name) && content.length >= leastBytes)
+      const texts = files.filter(({ name, content }) => /\.(js|css|svg)$|documents-[^/]+\.json$/.test(name) && content.length >= leastBytes)
       await Promise.all(
         texts.flatMap(({ name, content }) =>
           Object.entries(copies).map(async ([ending, compress]) => writeFile(join(dir, `${name}.${ending}`), await compress(content))),

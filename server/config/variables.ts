@@ -70,11 +70,7 @@ export const variables = {
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },
   SQLITE_PATH: { schema: text, shownDefault: 'DATA_DIR/registry.sqlite', about: 'The SQLite database file.' },
-  POSTGRES_URL: {
-    schema: postgresUrl,
-    secret: true,
-    about: 'Connection string; required with DB_BACKEND=postgres.',
-  },
+  POSTGRES_URL: { schema: postgresUrl, secret: true, about: 'Connection string; required with DB_BACKEND=postgres.' },
   POSTGRES_READ_URL: {
     schema: postgresUrl,
     secret: true,
@@ -174,11 +170,7 @@ export const variables = {
     shownDefault: 'S3_SECRET_ACCESS_KEY',
     about: 'Secret of that access key.',
   },
-  BACKUP_S3_FORCE_PATH_STYLE: {
-    schema: bool,
-    shownDefault: 'S3_FORCE_PATH_STYLE',
-    about: 'Put the bucket for backups into the path.',
-  },
+  BACKUP_S3_FORCE_PATH_STYLE: { schema: bool, shownDefault: 'S3_FORCE_PATH_STYLE', about: 'Put the bucket for backups into the path.' },
   SCORING_ENABLED: {
     schema: bool,
     default: 'true',
@@ -190,6 +182,12 @@ export const variables = {
     schema: integer(0, 86_400),
     default: '0',
     about: 'How long caches in front may answer with what was public without asking; with 0 they ask each time.',
+  },
+  GRAPHQL_FREE_QUERIES: {
+    schema: oneOf('everybody', 'tokens'),
+    default: 'everybody',
+    about:
+      'Who may send GraphQL of their own: `everybody`, or `tokens` for requests with an access token; others then send what the console sends.',
   },
   ENFORCE_RETRACTION_WINDOW: { schema: bool, default: 'true', about: 'Keep retraction and restoring within 7 days.' },
   MIN_FREE_BYTES: {

@@ -3,6 +3,7 @@ import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type Gr
 import type { Plugin } from 'graphql-yoga'
 import { Readable } from 'node:stream'
 import { withinBudget } from '../access/budget.ts'
+import { queryOf, readDocuments, type TrustedDocuments } from '../console/documents.ts'
 import { consoleSender } from '../console/serve.ts'
 import { type Context, createContext, guardChange, plainContext } from '../access/context.ts'
 import { bodyTooLarge, invalidInput, notAcceptable } from '../errors.ts'
@@ -107,7 +108,14 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     graphiql: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
-    plugins: [boundQuery, nameLiterals, ...(armor.protect().plugins as Plugin[]), guardExecution, ...traced(services), answerErrors],
+    plugins: [
+      readQuery(readDocuments()),
+      nameLiterals,
+      ...(armor.protect().plugins as Plugin[]),
+      guardExecution,
+      ...traced(services),
+      answerErrors,
+    ],
   })
   // What createYoga does, but for the last option: left out, it is found by looking at the Request of the platform, which Yoga does not use, and
   // so its fetch is loaded: 27 ms of each start, and 4 MB.
@@ -116,20 +124,26 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
 
 /** Whether a person opens the address in a browser, without a query. */
 const wantsExplorer = (request: FastifyRequest): boolean =>
-  (request.method === 'GET' || request.method === 'HEAD') && !('query' in (request.query as object)) && prefers(request, 'text/html')
+  (request.method === 'GET' || request.method === 'HEAD') &&
+  !['query', 'extensions'].some((name) => name in (request.query as object)) &&
+  prefers(request, 'text/html')
 
-/** The query is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part of it. */
-const boundQuery: Plugin<Door & Context> = {
-  async onParams({ params }) {
+/**
+ * Finds the text that a request sends or names. It is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part
+ * of it.
+ */
+const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> => ({
+  async onParams({ params, setParams, context }) {
     // To read and to check a long query takes a slice of its own.
     await nextSlice()
     if (Array.isArray(params)) throw invalidInput('Send one query at a time: batches are not supported.')
-    const query: unknown = params.query
+    const query = queryOf(documents, params, context.caller)
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
     if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
     refuseDeepQuery(query)
+    setParams({ ...params, query })
   },
-}
+})
 
 /** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {

@@ -21,6 +21,11 @@ const Server = builder.objectRef<object>('Server').implement({
       description: 'Maximum lifetime of a new access token in days; null when tokens need not expire.',
       resolve: (_server, _args, { config }) => config.TOKEN_MAX_DAYS ?? null,
     }),
+    queriesNeedToken: t.boolean({
+      description:
+        "Whether GraphQL of one's own is taken only with an access token; with a session or none, only the console's operations.",
+      resolve: (_server, _args, { config }) => config.GRAPHQL_FREE_QUERIES === 'tokens',
+    }),
     viewerCanAdminister: t.boolean({
       description: 'Whether you may administer it.',
       resolve: (_server, _args, context) => holdsScope(context, 'admin'),

@@ -102,7 +102,7 @@ it('deletes one version in the danger zone, which only administrators see', asyn
   await startSession(page, app.url, admin.email)
   // What a deletion would do is looked up when somebody wants one, not with the page.
   const lookUps: string[] = []
-  page.on('request', (request) => lookUps.push(...(request.postData()?.match(/query DeletionImpact/g) ?? [])))
+  page.on('request', (request) => lookUps.push(...(request.postData()?.match(/"operationName":"DeletionImpact"/g) ?? [])))
   await page.goto('/packages/icons/admin')
   await page.getByRole('heading', { name: 'Danger zone' }).waitFor()
   await settled(page)

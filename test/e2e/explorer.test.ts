@@ -73,3 +73,20 @@ it('completes what the schema has, marks what it has not, and begins with exampl
   await query.press('Control+z') // the example replaced it in one step
   await expect.poll(() => query.textContent()).toContain('{ viewer { displayName } }')
 })
+
+it('says where queries need a token, and sends them with one', async () => {
+  await using app = await consoleApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
+  const alice = await app.member({ displayName: 'Alice' })
+  const page = await openPage(app.url, { tolerate: [/status of 403/] })
+  await startSession(page, app.url, alice.email)
+  await page.goto('/graphql')
+  await page.getByText('only with an access token: send one in the headers.').waitFor()
+  const answer = page.getByRole('region', { name: 'Response as JSON' })
+  await page.getByRole('button', { name: 'Run' }).click()
+  await answer.getByText('This server takes queries of your own only with an access token').waitFor()
+  await expectAccessible(page)
+  await screenshot(page, 'explorer-tokens')
+  await page.getByLabel('Headers').fill(JSON.stringify({ Authorization: `Bearer ${alice.secret}` }))
+  await page.getByRole('button', { name: 'Run' }).click()
+  await answer.getByText('"displayName": "Alice"').waitFor()
+})

@@ -60,7 +60,9 @@ it('shows what fails, and what is not reported, and tries again', async () => {
   const { email } = await app.owner()
   const page = await openPage(app.url, { tolerate: [/status of 500|Failed to load/] })
   await startSession(page, app.url, email)
-  await page.route('**/graphql', (route) => (route.request().postData()?.includes('query Statistics') ? route.abort() : route.continue()))
+  await page.route('**/graphql', (route) =>
+    route.request().postData()?.includes('"operationName":"Statistics"') ? route.abort() : route.continue(),
+  )
   await page.goto('/admin')
   await page.getByRole('alert').getByText('The server did not respond').waitFor()
   await page.getByText('Everything works').waitFor()

@@ -65,7 +65,7 @@ it('tells the states of a score apart, and a report that could not be fetched', 
   await page.getByText('Scoring is switched off on this server.').waitFor()
   await page.getByRole('link', { name: 'Score: Scoring is off' }).waitFor()
 
-  const isReport = (body: string | null) => body?.includes('query VersionScore') === true
+  const isReport = (body: string | null) => body?.includes('"operationName":"VersionScore"') === true
   let isDown = true
   await page.route('**/graphql', (route) =>
     isDown && isReport(route.request().postData()) ? route.fulfill({ status: 503, body: 'away' }) : route.continue(),

@@ -64,7 +64,7 @@ it('changes the settings, and says where the environment does not permit scoring
   // Neither a click, nor a server that is away, nor what another administrator saves discards what was typed.
   await page.getByLabel('Time limit in seconds').fill('90')
   await admin.put('/api/admin/sdk/settings', { concurrency: 3 })
-  await page.waitForResponse((response) => response.request().postData()?.includes('query ScoringAdministration') === true)
+  await page.waitForResponse((response) => response.request().postData()?.includes('"operationName":"ScoringAdministration"') === true)
   await page.route('**/graphql', (route) => route.fulfill({ status: 503, body: 'away' }))
   await page.getByText('The server did not respond.').first().waitFor()
   await page.unroute('**/graphql')

@@ -40,7 +40,7 @@ it('installs an SDK, shown through its steps on its page and in the tray of ever
   await expectSound(page, 'sdk-dialog')
   // What was picked stays when the list behind the dialog is read again.
   await choose(page, 'Version', '3.10.4')
-  await page.waitForResponse((response) => response.request().postData()?.includes('query Sdks ') === true)
+  await page.waitForResponse((response) => response.request().postData()?.includes('"operationName":"Sdks"') === true)
   await settled(page)
   await dialog.getByRole('combobox', { name: 'Version' }).getByText('3.10.4').waitFor({ timeout: 1000 })
   await choose(page, 'Version', '3.11.0')

@@ -13,11 +13,11 @@ export type Events = {
   close: () => void
 }
 
-/** Subscribes at an address as whoever holds the secret, or the cookies of a session. */
+/** Subscribes at an address as whoever holds the secret, or the cookies of a session; with a text, or with what names one. */
 export async function subscribeAt(
   address: string,
   credential: string | Record<string, string> | undefined,
-  query: string,
+  query: string | object,
   variables: object = {},
   controller = new AbortController(),
 ): Promise<Events> {
@@ -28,7 +28,7 @@ export async function subscribeAt(
       'content-type': 'application/json',
       ...credentialHeaders(credential),
     },
-    body: JSON.stringify({ query, variables }),
+    body: JSON.stringify({ ...(typeof query === 'string' ? { query } : query), variables }),
     signal: controller.signal,
   })
   const results = read(response)

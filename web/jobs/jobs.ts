@@ -1,14 +1,7 @@
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
-import type { AnyVariables } from '@urql/vue'
+import type { AnyVariables, TypedDocumentNode } from '@urql/vue'
 import { computed, shallowRef, watch } from 'vue'
-import {
-  CancelJobDocument,
-  type JobRowFragment,
-  JobsDocument,
-  type JobState,
-  RetryJobDocument,
-  type TypedDocumentString,
-} from '../generated/graphql.ts'
+import { CancelJobDocument, type JobRowFragment, JobsDocument, type JobState, RetryJobDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
@@ -22,7 +15,7 @@ export function usePolling(poll: () => void) {
 }
 
 /** A polled query. What it answered last stays while the server does not respond: a form on it must not lose what was typed. */
-export function usePolled<Result, Variables extends AnyVariables>(document: TypedDocumentString<Result, Variables>, variables: Variables) {
+export function usePolled<Result, Variables extends AnyVariables>(document: TypedDocumentNode<Result, Variables>, variables: Variables) {
   const { data: latest, loading, ...query } = useQuery(document, variables)
   const data = shallowRef<Result>()
   watch(latest, (answer) => answer && (data.value = answer), { immediate: true, flush: 'sync' })

@@ -1,6 +1,5 @@
-import type { AnyVariables } from '@urql/vue'
+import type { AnyVariables, TypedDocumentNode } from '@urql/vue'
 import { computed } from 'vue'
-import type { TypedDocumentString } from '../generated/graphql.ts'
 import { type Failure, useQuery } from '../graphql.ts'
 import { useQueryParam } from './query-param.ts'
 
@@ -26,7 +25,7 @@ export interface CursorList<Row> {
 }
 
 interface Reading<Result, Variables, Row> {
-  document: TypedDocumentString<Result, Variables>
+  document: TypedDocumentNode<Result, Variables>
   variables: (after: string | null) => Variables
   connection: (data: Result) => Answer<Row>
   /** The URL parameter that holds the cursor. */

@@ -1,7 +1,6 @@
-import { useSubscription } from '@urql/vue'
+import { type TypedDocumentNode, useSubscription } from '@urql/vue'
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
 import { computed, type MaybeRefOrGetter, toValue, watch } from 'vue'
-import type { TypedDocumentString } from '../generated/graphql.ts'
 
 /** How often is asked where nothing is pushed, and every how many times the push is tried again. */
 const pollMs = 3000
@@ -12,7 +11,7 @@ const pollsPerTry = 5
  * pushes nothing, `poll` is called every few seconds instead. A page that nobody sees follows nothing.
  */
 export function useLive<Result, Variables extends object>(
-  document: TypedDocumentString<Result, Variables>,
+  document: TypedDocumentNode<Result, Variables>,
   variables: MaybeRefOrGetter<Variables>,
   { isWanted, changed, poll }: { isWanted: MaybeRefOrGetter<boolean>; changed: (result: Result) => void; poll: () => void },
 ) {

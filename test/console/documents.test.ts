@@ -1,0 +1,163 @@
+import { expect, it } from 'vitest'
+import { readDocuments } from '../../server/console/documents.ts'
+import { sha256 } from '../../server/http/keys.ts'
+import type { Actor } from '../actor.ts'
+import { testApp } from '../app.ts'
+import { startCollector } from '../support/collector.ts'
+import { subscribeAt } from '../support/events.ts'
+import { publish } from '../support/publish.ts'
+
+const documents = readDocuments()
+const session = hashOf('query Session')
+const updateProfile = hashOf('mutation UpdateProfile')
+const own = '{ viewer { email } }'
+const field = 'extensions.persistedQuery.sha256Hash'
+
+/** The hash of the operation that begins so. */
+function hashOf(start: string): string {
+  const [hash, ...more] = [...documents].flatMap(([key, text]) => (new RegExp(`^${start}\\b`).test(text) ? [key] : []))
+  if (!hash || more.length > 0) throw new Error(`${start}: ${hash ? 'several' : 'none'}`)
+  return hash
+}
+
+const named = (sha256Hash: unknown, version: unknown = 1) => ({ extensions: { persistedQuery: { version, sha256Hash } } })
+const ask = (actor: Actor, body: object, headers = {}) => actor.post('/graphql', body, { headers })
+const refused = (status: number, code: string, about = {}) => ({ status, body: { errors: [{ extensions: { code, ...about } }] } })
+const rename = (displayName: string) => ({ ...named(updateProfile), variables: { input: { displayName } } })
+
+it('are executed by their hash as by their text, with their variables and their cost', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const browser = await alice.session()
+  expect(await ask(browser, { ...named(session), operationName: 'Session' })).toMatchObject({
+    status: 200,
+    body: { data: { viewer: { email: alice.email } } },
+  })
+  expect(await ask(browser, rename('Alice Anders'))).toMatchObject({ status: 200, body: { data: { updateProfile: {} } } })
+  const hash = hashOf('query CompleteSearch')
+  const variables = { query: 'a' }
+  const [byHash, byText] = [await ask(alice, { ...named(hash), variables }), await alice.graphql(documents.get(hash) ?? '', variables)]
+  expect(byHash.body.extensions.cost).toBeGreaterThan(10)
+  expect([byHash.status, byHash.body]).toEqual([200, byText.body])
+  expect(await ask(alice, { ...named(hash), variables: { query: 7 } })).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
+})
+
+it('pass the same checks as any text: of the caller, of other sites, of the rate', async () => {
+  await using app = await testApp()
+  const [alice, busy, viewer] = [await app.member(), await app.member(), await app.viewer()]
+  const browser = await alice.session()
+  expect(await ask(app.anonymous, rename('Nobody'))).toMatchObject(refused(401, 'MissingAuthentication'))
+  expect(await ask(viewer, named(hashOf('query Statistics')))).toMatchObject(refused(403, 'InsufficientPermissions'))
+  expect(await ask(browser, rename('Mallory'), { 'x-csrf-token': '' })).toMatchObject(refused(403, 'CsrfMismatch'))
+  expect((await browser.get('/api/auth/me')).body.displayName).toBe(alice.user.displayName)
+  await Promise.all(Array.from({ length: 600 }, () => app.services.limits.use('graphql', busy.id)))
+  expect(await ask(busy, named(session))).toMatchObject(refused(429, 'RateLimitExceeded'))
+})
+
+it('are had by GET when they change nothing', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const browser = await alice.session()
+  const get = (body: ReturnType<typeof named> & { variables?: object }, headers = {}) =>
+    browser.get(`/graphql?${new URLSearchParams(Object.entries(body).map(([name, value]) => [name, JSON.stringify(value)]))}`, { headers })
+  // With a query it is GraphQL, whatever the client would rather see.
+  for (const accept of ['application/json', 'text/html,*/*;q=0.8'])
+    expect(await get(named(session), { accept })).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
+  expect(await get(rename('Mallory'))).toMatchObject(refused(405, 'InvalidInput'))
+  expect((await browser.get('/api/auth/me')).body.displayName).toBe(alice.user.displayName)
+  expect(await get(named('0'.repeat(64)))).toMatchObject(refused(404, 'NotFound', { field }))
+})
+
+it('are refused by a hash that is unknown, malformed, or of another text', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const message = 'This server has no document with this hash. If it was upgraded since you opened the page, reload the page.'
+  for (const hash of [sha256(own), '0'.repeat(64)])
+    expect(await ask(alice, named(hash))).toMatchObject({
+      status: 404,
+      body: { errors: [{ message, extensions: { code: 'NotFound', field } }] },
+    })
+  for (const hash of [
+    session.toUpperCase(),
+    session.slice(1),
+    `${session}0`,
+    `${session}\n`,
+    '',
+    7,
+    null,
+    undefined,
+    [session],
+    { session },
+  ])
+    expect([hash, await ask(alice, named(hash))]).toMatchObject([hash, refused(400, 'InvalidInput', { field })])
+  for (const version of [2, '1', null, ''])
+    expect(await ask(alice, named(session, version))).toMatchObject(
+      refused(400, 'InvalidInput', { field: 'extensions.persistedQuery.version' }),
+    )
+  expect(await ask(alice, { extensions: { persistedQuery: session } })).toMatchObject(refused(400, 'InvalidInput'))
+  for (const query of [own, '', `${documents.get(session)} `])
+    expect(await ask(alice, { ...named(session), query })).toMatchObject(refused(400, 'InvalidInput', { field }))
+  // What belongs together is taken, but not kept.
+  expect(await ask(alice, { ...named(sha256(own)), query: own })).toMatchObject({ status: 200 })
+  expect(await ask(alice, named(sha256(own)))).toMatchObject({ status: 404 })
+  for (const extensions of [undefined, null, {}, { persistedQuery: null }, { other: 1 }])
+    expect([extensions, await ask(alice, { query: own, extensions })]).toMatchObject([extensions, { status: 200 }])
+  expect(await ask(alice, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
+})
+
+it('are all that sessions and strangers may send where a setting says so', async () => {
+  await using app = await testApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
+  const alice = await app.member()
+  const browser = await alice.session()
+  const message = 'This server takes queries of your own only with an access token: send one in the Authorization header.'
+  for (const actor of [browser, app.anonymous])
+    expect(await actor.graphql('{ server { version } }')).toMatchObject({
+      status: 403,
+      body: { errors: [{ message, extensions: { code: 'InsufficientPermissions' } }] },
+    })
+  expect(await alice.graphql(own)).toMatchObject({ status: 200, body: { data: { viewer: { email: alice.email } } } })
+  const sent = { ...named(sha256(own)), query: own }
+  expect(await ask(alice, sent)).toMatchObject({ status: 200 })
+  // A page of another release, which a reload helps.
+  expect(await ask(browser, sent)).toMatchObject(refused(404, 'NotFound', { field }))
+  for (const query of [undefined, documents.get(session)]) {
+    expect(await ask(browser, { ...named(session), query })).toMatchObject({
+      status: 200,
+      body: { data: { viewer: { email: alice.email } } },
+    })
+    expect(await ask(app.anonymous, { ...named(session), query })).toMatchObject({ status: 200, body: { data: { viewer: null } } })
+  }
+  expect(await ask(browser, {})).toMatchObject(refused(400, 'InvalidInput', { field: 'query' }))
+  const { body } = await ask(browser, named(hashOf('query Explorer')))
+  expect(body.data.server).toMatchObject({ queriesNeedToken: true })
+})
+
+it('are subscribed to by their hash, too', async () => {
+  await using app = await testApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
+  const [alice, address] = [await app.member(), await app.listen()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const hash = hashOf('subscription VersionScoreChanged')
+  const { cookies } = await alice.session()
+  const first = async (credential: string | Record<string, string> | undefined, asked: string | object) => {
+    const events = await subscribeAt(address, credential, asked, { name: 'acme', version: '1.0.0' })
+    const event = await events.next()
+    events.close()
+    return [events.status, event.data?.versionScoreChanged.score.status ?? event.errors[0].extensions.code]
+  }
+  const text = documents.get(hash) ?? ''
+  for (const credential of [cookies, alice.secret]) expect(await first(credential, named(hash))).toEqual([200, 'PENDING'])
+  expect(await first(alice.secret, text)).toEqual([200, 'PENDING'])
+  expect(await first(undefined, named(hash))).toEqual([401, 'MissingAuthentication'])
+  for (const credential of [cookies, undefined]) expect(await first(credential, text)).toEqual([403, 'InsufficientPermissions'])
+  expect(await first(alice.secret, named('0'.repeat(64)))).toEqual([404, 'NotFound'])
+  expect(await ask(alice, named(hash))).toMatchObject({ status: 406 })
+})
+
+it('keep their names in traces', async () => {
+  const collector = await startCollector()
+  await using app = await testApp({ env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json' } })
+  expect(await ask(await app.member(), named(session))).toMatchObject({ status: 200 })
+  await app.services.tracing?.close()
+  const names = collector.spans().map(({ attributes }) => attributes['graphql.operation.name'])
+  expect(names).toContain('Session')
+})

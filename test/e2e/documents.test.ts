@@ -1,0 +1,72 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, startSession } from '../support/console.ts'
+
+type Body = { query?: string; operationName: string; extensions?: object }
+
+const unknown = { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } }
+
+/** Has what the page sends by hash arrive as what a server of another release makes of it: as a hash that it does not know, or nothing. */
+async function sendFromOtherRelease(page: Page, extensions: object | undefined): Promise<Body[]> {
+  const sent: Body[] = []
+  await page.route('**/graphql', (route) => {
+    const request = route.request()
+    if (request.method() !== 'POST') return route.continue()
+    const body = request.postDataJSON() as Body
+    sent.push(body)
+    return body.query === undefined ? route.continue({ postData: { ...body, extensions } }) : route.continue()
+  })
+  return sent
+}
+
+it('sends operations by their hash, and never their text', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url)
+  const sent: Body[] = []
+  page.on('request', (request) => {
+    if (request.url().endsWith('/graphql')) sent.push(request.postDataJSON() as Body)
+  })
+  await startSession(page, app.url, (await app.member()).email)
+  await page.goto('/settings/profile')
+  await page.getByLabel('Name', { exact: true }).waitFor()
+  expect(sent.map(({ operationName }) => operationName)).toContain('Session')
+  const hash = expect.stringMatching(/^[0-9a-f]{64}$/)
+  for (const body of sent)
+    expect(body).toEqual({
+      operationName: expect.any(String),
+      variables: expect.any(Object),
+      extensions: { persistedQuery: { version: 1, sha256Hash: hash } },
+    })
+})
+
+it.each([
+  ['a hash that it does not know', unknown],
+  ['no hashes at all, as 0.4.0', undefined],
+])('works with a server of another release: it knows %s', async (_what, extensions) => {
+  await using app = await consoleApp()
+  const alice = await app.member()
+  const page = await openPage(app.url, { tolerate: [/status of 40[04]/] })
+  await startSession(page, app.url, alice.email)
+  const sent = await sendFromOtherRelease(page, extensions)
+  await page.goto('/settings/profile')
+  await page.getByLabel('Name', { exact: true }).fill('Alice Anders')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await expect.poll(async () => (await alice.get('/api/auth/me')).body.displayName).toBe('Alice Anders')
+  const ways = sent.flatMap(({ operationName, query }) => (operationName === 'UpdateProfile' ? [query?.split('(')[0]] : []))
+  expect(ways).toEqual([undefined, 'mutation UpdateProfile'])
+})
+
+it('says that a reload helps when an upgraded server knows neither hash nor text, and keeps what was entered', async () => {
+  await using app = await consoleApp()
+  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  await startSession(page, app.url, (await app.member()).email)
+  await page.route('**/assets/documents-*.json', (route) => route.fulfill({ status: 404, body: '' }))
+  await page.goto('/settings/profile')
+  await page.getByLabel('Name', { exact: true }).fill('Alice Anders')
+  const sent = await sendFromOtherRelease(page, unknown)
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('alert').getByText('If it was upgraded since you opened the page, reload the page.').waitFor()
+  expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Alice Anders')
+  expect(sent.length).toBe(4)
+})
