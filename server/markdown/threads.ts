@@ -14,7 +14,8 @@ const ask = threadsOf(new URL('./worker.ts', import.meta.url), {
 const inTurn = takeFairTurns({
   atOnce: availableParallelism() > 2 ? 2 : 1,
   waiting: 1000,
-  waitingPerKey: 150,
+  // As many as one query may ask for by its cost; what a query reads is bounded in bytes.
+  waitingPerKey: 500,
   maxWaitMs: 10_000,
   refusal: () => serviceUnavailable('Too many texts wait to be rendered. Try again in a moment.', 5),
 })

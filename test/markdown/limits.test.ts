@@ -4,7 +4,7 @@ import { trimRendered } from '../../server/markdown/kept.ts'
 import { renderText } from '../../server/markdown/service.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
-import { finish, upload } from '../support/publish.ts'
+import { finish, publish, upload } from '../support/publish.ts'
 
 const hostile: [name: string, text: string][] = [
   ['bold', '<b><i>'.repeat(42_000)],
@@ -39,6 +39,18 @@ it('answers the worst texts as well, and everybody else meanwhile', async () => 
   const started = performance.now()
   for (const { name, alice } of readers) expect((await alice.graphql(htmlOf(name))).status).toBe(200)
   expect(performance.now() - started).toBeLessThan(1500)
+})
+
+it('renders whatever one query may ask for', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  const textsOf = (minor: number) => ({ 'README.md': `# About ${minor}`, 'CHANGELOG.md': `# News of ${minor}` })
+  for (let minor = 0; minor < 80; minor++) await publish(alice, { name: 'acme', version: `1.${minor}.0`, files: textsOf(minor) })
+  const { status, body } = await alice.graphql(
+    '{ package(name: "acme") { versions(first: 100) { nodes { readme { html } changelog { html } } } } }',
+  )
+  expect({ status, errors: body.errors }).toEqual({ status: 200, errors: undefined })
+  expect(body.data.package.versions.nodes).toHaveLength(80)
 })
 
 it('keeps what it rendered by content, for every package, instance and start', async () => {
