@@ -3,7 +3,7 @@ import { expect, it } from 'vitest'
 import { openPage } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 
-type Body = { query?: string; operationName: string; extensions?: object }
+type Body = { query?: string; operationName: string; variables: object; extensions?: object }
 
 const unknown = { persistedQuery: { version: 1, sha256Hash: '0'.repeat(64) } }
 
@@ -69,4 +69,24 @@ it('says that a reload helps when an upgraded server knows neither hash nor text
   await page.getByRole('alert').getByText('If it was upgraded since you opened the page, reload the page.').waitFor()
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Alice Anders')
   expect(sent.length).toBe(4)
+})
+
+it('asks another instance where a session may send no text', async () => {
+  await using app = await consoleApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
+  const alice = await app.member()
+  const page = await openPage(app.url, { tolerate: [/status of 404/] })
+  await startSession(page, app.url, alice.email)
+  const asked = new Set<string>()
+  // Each operation gets to an instance of another release first.
+  await page.route('**/graphql', (route) => {
+    const { operationName, variables } = route.request().postDataJSON() as Body
+    if (asked.has(operationName)) return route.continue()
+    asked.add(operationName)
+    return route.continue({ postData: { operationName, variables, extensions: unknown } })
+  })
+  await page.goto('/settings/profile')
+  await page.getByLabel('Name', { exact: true }).fill('Alice Anders')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByRole('button', { name: 'Account: Alice Anders' }).waitFor()
+  expect(asked).toContain('UpdateProfile')
 })
