@@ -67,6 +67,8 @@ export function useQuery<Result, Variables extends AnyVariables>(
   const query = useUrqlQuery<Result, Variables>({ query: document, variables, context, pause: () => !toValue(isWanted) })
   return {
     data: query.data,
+    /** Whether all of it was answered: what is null otherwise may only have failed. */
+    isAnswered: computed(() => query.data.value !== undefined && !query.error.value),
     loading: computed(() => query.fetching.value || query.stale.value),
     failure: computed(() => (query.error.value ? failureOf(query.error.value) : undefined)),
     retry: () => void query.executeQuery({ requestPolicy: 'network-only' }),

@@ -77,7 +77,7 @@ export function useAuditLog() {
 export function useAuditEntry(id: string) {
   const { data, ...query } = useQuery(AuditEntryDocument, { id })
   const entry = computed(() => (data.value?.node && 'kind' in data.value.node ? data.value.node : undefined))
-  return { ...query, entry, isAnswered: computed(() => data.value !== undefined) }
+  return { ...query, entry }
 }
 
 /** What an entry is about when that is a person. */

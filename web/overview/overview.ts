@@ -39,7 +39,7 @@ export function useBackups() {
     const { lastFailure, lastSuccess } = schedule.value ?? {}
     return lastFailure && !(lastSuccess && lastSuccess.at > lastFailure.at) ? lastFailure : undefined
   })
-  return { ...state, isAnswered: computed(() => data.value !== undefined), schedule, failed }
+  return { ...state, schedule, failed }
 }
 
 /** Tokens with the scope `admin` that expire within two weeks. */

@@ -35,7 +35,7 @@ export function usePackage() {
   const pkg = computed(() => data.value?.package ?? undefined)
   // Until the next answer arrives, the last one stays visible.
   const version = computed(() => [pkg.value?.version, pkg.value?.latest].find(isDetailed))
-  const isMissing = computed(() => data.value !== undefined && !version.value && !state.loading.value)
+  const isMissing = computed(() => state.isAnswered.value && !version.value && !state.loading.value)
   return { ...state, addressed, isMissing, pkg, version }
 }
 

@@ -61,7 +61,6 @@ export function usePublisher() {
     ...query,
     slug,
     publisher: computed(() => data.value?.publisher ?? undefined),
-    isAnswered: computed(() => data.value !== undefined),
   }
 }
 

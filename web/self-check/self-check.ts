@@ -91,7 +91,6 @@ export function useIntegrity() {
   return {
     ...query,
     report: computed(() => data.value?.integrityReport),
-    isAnswered: computed(() => data.value !== undefined),
     latest,
     underWay,
     check,

@@ -109,7 +109,6 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
   return {
     ...query,
     user,
-    isAnswered: computed(() => data.value !== undefined),
     isOneself,
     /** Why the account cannot be changed here, if it cannot. */
     guard: computed(() => {
