@@ -40,6 +40,9 @@ it('tells administrators how the server is doing', async () => {
   expect(await table.getByRole('row').count()).toBe(9)
   await page.getByText('Tables and indexes measured just now').waitFor()
   await page.getByText('Archives and documentation measured just now').waitFor()
+  // Two sizes of one database stand beside each other.
+  await page.getByRole('region', { name: 'Storage' }).getByText('SQLite, with its write-ahead log').waitFor()
+  await page.getByRole('region', { name: 'Database' }).getByText('Size without its log').waitFor()
   const tokens = page.getByRole('region', { name: /tokens that expire soon/ })
   await tokens.getByText('expires in 3 days').waitFor()
   expect(await tokens.getByRole('listitem').count()).toBe(1)

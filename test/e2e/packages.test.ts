@@ -1,7 +1,7 @@
 import type { Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
-import { consoleApp, publishTo, startSession } from '../support/console.ts'
+import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 
 const readme =
   '# acme_http\n\nTalks **HTTP**. See [usage](#usage).\n\n' +
@@ -77,9 +77,9 @@ it('shows every side of a package, each at an address of its own', async () => {
   await page.waitForURL(`${app.url}/packages/acme_http`)
 })
 
-it('says where a document is empty, and breaks the longest name and version within a telephone', async () => {
+it('says where a document is empty, and breaks the longest names and version within the window', async () => {
   await using app = await consoleApp()
-  const { email, secret = '' } = await app.member()
+  const { email, secret = '' } = await app.member({ displayName: 'a'.repeat(100) })
   const name = 'a'.repeat(64)
   await publishTo(app.url, secret, {
     name,
@@ -95,6 +95,8 @@ it('says where a document is empty, and breaks the longest name and version with
   expect(heading.x + heading.width).toBeLessThanOrEqual((await box(page.locator('[data-score]'))).x)
   await page.goto(`/packages/${name}/changelog`)
   await page.getByText('No changelog').waitFor()
+  await page.setViewportSize({ width: 1280, height: 800 }) // now the uploaders stand in a narrow column
+  expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
 
 it('finds packages; sort and page are in the URL', async () => {
