@@ -79,7 +79,7 @@ describe('a page of one account, in whose browser another is signed in by now,',
     await page.getByRole('button', { name: 'Run' }).click()
     await notice.getByRole('button', { name: 'Reload' }).click()
     await account('Bob').waitFor()
-    expect(await page.getByLabel('Query').inputValue()).toContain('Carol')
+    expect(await page.getByLabel('Query').textContent()).toContain('Carol')
     expect((await me(bob)).displayName).toBe('Bob')
   })
 
