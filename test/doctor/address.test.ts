@@ -3,7 +3,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import type { Check } from '../../server/doctor/check.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'
-import { freePort } from '../support/server-process.ts'
+import { freePort } from '../support/free-port.ts'
 
 it('finds a proxy that takes the path of SERVER_URL away, although the probes answer', async () => {
   const port = await freePort()

@@ -5,7 +5,8 @@ import { record, sum } from '../support/endure.ts'
 import { auditDoors, auditRemains } from '../support/fault-audit.ts'
 import { FaultRegistry } from '../support/fault-registry.ts'
 import { isFullRun } from '../support/fault-table.ts'
-import { freePort, json, type Server, start } from '../support/server-process.ts'
+import { freePort } from '../support/free-port.ts'
+import { json, type Server, start } from '../support/server-process.ts'
 
 /** A machine whose clock is an hour ahead, or behind: what the program asks for the time is that much off. */
 const clockOff = (hours: number) => {

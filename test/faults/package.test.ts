@@ -6,7 +6,8 @@ import { packageArchive } from '../support/archive.ts'
 import { startCollector } from '../support/collector.ts'
 import { plain } from '../support/pictures.ts'
 import { PubClient } from '../support/pub-client.ts'
-import { folderForTest, freePort, json, launch, ownersToken } from '../support/server-process.ts'
+import { freePort } from '../support/free-port.ts'
+import { folderForTest, json, launch, ownersToken } from '../support/server-process.ts'
 import { root } from '../support/sources.ts'
 
 const { version, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {

@@ -7,7 +7,7 @@ import { environmentOf, runCommand } from '../support/admin.ts'
 import { sample } from '../support/metrics.ts'
 import { publish } from '../support/publish.ts'
 import { databaseAt, databaseOnBoth, pause, type Replicated, startReplicated } from '../support/replicated.ts'
-import { freePort } from '../support/server-process.ts'
+import { freePort } from '../support/free-port.ts'
 
 let both: Replicated
 beforeAll(async () => {

@@ -1,9 +1,8 @@
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import type { Page } from 'playwright-core'
 import { testApp, type TestApp, type TestOptions } from '../app.ts'
 import { closePages } from './browser.ts'
 import { packageArchive, type ArchiveOptions } from './archive.ts'
+import { freePort } from './free-port.ts'
 import { PubClient } from './pub-client.ts'
 
 /** A server with its console on a port of its own, known to itself by the address that the browser uses. `path` is a prefix such as `/registry`. */
@@ -74,12 +73,3 @@ export async function choose(page: Page, name: string, option: string): Promise<
 /** How far the page is wider than its window. */
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth')
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  await new Promise((closed) => server.close(closed))
-  if (address === null || typeof address === 'string') throw new Error('There is no free port.')
-  return address.port
-}

@@ -5,7 +5,8 @@ import { type ArchiveOptions, packageArchive } from './archive.ts'
 import { maxSecondsToWrite } from './fault-table.ts'
 import { createDatabase } from './postgres.ts'
 import { PubClient, PubFailure } from './pub-client.ts'
-import { folderForTest, freePort, json, ownersToken, type Server, start } from './server-process.ts'
+import { freePort } from './free-port.ts'
+import { folderForTest, json, ownersToken, type Server, start } from './server-process.ts'
 
 export type Backend = 'sqlite' | 'postgres'
 type OpenOptions = {

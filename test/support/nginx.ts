@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { freePort } from './server-process.ts'
+import { freePort } from './free-port.ts'
 import { root } from './sources.ts'
 
 /** What is set otherwise than in the example: where the instance listens and, for nginx to send its archives, their folder. */

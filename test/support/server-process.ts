@@ -1,24 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { freePort } from './free-port.ts'
 
 /** The program in a process of its own. `exit`: its code, once all of its output was heard too. */
 export type Server = { process: ChildProcess; url: string; log: () => string; exit: Promise<number | null> }
 
 export const secretForTests = 'a secret for tests that is long enough'
-
-/** A free port of this moment. */
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = probe.address() as { port: number }
-  probe.close()
-  return port
-}
 
 /** Starts what `npm start` runs, built and with its own settings; resolves when it is ready or gone. */
 export async function start(folder: string, env: Record<string, string> = {}): Promise<Server> {
