@@ -9,18 +9,35 @@ const json = ['application/graphql-response+json', 'application/json']
 
 /**
  * The request as the fetch standard has it; a body was read already, as text.
- * @throws ApiError InvalidInput when its JSON is too deep, or when it wants another answer than JSON or the explorer's page.
+ * @throws ApiError InvalidInput when its JSON is too deep or, in an address, none, or when it wants another answer than JSON or the explorer's page.
  */
 export function toFetch(request: FastifyRequest): RequestInit {
   const { method, headers, body, query } = request
   const type = headers['content-type']
   const accept = acceptable(headers.accept, method)
-  for (const text of [body, ...Object.values(query as Record<string, unknown>)]) if (typeof text === 'string') refuseDeepJson(text)
+  const parameters = query as Record<string, string | string[]>
+  for (const text of [body, ...Object.values(parameters).flat()]) if (typeof text === 'string') refuseDeepJson(text)
+  if (method !== 'POST') refuseBadJson(parameters)
   if (method === 'POST' && body === undefined) throw invalidInput('The body is empty; send a JSON object with `query`.')
   return {
     method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
     headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
     ...(typeof body === 'string' && { body }),
+  }
+}
+
+/** An address carries these as JSON; what is empty counts as left out. */
+function refuseBadJson(parameters: Record<string, string | string[]>): void {
+  for (const name of ['variables', 'extensions'])
+    for (const text of [parameters[name] ?? ''].flat()) if (text !== '' && !isJson(text)) throw invalidInput(`${name}: is not valid JSON.`)
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
   }
 }
 

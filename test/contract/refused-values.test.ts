@@ -97,3 +97,13 @@ it.each(literals)('names the argument of what is written out in a query and does
   expect(await owner.graphql(query)).toMatchObject(refused(message, field))
   expect(errors()).toEqual([])
 })
+
+it.each(['variables', 'extensions'])('names what an address should carry as JSON, and does not: %s', async (name) => {
+  app.lines.length = 0
+  for (const text of ['x', '{', "{'first': 1}"])
+    for (const sent of [`${name}=${encodeURIComponent(text)}`, `${name}={}&${name}=${encodeURIComponent(text)}`])
+      expect(await alice.get(`/graphql?query={server{version}}&${sent}`)).toMatchObject(refused(`${name}: is not valid JSON.`))
+  for (const sent of [name, `${name}=`, `${name}={}`])
+    expect(await alice.get(`/graphql?query={server{version}}&${sent}`)).toMatchObject({ status: 200, body: { data: {} } })
+  expect(errors()).toEqual([])
+})
