@@ -1,5 +1,6 @@
 import { createServer, type DnsHandler, Packet } from 'dns2'
 import { once } from 'node:events'
+import { freePort } from './free-port.ts'
 
 /** What the server says of a name: records, each of one or more strings; or that it fails, refuses or keeps silent. */
 type Zone = Record<string, string[][] | 'servfail' | 'refused' | 'silent'>
@@ -27,10 +28,10 @@ export async function startDns() {
 
 const textRecord = (name: string, data: string[]) => Object.assign(new Packet.Resource(name, Packet.TYPE.TXT, Packet.CLASS.IN, 1), { data })
 
-/** The same port for both, as resolvers expect; where either is taken, another one. */
+/** The same port for both, as resolvers expect; where UDP's is taken, another one. */
 async function listen(handle: DnsHandler) {
   for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const port = await freePort()
     const server = createServer({ udp: true, tcp: true, handle })
     const failed = once(server, 'error').then(() => false)
     const at = { port, address: '127.0.0.1' }
