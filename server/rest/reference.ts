@@ -66,7 +66,7 @@ const page = (base: string) => `<!doctype html>
 <link rel="stylesheet" href="${base}/api/docs/assets/swagger-ui.css">
 </head>
 <body>
-<main id="reference"></main>
+<div id="reference"></div>
 <script src="${base}/api/docs/assets/swagger-ui-bundle.js"></script>
 <script src="${base}/api/docs/start.js"></script>
 </body>

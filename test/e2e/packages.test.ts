@@ -99,6 +99,36 @@ it('says where a document is empty, and breaks the longest names and version wit
   expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
 
+it('sets what is written from right to left in that direction, and breaks long lines of code on paper', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  const manifest = 'name: acme\nversion: 1.0.0\ndescription: חבילה לבדיקות של השרת.\nenvironment:\n  sdk: ^3.0.0\n'
+  const text = `# שלום עולם!\n\nחבילה לבדיקות.\n\nOne more.\n\n\`\`\`dart\nfinal ${'long'.repeat(60)} = 1;\n\`\`\`\n`
+  await publishTo(app.url, secret, { name: 'acme', version: '1.0.0', manifest, files: { 'README.md': text } })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  await page.goto('/packages/acme')
+  /** Where the last character stands, beside the first one. */
+  const endOf = (words: string) =>
+    page.getByText(words, { exact: true }).evaluate((element) => {
+      const node = element.firstChild as Text
+      const at = (index: number) => {
+        const range = document.createRange()
+        range.setStart(node, index)
+        range.setEnd(node, index + 1)
+        return range.getBoundingClientRect().left
+      }
+      return at(node.length - 1) < at(0) ? 'left' : 'right'
+    })
+  for (const words of ['חבילה לבדיקות של השרת.', 'שלום עולם!', 'חבילה לבדיקות.']) expect(await endOf(words), words).toBe('left')
+  expect(await endOf('One more.')).toBe('right')
+  const code = page.locator('pre', { hasText: 'final' })
+  const isCut = () => code.evaluate(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth)
+  expect(await isCut()).toBe(true)
+  await page.emulateMedia({ media: 'print' })
+  expect(await isCut()).toBe(false)
+})
+
 it('finds packages; sort and page are in the URL', async () => {
   await using app = await consoleApp()
   const { email, secret = '' } = await app.member()
