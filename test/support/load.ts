@@ -25,9 +25,10 @@ export class Load {
     this.running = Promise.all([...publishing, ...reading, ...others]).then(() => {})
   }
 
-  /** Resolves when so many more were published. */
+  /** Resolves when so many more were published; rejects with what failed until then. */
   async more(count: number): Promise<void> {
-    for (const until = this.counts.published + count; this.counts.published < until;) await sleep(20)
+    for (const until = this.counts.published + count; this.counts.published < until; await sleep(20))
+      if (this.failures.length > 0) throw new Error(this.failures.join('\n'))
   }
 
   async end(): Promise<void> {
