@@ -16,7 +16,8 @@ import { verifyAudit } from './verify-audit.ts'
 const looking: Command[] = [
   {
     name: 'doctor',
-    about: 'Checks everything that the server needs: settings, database, storage, address, clocks, space, versions, SDKs.',
+    about:
+      'Checks everything that the server needs: settings, database, storage, archives known to be damaged, address, clocks, space, versions, SDKs.',
     options: {
       quick: { about: 'Leaves out what reads the whole database.' },
       settings: { about: 'Prints the settings as the server takes them, too, without secrets.' },
