@@ -1,5 +1,4 @@
 import { existsSync } from 'node:fs'
-import { userInfo } from 'node:os'
 import { dirname } from 'node:path'
 import { ConfigError } from './config.ts'
 
@@ -15,7 +14,7 @@ export function placeProblem(error: unknown, setting: string, path: string): unk
 
 function reasonFor({ code = '', path: failed }: NodeJS.ErrnoException, path: string): string | undefined {
   if (['EACCES', 'EPERM', 'SQLITE_READONLY_DIRECTORY'].includes(code))
-    return `the account that the server runs as (${userInfo().username}) may not write to ${existing(failed ?? path)}. Make it the owner (chown -R), or choose another place.`
+    return `the account that the server runs as (number ${process.geteuid?.()}) may not write to ${existing(failed ?? path)}. Make it the owner (chown -R), or choose another place.`
   if (code === 'EROFS')
     return `${path} cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.`
   if (['ENOTDIR', 'EEXIST'].includes(code))

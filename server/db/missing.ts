@@ -14,7 +14,8 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
 
 /**
  * The error of a database that cannot be used, with what to check: an SQLite file that cannot be written or is none, a PostgreSQL that is not
- * reached, lacks the database, refuses the account or has too few connections. Every other error as it is. What only another setting can mend is a ConfigError.
+ * reached, lacks the database, refuses the account or has too few connections. Every other error as it is. What only another setting can mend is
+ * a ConfigError.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
   if (config.DB_BACKEND === 'sqlite') return placeProblem(error, 'SQLITE_PATH', config.SQLITE_PATH)

@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir, userInfo } from 'node:os'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
 import { ConfigError, readConfig } from '../../../server/config/config.ts'
 import { placeProblem } from '../../../server/config/place-problem.ts'
@@ -8,6 +10,7 @@ import { openToLook } from '../../../server/db/orm.ts'
 import { openLog } from '../../../server/http/log.ts'
 import { openServices } from '../../../server/open-services.ts'
 import { secretForTests } from '../../support/server-process.ts'
+import { root } from '../../support/sources.ts'
 
 /** A folder with a file, and one that is no database. */
 function places() {
@@ -49,7 +52,7 @@ it('says which folder the account may not write to: the nearest that is there', 
   expect(problem).toMatchObject({
     cause: error,
     problems: [
-      `BLOB_PATH: the account that the server runs as (${userInfo().username}) may not write to ${folder}. Make it the owner (chown -R), or choose another place.`,
+      `BLOB_PATH: the account that the server runs as (number ${process.geteuid?.()}) may not write to ${folder}. Make it the owner (chown -R), or choose another place.`,
     ],
   })
 })
@@ -69,4 +72,13 @@ it('leaves every other error as it is', () => {
     'text',
   ])
     expect(placeProblem(error, 'BLOB_PATH', '/data')).toBe(error)
+})
+
+it('says so to an account without a name, too, as containers have', () => {
+  const script = pathToFileURL(join(root, 'server/config/place-problem.ts')).href
+  const code = `const { placeProblem } = await import('${script}')
+    if (process.getuid() === 0) process.setuid(4242)
+    console.log(placeProblem(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`
+  const said = execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' })
+  expect(said).toMatch(/^BLOB_PATH: the account that the server runs as \(number [1-9]\d*\) may not write to \/\. /)
 })
