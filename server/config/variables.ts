@@ -118,7 +118,7 @@ export const variables = {
   S3_TIMEOUT_MS: {
     schema: integer(100, 600_000),
     default: '15000',
-    about: 'Longest wait for an answer of the service, and for more of it; a call is tried three times.',
+    about: 'Longest wait for an answer of a slow service, and for more of it; a call is tried three times.',
   },
   S3_CHECKSUMS: {
     schema: bool,

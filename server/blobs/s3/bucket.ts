@@ -3,6 +3,7 @@ import { leaveChecksumsOut } from './checksums.ts'
 import { watchClock } from './clock.ts'
 import { type BucketKeys, keysBelow } from './keys.ts'
 import type { S3Config } from './settings.ts'
+import { noticeSilence } from './silence.ts'
 
 /** A bucket, or the part of one below a prefix. */
 export type Bucket = {
@@ -56,6 +57,7 @@ export function openBucket(config: S3Config): Bucket {
   const client = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: attempts })
   const once = new S3Client({ ...settings, ...(endpoint && { endpoint }), maxAttempts: 1 })
   if (!config.S3_CHECKSUMS) for (const one of [client, once]) leaveChecksumsOut(one)
+  noticeSilence([client, once])
   return {
     name: config.S3_BUCKET ?? '',
     keys: keysBelow(config.S3_PREFIX),

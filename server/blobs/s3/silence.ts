@@ -1,0 +1,91 @@
+import type { S3Client } from '@aws-sdk/client-s3'
+
+/** How long a question may be without an answer before the service is asked whether it is there, and how long that answer may take. */
+const [waitMs, probeMs] = [1000, 900]
+
+/**
+ * Tells a slow service from one that takes connections and never answers, so that nobody waits for the whole time limit of a call, nor for the
+ * tries after it. A question (GET, HEAD) that waits, and every call after one that got no answer in time, first asks for the root of the
+ * service: any answer at all, a refusal too, shows that it is there. What was given up may still be done late, so calls that change something
+ * are not given up.
+ */
+export function noticeSilence(clients: S3Client[]): void {
+  let isSilent = false
+  let asked: Promise<void> | undefined
+  /** Asks once for all who want to know. @throws ServiceSilent */
+  const askAfter = (request: Address): Promise<void> => {
+    asked ??= isAnswered(request)
+      .then((answered) => {
+        isSilent = !answered
+        if (isSilent) throw new ServiceSilent()
+      })
+      .finally(() => (asked = undefined))
+    return asked
+  }
+  const attempt = async <Result extends { response: unknown }>(request: Address, send: () => Promise<Result>): Promise<Result> => {
+    if (isSilent) await askAfter(request)
+    try {
+      const answer = send()
+      return await (['GET', 'HEAD'].includes(request.method) ? unlessSilent(answer, () => askAfter(request)) : answer)
+    } catch (error) {
+      if (isTimeout(error)) isSilent = true
+      throw error
+    }
+  }
+  for (const client of clients)
+    client.middlewareStack.add((next) => (args) => attempt(args.request as Address, () => next(args)), {
+      step: 'deserialize',
+      name: 'noticeSilence',
+      priority: 'low', // next to the connection: it sees each attempt
+      override: true,
+    })
+}
+
+/** The service got no answer out in time, and is not worth another try now. */
+class ServiceSilent extends Error {
+  override name = 'ServiceSilent'
+  constructor() {
+    super('The storage service takes connections, but does not answer')
+  }
+}
+
+type Address = { method: string; protocol: string; hostname: string; port?: number }
+
+/** Waits for an answer. One that takes long is waited for only as long as the service is there. @throws what `ask` throws. */
+async function unlessSilent<Result extends { response: unknown }>(answer: Promise<Result>, ask: () => Promise<void>): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined
+  const silence = new Promise<never>((_resolve, reject) => (timer = setTimeout(() => void ask().catch(reject), waitMs)))
+  try {
+    return await Promise.race([answer, silence])
+  } catch (error) {
+    if (error instanceof ServiceSilent) void answer.then(discard, () => undefined)
+    throw error
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** An answer for which nobody waits any more would keep its connection. */
+function discard({ response }: { response: unknown }): void {
+  const { body } = response as { body?: { destroy?: () => void } }
+  body?.destroy?.()
+}
+
+/** Whether the service answers anything. What is refused or broken off is for the call itself to tell. */
+async function isAnswered({ protocol, hostname, port }: Address): Promise<boolean> {
+  try {
+    const { body } = await fetch(`${protocol}//${hostname}${port ? `:${port}` : ''}/`, {
+      method: 'HEAD',
+      redirect: 'manual',
+      signal: AbortSignal.timeout(probeMs),
+    })
+    await body?.cancel()
+    return true
+  } catch (error) {
+    return !(error instanceof Error && error.name === 'TimeoutError')
+  }
+}
+
+/** No answer in time; a connection that was reset has the same name with a code of its own. */
+const isTimeout = (error: unknown) =>
+  error instanceof Error && error.name === 'TimeoutError' && (!('code' in error) || error.code === 'ETIMEDOUT')
