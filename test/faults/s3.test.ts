@@ -66,3 +66,35 @@ it('serves from a bucket as it is built, and moves to a folder by a command that
   const port = /LISTEN_PORT=(\d+)/.exec(moved.log())?.[1]
   expect((await download({ ...moved, url: `http://localhost:${port}` }, '1.1.0')).equals(archives[1] ?? Buffer.alloc(0))).toBe(true)
 })
+
+it('refuses soon what a bucket that never answers holds up, and serves again when it answers', async () => {
+  await using bucket = await s3Bucket()
+  const server = await start(folderForTest(), bucket.env)
+  const authorization = `Bearer ${await ownersToken(server)}`
+  const archiveOf = (version: string) => packageArchive({ name: 'acme', version })
+  await publishTo(server, authorization, await archiveOf('1.0.0'))
+  const took: Record<string, number> = {}
+  const get = async (path: string) => {
+    const begunAt = performance.now()
+    const response = await fetch(`${server.url}${path}`, { headers: { authorization } })
+    took[`${path} ${response.status}`] = Math.round(performance.now() - begunAt)
+    return { status: response.status, body: await response.text(), retryAfter: response.headers.get('retry-after') }
+  }
+  const archive = '/api/archives/acme-1.0.0.tar.gz'
+
+  bucket.fault = () => 'silent'
+  const refused = await get(archive)
+  expect(refused).toMatchObject({ status: 503, retryAfter: expect.any(String) })
+  expect(JSON.parse(refused.body).error.code).toBe('ServiceUnavailable')
+  expect((await get('/readyz')).status).toBe(503)
+  const begunAt = performance.now()
+  await expect(publishTo(server, authorization, await archiveOf('1.1.0'))).rejects.toThrow('ServiceUnavailable')
+  took['publish'] = Math.round(performance.now() - begunAt)
+  // Calls may take 15 seconds, and are tried three times.
+  expect(Object.entries(took).filter(([, ms]) => ms > 5000)).toEqual([])
+
+  bucket.fault = () => null
+  expect((await get(archive)).status).toBe(200)
+  await publishTo(server, authorization, await archiveOf('1.1.0'))
+  expect(JSON.parse((await get('/api/packages/acme')).body).latest.version).toBe('1.1.0')
+})
