@@ -69,8 +69,6 @@ export default defineConfig({
     ],
     reporters: ['default', './test/support/fault-reporter.ts', './test/support/tally-reporter.ts'],
     maxWorkers: workers,
-    // Apps that live for one test are garbage soon: with room for several of them, few of their objects are copied before they are gone.
-    execArgv: ['--max-semi-space-size=64'], // MiB
     // Far above what any test takes or waits for: a busy machine is no failure.
     testTimeout: 60_000,
     hookTimeout: 60_000,
