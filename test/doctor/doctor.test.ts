@@ -175,7 +175,7 @@ it('finds a store that would keep the server from starting, and says so in its w
 })
 
 it('tells of archives that are known to be missing or damaged', async () => {
-  await using app = await testApp()
+  await using app = await testApp({ alone: true })
   const alice = await app.member()
   const environment = await reachedAt(app, 'http://127.0.0.1:1')
   const lose = async (version: string) => {

@@ -58,10 +58,8 @@ export async function openPage(origin: string, { tolerate = [], ...options }: Pa
   opened.push({ origin, context })
   onTestFinished(async () => {
     await context.close()
-    expect(
-      faults.filter((fault) => !tolerate.some((pattern) => pattern.test(fault))),
-      'faults of the page',
-    ).toEqual([])
+    const unexpected = faults.filter((fault) => !tolerate.some((pattern) => pattern.test(fault)))
+    expect(unexpected, `faults of the page: ${unexpected.join('; ')}`).toEqual([])
   })
   return page
 }
