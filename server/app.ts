@@ -1,4 +1,4 @@
-import Fastify, { type FastifyInstance } from 'fastify'
+import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { mountDocsAssets } from './docs/assets.ts'
 import { mountConsole } from './console/serve.ts'
 import { keepDownloads } from './downloads/tally.ts'
@@ -9,7 +9,7 @@ import { capConnections } from './http/address-cap.ts'
 import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
-import { parseJsonBody } from './http/json-body.ts'
+import { parseJsonBody, refuseEncoded } from './http/json-body.ts'
 import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/pace.ts'
 import { boundPipelining } from './http/pipelining.ts'
@@ -93,9 +93,10 @@ function refuseUnknownPaths(app: FastifyInstance): void {
 
 function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (_request: unknown, text: string | Buffer) =>
-    parseJsonBody(text.toString()),
-  )
+  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, text: string | Buffer) => {
+    refuseEncoded(request)
+    return parseJsonBody(text.toString())
+  })
 }
 
 /** Bounds what one client holds, and lets the server end its connections in good order. Gives what takes the timers away. */

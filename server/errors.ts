@@ -92,6 +92,10 @@ export const bodyTooLarge = (limit: number) =>
 /** 415: the body is not of a type that the endpoint reads. */
 export const unsupportedMediaType = (wanted: string) => new ApiError('InvalidInput', `Send the body as ${wanted}.`, { status: 415 })
 
+/** 415: the body is compressed, which no endpoint undoes. */
+export const encodedBody = (encoding: string) =>
+  new ApiError('InvalidInput', `The body has the Content-Encoding ${encoding}. Send it without one.`, { status: 415 })
+
 /** 416: the representation of so many bytes has no such part. */
 export const rangeNotSatisfiable = (size: number) =>
   new ApiError('InvalidInput', `There is no such range: the archive has ${size} bytes.`, { status: 416 })

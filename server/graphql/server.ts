@@ -17,6 +17,7 @@ import { executeInTurn } from './turns.ts'
 import { compressText } from '../http/compression.ts'
 import { notStored, prefers } from '../http/conditional.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
+import { refuseEncoded } from '../http/json-body.ts'
 import { addressKey } from '../http/limits.ts'
 import { basePath } from '../http/public-url.ts'
 import { needsCsrfToken } from './own-origin.ts'
@@ -39,27 +40,35 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
   await app.register(async (scope) => {
     // Yoga parses the text itself; the server refuses what is too long or not JSON.
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, text, done) => done(null, text))
-    scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
-    refuseOtherMethods(scope, '/graphql', ['GET', 'POST'])
-    scope.route({
-      method: ['GET', 'POST'],
-      url: '/graphql',
-      onSend: compressText,
-      async handler(request, reply) {
-        if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
-        const caller = await createContext(services, request, reply)
-        caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
-        refuseUselessCredential(caller)
-        const startedAt = performance.now()
-        const response = await withinBudget(caller, () =>
-          fetch(new URL(request.url, services.config.SERVER_URL), toFetch(request), { caller }),
-        )
-        if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
-        return send(response, reply)
-      },
+    scope.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, text: string | Buffer) => {
+      refuseEncoded(request)
+      return text
     })
+    scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
+    async function handler(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+      if (wantsExplorer(request)) return sendConsole.call(this, request, reply)
+      const caller = await createContext(services, request, reply)
+      caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
+      refuseUselessCredential(caller)
+      const startedAt = performance.now()
+      const response = await withinBudget(caller, () => fetch(addressOf(request, services), toFetch(request), { caller }))
+      if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
+      return send(response, reply)
+    }
+    // Some clients put a slash behind every address that they are given.
+    for (const url of ['/graphql', '/graphql/']) {
+      refuseOtherMethods(scope, url, ['GET', 'POST'])
+      scope.route({ method: ['GET', 'POST'], url, onSend: compressText, handler })
+    }
   })
+}
+
+const endpoint = ({ config }: Pick<Services, 'config'>): string => `${basePath(config.SERVER_URL)}/graphql`
+
+/** The one address that Yoga knows, with the parameters of the request. */
+function addressOf({ url }: FastifyRequest, services: Services): URL {
+  const parameters = url.indexOf('?')
+  return new URL(endpoint(services) + (parameters < 0 ? '' : url.slice(parameters)), services.config.SERVER_URL)
 }
 
 /** What took how long, in milliseconds. To others than administrators, the number of statements could tell of packages that they may not see. */
@@ -100,7 +109,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
   })
   const yoga = new YogaServer<Door, object>({
     schema,
-    graphqlEndpoint: `${basePath(services.config.SERVER_URL)}/graphql`,
+    graphqlEndpoint: endpoint(services),
     batching: false,
     cors: false,
     landingPage: false,

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { parse } from 'node:querystring'
 import { unavailable } from '../db/unavailable.ts'
 import { invalidInput, unsupportedMediaType } from '../errors.ts'
+import { refuseEncoded } from './json-body.ts'
 
 const formLimit = 64 * 1024
 
@@ -13,6 +14,7 @@ export async function acceptForms(scope: FastifyInstance): Promise<void> {
   scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formLimit }, (_request, text, done) =>
     done(null, parse(String(text))),
   )
+  scope.addHook('preParsing', async (request) => refuseEncoded(request))
 }
 
 /** Lets the routes of this scope take forms and plain bytes as streams, and nothing else: the handler reads them, within its own limits. */

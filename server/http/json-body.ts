@@ -1,5 +1,6 @@
+import type { FastifyRequest } from 'fastify'
 import { visit } from 'jsonc-parser'
-import { invalidInput } from '../errors.ts'
+import { encodedBody, invalidInput } from '../errors.ts'
 
 /** Nothing that the API takes is nested deeper than this by far. */
 const maxDepth = 64
@@ -19,6 +20,15 @@ export function refuseDeepJson(text: string): void {
     else if (character === ']' || character === '}') depth--
     if (depth > maxDepth) throw invalidInput(`The JSON is nested deeper than ${maxDepth} levels.`)
   }
+}
+
+/**
+ * Refuses a body whose header says that it is compressed, before somebody looks for text in it (RFC 9110 §15.5.16).
+ * @throws ApiError InvalidInput (415).
+ */
+export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
+  const encoding = headers['content-encoding']?.trim() || 'identity'
+  if (encoding.toLowerCase() !== 'identity') throw encodedBody(encoding)
 }
 
 /**

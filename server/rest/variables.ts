@@ -56,11 +56,11 @@ export function variablesReader(
   }
 }
 
-/** The `page` of a list: 1 when absent; anything but a positive integer is refused. */
+/** The `page` of a list: 1 when absent; anything but a positive integer is refused. Numbers above what JSON can carry exactly are one page. */
 export function pageNumber(value: unknown): number {
   if (value === undefined) return 1
-  if (typeof value !== 'string' || !/^[1-9]\d{0,14}$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
-  return Number(value)
+  if (typeof value !== 'string' || !/^[1-9]\d*$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
+  return Math.min(Number(value), Number.MAX_SAFE_INTEGER)
 }
 
 /** Rows before a page; beyond what GraphQL counts, every page is as empty. */

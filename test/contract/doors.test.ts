@@ -147,6 +147,18 @@ it('refuses queries that are too deep, too dear, too long, or too many at once',
   expect((await alice.graphql('{ all: __schema { types { name } } }')).body.data.all.types.length).toBeGreaterThan(10)
 })
 
+it('takes queries with a slash at the end of the address, too', async () => {
+  for (const path of ['', '/registry']) {
+    await using app = await testApp({ env: { SERVER_URL: `http://localhost:8080${path}` } })
+    const alice = await app.member()
+    const query = '{ server { version } }'
+    const answered = { status: 200, body: { data: { server: { version: expect.any(String) } } } }
+    expect(await alice.post(`${path}/graphql/`, { query })).toMatchObject(answered)
+    expect(await alice.get(`${path}/graphql/?query=${encodeURIComponent(query)}`)).toMatchObject(answered)
+    expect(await alice.put(`${path}/graphql/`, { query })).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, POST' } })
+  }
+})
+
 it('answers what fails before a query is read as GraphQL clients read errors', async () => {
   await using app = await testApp()
   const alice = await app.member()
@@ -158,6 +170,10 @@ it('answers what fails before a query is read as GraphQL clients read errors', a
   expect(await alice.post('/graphql', '{}', { headers: { 'content-type': 'text/plain' } })).toMatchObject({
     status: 415,
     body: { errors: [{ extensions: { code: 'InvalidInput' } }] },
+  })
+  expect(await alice.post('/graphql', { query: '{ server { version } }' }, { headers: { 'content-encoding': 'gzip' } })).toMatchObject({
+    status: 415,
+    body: { errors: [{ message: expect.stringContaining('Content-Encoding gzip'), extensions: { code: 'InvalidInput' } }] },
   })
   const nobody = app.anonymous.ip
   await Promise.all([nobody, '127.0.0.1'].flatMap((ip) => Array.from({ length: 600 }, () => app.services.limits.use('graphql', ip))))

@@ -63,6 +63,10 @@ it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as cons
       status: 415,
       body: { error: { code: 'InvalidInput' } },
     })
+    expect(await send(route, fine, { 'content-encoding': 'gzip' })).toMatchObject({
+      status: 415,
+      body: { error: { code: 'InvalidInput', message: 'The body has the Content-Encoding gzip. Send it without one.' } },
+    })
     expect(await send(route, '{"a": ', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
     expect(await send(route, '[]', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
     expect(await send(route, { ...fine, padding: 'x'.repeat(1_100_000) })).toMatchObject({

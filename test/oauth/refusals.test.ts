@@ -191,6 +191,8 @@ it("tells a client in RFC 6749's words what is wrong with its request", async ()
   const twice = `${new URLSearchParams(given)}&code=y`
   expect(await post(twice, 'application/x-www-form-urlencoded')).toMatchObject(fault('invalid_request'))
   expect(await post('x', 'text/plain')).toMatchObject({ status: 415, body: { error: 'invalid_request' } })
+  const compressed = { ip: app.address(), headers: { 'content-encoding': 'gzip' } }
+  expect(await app.anonymous.post('/oauth/token', given, compressed)).toMatchObject({ status: 415, body: { error: 'invalid_request' } })
   expect(await post({ ...given, code: 'x'.repeat(70_000) })).toMatchObject({ status: 413, body: { error: 'invalid_request' } })
   expect(await app.anonymous.get('/oauth/token')).toMatchObject({
     status: 405,
