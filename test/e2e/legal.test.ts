@@ -23,9 +23,16 @@ it('shows the legal pages to everybody, before the setup and after', async () =>
   await guest.goto('/terms')
   await guest.getByRole('heading', { name: 'House rules' }).waitFor()
   await guest.getByText(/Last changed/).waitFor()
+  expect(await guest.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['House rules'])
   await guest.goto('/privacy')
   await guest.getByRole('heading', { name: 'Cookies' }).waitFor()
+  expect(await guest.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['Privacy policy'])
   await expectSound(guest, 'privacy')
+  // A text may also begin without a heading.
+  await (await app.owner()).put('/api/admin/legal/terms', { markdown: 'Be kind.\n\n## To whom' })
+  await guest.goto('/terms')
+  await guest.getByRole('heading', { name: 'To whom' }).waitFor()
+  expect(await guest.getByRole('heading', { level: 1 }).allTextContents()).toEqual(['Terms of use'])
 })
 
 it('shows the title of the page when its text cannot be loaded, and retries', async () => {

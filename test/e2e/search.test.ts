@@ -114,3 +114,18 @@ it('shows how much a package is used, and lets people like it', async () => {
   await about.getByRole('link', { name: 'sdk:dart' }).click()
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
 })
+
+it('leaves room for the search in the header of every page, however narrow the window', async () => {
+  await using app = await consoleApp()
+  const { email } = await stocked(app)
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  await page.goto('/packages/http_kit')
+  const box = page.getByRole('banner').getByRole('combobox', { name: 'Search packages' })
+  await box.waitFor()
+  for (const width of [360, 640, 768, 1024, 1280]) {
+    await page.setViewportSize({ width, height: 740 })
+    const bounds = await box.boundingBox()
+    expect({ width, box: bounds?.width }).toMatchObject({ width, box: expect.toSatisfy((box: number) => box >= 160) })
+  }
+})

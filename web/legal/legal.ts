@@ -14,10 +14,19 @@ export const legalTitles = { PRIVACY: 'Privacy policy', TERMS: 'Terms of use' } 
 /** The maximum that the server accepts, in bytes of UTF-8. */
 export const maxLegalBytes = 256 * 1024
 
-/** A legal page as it is published. */
+/** A legal page as it is published. The heading that its text begins with, if it does, is that of the page. */
 export function useLegalPage(kind: MaybeRefOrGetter<LegalDocumentKind>) {
   const { data, ...state } = useQuery(LegalPageDocument, () => ({ kind: toValue(kind) }))
-  return { ...state, page: computed(() => data.value?.legalDocument) }
+  const page = computed(() => data.value && { ...data.value.legalDocument, ...withoutTitle(data.value.legalDocument.html) })
+  return { ...state, page }
+}
+
+const firstHeading = /^\s*<h1[^>]*>.*?<\/h1>/s
+
+function withoutTitle(html: string): { title: string | undefined; html: string } {
+  const [heading = ''] = firstHeading.exec(html) ?? []
+  const title = new DOMParser().parseFromString(heading, 'text/html').body.textContent?.trim()
+  return { title: title || undefined, html: html.slice(heading.length) }
 }
 
 /** A legal page as it is edited. */
