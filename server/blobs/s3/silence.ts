@@ -3,14 +3,18 @@ import type { S3Client } from '@aws-sdk/client-s3'
 /** How long a question may be without an answer before the service is asked whether it is there, and how long that answer may take. */
 const [waitMs, probeMs] = [1000, 900]
 
+/** A service that answered something so lately is taken to be there. */
+const recentMs = 2000
+
 /**
  * Tells a slow service from one that takes connections and never answers, so that nobody waits for the whole time limit of a call, nor for the
- * tries after it. A question (GET, HEAD) that waits, and every call after one that got no answer in time, first asks for the root of the
- * service: any answer at all, a refusal too, shows that it is there. What was given up may still be done late, so calls that change something
- * are not given up.
+ * tries after it: it is asked for its root, and any answer at all, a refusal too, shows that it is there. So it is while a question (GET, HEAD)
+ * waits, and before every call after one that got no answer in time. What was given up may still be done late, so calls that change something
+ * are not given up; instead, the service is asked before them, too, unless it answered something just now.
  */
 export function noticeSilence(clients: S3Client[]): void {
   let isSilent = false
+  let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<void> | undefined
   /** Asks once for all who want to know. @throws ServiceSilent */
   const askAfter = (request: Address): Promise<void> => {
@@ -18,15 +22,19 @@ export function noticeSilence(clients: S3Client[]): void {
       .then((answered) => {
         isSilent = !answered
         if (isSilent) throw new ServiceSilent()
+        answeredAt = performance.now()
       })
       .finally(() => (asked = undefined))
     return asked
   }
   const attempt = async <Result extends { response: unknown }>(request: Address, send: () => Promise<Result>): Promise<Result> => {
-    if (isSilent) await askAfter(request)
+    const isQuestion = ['GET', 'HEAD'].includes(request.method)
+    if (isSilent || (!isQuestion && performance.now() - answeredAt > recentMs)) await askAfter(request)
     try {
-      const answer = send()
-      return await (['GET', 'HEAD'].includes(request.method) ? unlessSilent(answer, () => askAfter(request)) : answer)
+      const sent = send()
+      const answer = await (isQuestion ? unlessSilent(sent, () => askAfter(request)) : sent)
+      answeredAt = performance.now()
+      return answer
     } catch (error) {
       if (isTimeout(error)) isSilent = true
       throw error

@@ -26,9 +26,26 @@ it('fails soon when the service takes connections and never answers, and works a
   expect((await stage(blobs, bytes)).sha256).toBe(sha256)
 })
 
+it('does not begin an upload when nothing has been answered for a while, and nobody answers now', async () => {
+  await using test = await testBucket()
+  const { bucket, blobs } = test
+  await stage(blobs, bytes)
+  const puts = () => bucket.calls.filter(({ operation }) => operation === 'PutObject').length
+  const before = puts()
+  await sleep(2100)
+  bucket.fault = () => 'silent'
+  await failsSoon(stage(blobs, bytes))
+  expect(puts()).toBe(before)
+  bucket.fault = () => null
+  await stage(blobs, bytes)
+  expect(puts()).toBe(before + 1)
+})
+
 it('remembers an upload that got no answer in time', async () => {
   await using test = await testBucket({ S3_TIMEOUT_MS: '2500' })
   const { bucket, blobs } = test
+  // Somebody just got an answer.
+  await blobs.has(hashOf(bytes))
   bucket.fault = () => 'silent'
   await expect(stage(blobs, bytes)).rejects.toMatchObject(away)
   const puts = bucket.calls.filter(({ operation }) => operation === 'PutObject').length
