@@ -21,7 +21,8 @@ async function open() {
 const toFile = (response: ServerResponse) => void response.writeHead(302, { location: 'file:///etc/passwd' }).end()
 async function endlessly(response: ServerResponse): Promise<void> {
   const chunk = Buffer.alloc(1024 * 1024, ' ')
-  while (!response.destroyed) if (!response.write(chunk)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+  const closed = once(response, 'close')
+  while (!response.destroyed) if (!response.write(chunk)) await Promise.race([once(response, 'drain'), closed])
 }
 const tooMany = (response: ServerResponse) => {
   const release = { channel: 'stable', version: '3.0.0', archive: 'a', sha256: 'b' }
