@@ -1,12 +1,11 @@
-import { sha256 } from '../server/http/keys.ts'
-import type { Services } from '../server/services.ts'
-import { type Scope } from '../server/roles/roles.ts'
-import { AccessToken } from '../server/tokens/entity.ts'
+import type { EntityManager } from '@mikro-orm/sql'
 import { newSecret } from '../server/access/token-secret.ts'
-import { type Role } from '../server/roles/roles.ts'
-import { User } from '../server/users/entity.ts'
+import { newId } from '../server/db/base.ts'
+import { insertRows, readRow } from '../server/db/statements.ts'
+import { sha256 } from '../server/http/keys.ts'
+import { allowedScopes, type Role, type Scope } from '../server/roles/roles.ts'
+import type { Services } from '../server/services.ts'
 import { hashPassword } from '../server/users/hashing.ts'
-import { allowedScopes } from '../server/roles/roles.ts'
 
 export type UserOptions = { email?: string; displayName?: string; password?: string; isActive?: boolean; mustChangePassword?: boolean }
 
@@ -16,31 +15,48 @@ const cheap = { ip: 'factories', config: { BCRYPT_COST: 4 } }
 
 /** An account as if it had always been there; its password is `correct horse` unless said otherwise. */
 export async function makeUser({ database, now }: Services, role: Role, options: UserOptions = {}) {
-  const { password, email = `${role}-${++made}@example.com`, displayName = `${role} ${made}`, ...rest } = options
+  const { password, email = `${role}-${++made}@example.com`, displayName = `${role} ${made}` } = options
+  const { isActive = true, mustChangePassword = false } = options
   const passwordHash = await (password === undefined
     ? (commonHash ??= hashPassword(cheap, 'correct horse'))
     : hashPassword(cheap, password))
-  const em = database.fork()
-  const user = em.create(User, { email, emailKey: email.toLowerCase(), displayName, role, passwordHash, createdAt: now(), ...rest })
-  await em.flush()
-  return { id: user.id, email, displayName }
+  const user = { id: newId(), email, displayName }
+  const row = {
+    id: user.id,
+    created_at: now(),
+    email,
+    email_key: email.toLowerCase(),
+    display_name: displayName,
+    role,
+    is_active: isActive,
+    must_change_password: mustChangePassword,
+    password_hash: passwordHash,
+  }
+  await insertRows(database.fork(), 'users', [row])
+  return user
 }
 
 /** A token of somebody, with every scope of their role unless said otherwise; gives the secret. */
 export async function makeToken({ database, now }: Services, userId: string, scopes?: Scope[]): Promise<string> {
   const em = database.fork()
-  const user = await em.findOneOrFail(User, userId)
   const secret = newSecret()
-  em.create(AccessToken, {
-    user,
+  const row = {
+    id: newId(),
+    created_at: now(),
+    user_id: userId,
     name: 'test',
     hash: sha256(secret),
     prefix: secret.slice(0, 12),
-    scopes: (scopes ?? allowedScopes(user.role)).join(','),
-    createdAt: now(),
+    scopes: (scopes ?? allowedScopes(await roleOf(em, userId))).join(','),
     // Otherwise the first use would write, and tests that count statements would count that.
-    lastUsedAt: now(),
-  })
-  await em.flush()
+    last_used_at: now(),
+  }
+  await insertRows(em, 'access_tokens', [row])
   return secret
+}
+
+async function roleOf(em: EntityManager, userId: string): Promise<Role> {
+  const row = await readRow<{ role: Role }>(em, 'select role from users where id = ?', [userId])
+  if (!row) throw new Error(`There is no user ${userId}.`)
+  return row.role
 }

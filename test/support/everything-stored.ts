@@ -1,12 +1,16 @@
+import { closeSync, existsSync, openSync, readSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import type { TestApp } from '../app.ts'
 
-/** Everything in the database: its rows as text on PostgreSQL; on SQLite the bytes of its files, where old values linger too. */
+/**
+ * Everything in the database: its rows as text on PostgreSQL; on SQLite the bytes of its files, where old values linger too, without the pages
+ * that nothing was written to since the file was copied.
+ */
 export async function everythingStored({ config, services }: TestApp): Promise<Buffer> {
   const { reads, backend } = services.database
   if (backend === 'sqlite') {
-    const files = ['', '-wal'].map((suffix) => readFile(`${config.SQLITE_PATH}${suffix}`).catch(() => Buffer.alloc(0)))
-    return Buffer.concat(await Promise.all(files))
+    const before = await (copied ??= contentOf(process.env.TEST_SQLITE ?? ''))
+    return Buffer.concat(['', '-wal'].flatMap((suffix) => writtenPages(`${config.SQLITE_PATH}${suffix}`, before)))
   }
   // Most tables of a test have no page yet, and reading each of them takes longer than all that has rows.
   const tables = await reads.all<{ name: string }>(
@@ -16,4 +20,27 @@ export async function everythingStored({ config, services }: TestApp): Promise<B
     tables.map(({ name }) => `select entry::text as row from "${name}" entry`).join(' union all '),
   )
   return Buffer.from(rows.map(({ row }) => row).join('\n'))
+}
+
+/** What the files of most tests are copies of. */
+let copied: Promise<Buffer> | undefined
+const contentOf = (path: string): Promise<Buffer> => readFile(path).catch(() => Buffer.alloc(0))
+
+const pageSize = 4096
+/** Read into again and again: as many buffers as there are tests would have all of the process's memory collected every few tests. */
+const page = Buffer.alloc(pageSize)
+
+function writtenPages(path: string, before: Buffer): Buffer[] {
+  const pages: Buffer[] = []
+  if (!existsSync(path)) return pages
+  const file = openSync(path, 'r')
+  try {
+    for (let at = 0, length = 0; (length = readSync(file, page, 0, pageSize, at)) > 0; at += length) {
+      const read = page.subarray(0, length)
+      if (!read.equals(before.subarray(at, at + length))) pages.push(Buffer.from(read))
+    }
+  } finally {
+    closeSync(file)
+  }
+  return pages
 }

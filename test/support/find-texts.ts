@@ -8,7 +8,7 @@ const [width, step] = [4, 8]
 export function findTexts(bytes: Buffer, texts: Iterable<string>): Set<string> {
   const found = new Set<string>()
   const known = new Map<number, { text: string; form: Buffer; offset: number }[]>()
-  const slots = new Uint8Array(1 << slotBits)
+  slots.fill(0)
   for (const text of texts) {
     const form = Buffer.from(text)
     if (form.length < width + step - 1) {
@@ -31,6 +31,7 @@ export function findTexts(bytes: Buffer, texts: Iterable<string>): Set<string> {
 }
 
 const slotBits = 18
+const slots = new Uint8Array(1 << slotBits)
 const slotOf = (word: number): number => Math.imul(word, 0x9e3779b1) >>> (32 - slotBits)
 
 const stands = (bytes: Buffer, at: number, form: Buffer): boolean =>
