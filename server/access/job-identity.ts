@@ -3,9 +3,9 @@ import { type Reads, toDate } from '../db/reads.ts'
 import { splitArchiveName } from '../pub/archive-name.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
-type JobTokenRow = { id: string; packages: string; expires_at: number | Date }
+type JobTokenRow = { id: string; packages: string; is_for_anybody: boolean | number; expires_at: number | Date }
 
-const jobTokenSql = 'select id, packages, expires_at from job_tokens where hash = ?'
+const jobTokenSql = 'select id, packages, is_for_anybody, expires_at from job_tokens where hash = ?'
 
 /**
  * Who a job of the server's own is, for a request that its token is for: a package client's, for one of its packages. For every other request it
@@ -22,7 +22,7 @@ export async function identityOfJob(
   const name = packageOf(request)
   if (name === null || !row.packages.split(',').includes(name)) return null
   const expiresAt = toDate(row.expires_at)
-  const viewer = { ...nobodyInPerson, id: row.id, createdAt: now }
+  const viewer = { ...nobodyInPerson, id: row.id, createdAt: now, seesWhatAnybodySees: Boolean(row.is_for_anybody) }
   return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt }, lastUsedAt: now }
 }
 

@@ -77,7 +77,8 @@ export async function analyzeOn(services: Services, sdkFor: (usesFlutter: boolea
     const files = await unpackInto(createReadStream(task.archive), join(folder, 'package'))
     const sdk = await sdkFor(await usesFlutter(join(folder, 'package')))
     const packages = await readablePackages(services, task.versionId)
-    return await withJobToken(services, { packages, lifeMs: (task.seconds + 60) * 1000 }, async (token) => {
+    const grant = { packages, isForAnybody: !task.isPrivate, lifeMs: (task.seconds + 60) * 1000 }
+    return await withJobToken(services, grant, async (token) => {
       const tidy = withoutPlaces({ folder, sdk, token })
       const invoked = await prepare(services.config, { folder, sdk, token, seconds: task.seconds })
       const outcome = await runPana(services, invoked, { ...task, folder, onLine: (line) => task.onLine?.(logLine(tidy(line))) })

@@ -11,6 +11,8 @@ export type Viewer = {
   createdAt: Date
   lastLoginAt?: Date | null | undefined
   avatarTag?: string | null | undefined
+  /** A job of the server's own whose findings anybody may read, so that it must know no more than that. */
+  seesWhatAnybodySees?: boolean
 }
 
 /** How they proved it. */

@@ -5,6 +5,7 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { canSeeActivity } from '../packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
+import { namesWhatIsHidden } from './hidden-names.ts'
 import { logOf, renderRemark, reportOf } from './report.ts'
 import { versionTags } from './score.ts'
 import { type Score, scoreOf, type ScoreStatus } from './status.ts'
@@ -124,7 +125,12 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
     'What an analysis found a version to be worth. Points and report are those of the last analysis that succeeded, also while another one waits, runs or has failed.',
   fields: (t) => ({
     status: t.expose('status', { type: ScoreStatusEnum, description: 'Whether it is analyzed.' }),
-    error: t.exposeString('error', { nullable: true, description: 'Why its last analysis failed.' }),
+    error: t.string({
+      nullable: true,
+      description: 'Why its last analysis failed.',
+      resolve: async ({ versionId, error }, _args, context) =>
+        error !== null && (await namesWhatIsHidden(context, versionId, error)) ? 'The analysis failed.' : error,
+    }),
     grantedPoints: t.exposeInt('granted', { nullable: true, description: 'The points that it got; null until it is analyzed.' }),
     maxPoints: t.exposeInt('maximum', {
       nullable: true,
@@ -145,8 +151,11 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
       extensions: { cost: 5 },
       type: ReportRef,
       nullable: true,
-      description: 'The findings in detail; null until it is analyzed.',
-      resolve: ({ versionId, granted }, _args, context) => (granted === null ? null : reportOf(context, versionId)),
+      description: 'The findings in detail; null until it is analyzed, and while they name packages that you may not know of.',
+      resolve: async ({ versionId, granted }, _args, context) => {
+        const report = granted === null ? null : await reportOf(context, versionId)
+        return report && (await namesWhatIsHidden(context, versionId, JSON.stringify(report))) ? null : report
+      },
     }),
     log: t.string({
       extensions: { cost: 5 },

@@ -6,6 +6,8 @@ import { JobToken } from './job-entity.ts'
 type Grant = {
   /** The packages that it may read, by name. */
   packages: readonly string[]
+  /** Whether it reads of them only what anybody may: what comes of the job is shown to anybody. */
+  isForAnybody: boolean
   /** When it ends, should the server not be there any more to revoke it. */
   lifeMs: number
 }
@@ -20,7 +22,7 @@ export async function withJobToken<T>({ database, now }: Services, grant: Grant,
   const expiresAt = new Date(now().getTime() + grant.lifeMs)
   // Those of jobs that ended with their server.
   await em.nativeDelete(JobToken, { expiresAt: { $lte: now() } })
-  const token = em.create(JobToken, { hash: sha256(secret), packages: grant.packages.join(','), expiresAt })
+  const token = em.create(JobToken, { hash: sha256(secret), packages: grant.packages.join(','), isForAnybody: grant.isForAnybody, expiresAt })
   await em.flush()
   try {
     return await work(secret)

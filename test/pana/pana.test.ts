@@ -7,6 +7,7 @@ import { withJobToken } from '../../server/tokens/job-token.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { attack, judge, versionOf } from '../support/judge.ts'
+import { makePublic } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 import { recordedReport } from '../support/recorded-report.ts'
 
@@ -126,6 +127,26 @@ it('without an SDK that could judge the package, what is missing is said', async
 })
 
 describe('the token of a job', () => {
+  it('reads of a public package only what anybody may, where anybody reads what the job finds', async () => {
+    await using app = await testApp()
+    const member = await app.member()
+    const hosted = (name: string) => `dependencies:\n  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`
+    await publish(member, { name: 'private_one', version: '1.0.0' })
+    await publish(member, { name: 'needed', version: '1.0.0' })
+    await publish(member, { name: 'needed', version: '2.0.0', pubspec: hosted('private_one') })
+    await makePublic(app, 'needed')
+    const grant = { packages: ['needed', 'private_one'], lifeMs: 60_000 }
+    const versionsRead = async (isForAnybody: boolean) =>
+      withJobToken(app.services, { ...grant, isForAnybody }, async (lent) => {
+        const job = app.withToken(lent)
+        const { body } = await job.get('/api/packages/needed')
+        const versions = body.versions.map(({ version }: { version: string }) => version)
+        return { versions, other: (await job.get('/api/packages/private_one')).status }
+      })
+    expect(await versionsRead(true)).toEqual({ versions: ['1.0.0'], other: 404 })
+    expect(await versionsRead(false)).toEqual({ versions: ['1.0.0', '2.0.0'], other: 200 })
+  })
+
   it('is for what a package can need of this server, in any version, and for its development', async () => {
     await using app = await testApp()
     const hosted = (name: string) => `  ${name}:\n    hosted: http://localhost:8080\n    version: any\n`
@@ -147,7 +168,7 @@ describe('the token of a job', () => {
     await using app = await testApp()
     const member = await app.member()
     for (const name of ['needed', 'foreign']) await publish(member, { name, version: '1.0.0' })
-    const secret = await withJobToken(app.services, { packages: ['needed'], lifeMs: 60_000 }, async (lent) => {
+    const secret = await withJobToken(app.services, { packages: ['needed'], isForAnybody: false, lifeMs: 60_000 }, async (lent) => {
       const job = app.withToken(lent)
       const status = async (path: string) => (await job.get(path)).status
       expect(await status('/api/packages/needed')).toBe(200)

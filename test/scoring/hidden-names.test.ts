@@ -1,0 +1,70 @@
+import { expect, it } from 'vitest'
+import type { TestApp } from '../app.ts'
+import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+import { failed, reportOf, scored } from '../support/reports.ts'
+
+/** What anybody and a member read of a report, over REST and in GraphQL, which must agree: its notes, and why the last analysis failed. */
+async function readBy(app: TestApp, name: string) {
+  const read = async (reader: { get: TestApp['anonymous']['get']; graphql: TestApp['anonymous']['graphql'] }) => {
+    const { body } = await reader.get(`/api/packages/${name}/versions/1.0.0/scoring-report`)
+    const query = `{ package(name: "${name}") { version(version: "1.0.0") { score { error report { notes } } } } }`
+    const { score } = (await reader.graphql(query)).body.data.package.version
+    expect({ error: body.error, notes: body.report?.notes }).toEqual({ error: score.error, notes: score.report?.notes })
+    return { error: body.error, notes: body.report?.notes ?? null }
+  }
+  return { anybody: await read(app.anonymous), member: await read(await app.member()) }
+}
+
+const naming = (name: string) => reportOf(3, 4, { notes: [`Depend on \`${name}\` in place of that.`] })
+
+it('shows anybody no report that names a private package which the version leads to', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'secret_core', version: '1.0.0' })
+  await publish(alice, { name: 'lib', version: '1.0.0' })
+  await publish(alice, dependent('lib', '2.0.0', ['secret_core']))
+  await publish(alice, dependent('acme', '1.0.0', ['lib']))
+  await makePublic(app, 'lib', 'acme')
+  // What lists every package that was resolved, as pana does.
+  await scored(app, 'acme', naming('secret_core'))
+  const { notes } = naming('secret_core')
+  expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
+  await scored(app, 'acme', naming('secret_core_of_others'))
+  expect((await readBy(app, 'acme')).anybody.notes).toEqual(naming('secret_core_of_others').notes)
+  await failed(app, 'acme', 'secret_core 1.0.0 cannot be read')
+  expect(await readBy(app, 'acme')).toMatchObject({
+    anybody: { error: 'The analysis failed.' },
+    member: { error: 'secret_core 1.0.0 cannot be read' },
+  })
+})
+
+it('shows anybody no report that names what is to be used instead, once that is private, whether or not scoring is on', async () => {
+  await using app = await publicApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  for (const name of ['replacement', 'old']) await publish(alice, { name, version: '1.0.0' })
+  await publish(alice, dependent('acme', '1.0.0', [], ['old']))
+  await alice.put('/api/packages/old/options', { isDiscontinued: true, replacedBy: 'replacement' })
+  await makePublic(app, 'acme', 'old', 'replacement')
+  await scored(app, 'acme', naming('replacement'))
+  const { notes } = naming('replacement')
+  expect((await readBy(app, 'acme')).anybody.notes).toEqual(notes)
+  await admin.put('/api/admin/sdk/settings', { scoringEnabled: false })
+  const hidden = { visibility: 'private', confirm: 'replacement' }
+  expect(await alice.put('/api/packages/replacement/visibility', hidden)).toMatchObject({ status: 200 })
+  expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
+})
+
+it('asks once for all reports of a list', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const version of ['1.0.0', '1.1.0', '1.2.0']) {
+    await publish(alice, { name: 'acme', version })
+    await scored(app, 'acme', reportOf(3, 4), version)
+  }
+  await makePublic(app, 'acme')
+  const list = (first: number) => () =>
+    app.anonymous.graphql(`{ package(name: "acme") { versions(first: ${first}) { nodes { score { report { notes } } } } } }`)
+  await list(3)()
+  expect(await app.countQueries(list(3))).toBe(await app.countQueries(list(1)))
+})
