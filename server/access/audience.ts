@@ -5,8 +5,7 @@ import { isBrowsingOn } from './browsing.ts'
 export type Audience = 'members' | 'anybody'
 
 /** Whom the answer to a request is for. That it may be answered at all is checked at the door. */
-export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience =>
-  viewer && !viewer.seesWhatAnybodySees ? 'members' : 'anybody'
+export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience => (viewer && !viewer.seesWhatAnybodySees ? 'members' : 'anybody')
 
 /**
  * `Cache-Control` of an answer that `audienceOf` decided about. What members read is kept by nobody else: `ofMembers`. What anybody reads may

@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
-import { notNegative } from '../graphql/connections.ts'
+import { notNegative, partOfText } from '../graphql/connections.ts'
 import { idOf } from '../db/base.ts'
 import { User } from '../users/entity.ts'
 import { emailKey } from '../users/input.ts'
@@ -20,7 +20,7 @@ builder.queryField('users', (t) =>
       type: UserRef,
       description: 'The people of this server, for administrators.',
       args: {
-        email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.' }),
+        email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.', validate: partOfText }),
         role: t.arg({ type: RoleEnum, description: 'Only people with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { invalidInput } from '../errors.ts'
+import { refuseDeepJson } from '../http/json-body.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
 
@@ -63,6 +64,7 @@ export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filt
  * @throws ApiError InvalidInput that names the first thing which is wrong.
  */
 export function parseAdvisories(text: string): Osv[] {
+  refuseDeepJson(text)
   let json: unknown
   try {
     json = JSON.parse(text)
@@ -73,12 +75,18 @@ export function parseAdvisories(text: string): Osv[] {
   if (list.length === 0) throw invalidInput('osv: holds no advisory.', 'osv')
   return list.map((entry, index) => {
     const parsed = osv.safeParse(entry)
+    const late = parsed.data && moments.find((field) => new Date(parsed.data[field] ?? 0) >= end)
+    if (late) throw invalidInput(`osv: ${Array.isArray(json) ? `${index}.` : ''}${late}: must be before the year 9999`, 'osv')
     if (parsed.success) return parsed.data
     const issue = parsed.error.issues[0]
     const place = [...(Array.isArray(json) ? [index] : []), ...(issue?.path ?? [])].join('.')
     throw invalidInput(`osv: ${place ? `${place}: ` : ''}${issue?.message ?? 'is not an advisory'}`, 'osv')
   })
 }
+
+/** Later moments have no form that OSV knows, and what is withdrawn gets a later one than it had. */
+const end = new Date('9999-01-01T00:00:00Z')
+const moments = ['modified', 'published', 'withdrawn'] as const
 
 /** The advisory of a stored document, which was checked when it came in. */
 export const storedOsv = (document: string): Osv => osv.parse(JSON.parse(document))

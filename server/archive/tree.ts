@@ -1,5 +1,5 @@
 import { collisionKey } from './path.ts'
-import { quoted, refuse } from './refuse.ts'
+import { escaped, refuse } from './refuse.ts'
 
 /** A file of the archive: its plain path, its size in bytes. */
 export type ArchiveFile = { path: string; size: number }
@@ -35,10 +35,10 @@ function add(tree: ArchiveTree, path: string, kind: Kind): boolean {
     return true
   }
   if (known.path !== path)
-    refuse(`The archive has both ${quoted(known.path)} and ${quoted(path)}, which are one file where case does not count. Rename one.`)
+    refuse(`The archive has both ${escaped(known.path)} and ${escaped(path)}, which are one file where case does not count. Rename one.`)
   if ((known.kind === 'file') !== (kind === 'file'))
-    refuse(`The archive has ${quoted(path)} both as a file and as a directory. Rename one.`)
-  if (kind !== 'implied' && known.kind !== 'implied') refuse(`The archive has ${quoted(path)} twice. Pack it with \`dart pub publish\`.`)
+    refuse(`The archive has ${escaped(path)} both as a file and as a directory. Rename one.`)
+  if (kind !== 'implied' && known.kind !== 'implied') refuse(`The archive has ${escaped(path)} twice. Pack it with \`dart pub publish\`.`)
   if (kind === 'directory') known.kind = kind
   return false
 }

@@ -19,6 +19,7 @@ export function readYaml(text: string, file: string): JsonObject {
   const lines = new LineCounter()
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: false, schema: 'core', logLevel: 'error' })
   const [error] = document.errors
+  if (error?.code === 'MULTIPLE_DOCS') refuse(`${file} holds more than one document. Remove the second \`---\` and what follows it.`)
   if (error) refuse(`${file} line ${lines.linePos(error.pos[0]).line} is not valid YAML: ${error.message}`)
   const root = document.contents
   if (!isMap(root)) refuse(`${file} must be a mapping of fields, such as \`name: my_package\`.`)

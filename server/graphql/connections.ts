@@ -25,6 +25,9 @@ type Source<Node> = {
 /** What `offset` may be: how many rows come before a numbered page. */
 export const notNegative = z.int().min(0, 'must not be negative').nullish()
 
+/** What a part of a name or an address may be that is looked for: databases refuse to compare with much longer ones. */
+export const partOfText = z.string().max(200, 'must be at most 200 characters long').nullish()
+
 /** The largest page of a connection. */
 const maxPageSize = 100
 

@@ -60,6 +60,7 @@ const kinds: Record<string, string> = {
 
 function wanted(reason: string, field: string): string {
   const [, scalar = '', value = ''] = /^(String|ID|Int|Float|Boolean) cannot represent [^:]*: ([^]*)$/.exec(reason) ?? []
+  if (scalar === 'Int' && /^-?\d+$/.test(value)) return `must be a whole number from -2147483648 to 2147483647${sent(field, value)}.`
   if (scalar) return `must be ${kinds[scalar]}${sent(field, value)}.`
   const [, word = '', type] = /^Value ("[^]*") does not exist in "(\w+)" enum/.exec(reason) ?? []
   if (type) return `must be a value of ${type}${sent(field, word)}.`

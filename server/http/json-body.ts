@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { visit } from 'jsonc-parser'
-import { encodedBody, invalidInput } from '../errors.ts'
+import { encodedBody, invalidInput, unsupportedMediaType } from '../errors.ts'
 
 /** Nothing that the API takes is nested deeper than this by far. */
 const maxDepth = 64
@@ -23,12 +23,15 @@ export function refuseDeepJson(text: string): void {
 }
 
 /**
- * Refuses a body whose header says that it is compressed, before somebody looks for text in it (RFC 9110 §15.5.16).
+ * Refuses a body whose headers say that it is compressed, or in another charset than UTF-8, before somebody looks for text in it
+ * (RFC 9110 §15.5.16).
  * @throws ApiError InvalidInput (415).
  */
 export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
   const encoding = headers['content-encoding']?.trim() || 'identity'
   if (encoding.toLowerCase() !== 'identity') throw encodedBody(encoding)
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8'
+  if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw unsupportedMediaType(`UTF-8, not ${charset}`)
 }
 
 /**

@@ -1,7 +1,7 @@
 import { audienceOf } from '../access/audience.ts'
 import { builder } from '../graphql/builder.ts'
 import { done } from '../graphql/payload.ts'
-import { notNegative } from '../graphql/connections.ts'
+import { notNegative, partOfText } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
 import { canSee } from '../packages/policy.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
@@ -84,7 +84,7 @@ builder.queryFields((t) => ({
       type: ReservedNameRef,
       description: 'The names of deleted packages, in order, until they are freed; for administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.' }),
+        q: t.arg.string({ description: 'Part of the name.', validate: partOfText }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, { em }) => listReserved(em, args),
@@ -97,7 +97,7 @@ builder.queryFields((t) => ({
       type: ConfusableNameRef,
       description: 'The names that could be confused with others, in order, until they are approved; for administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.' }),
+        q: t.arg.string({ description: 'Part of the name.', validate: partOfText }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, { em }) => listConfusable(em, args),

@@ -1,9 +1,8 @@
-import { z } from 'zod'
 import { publicUrl } from '../http/public-url.ts'
 import { AuditEntryRef } from '../audit/refs.ts'
 import { listAuditEntries } from '../audit/list.ts'
 import { builder } from '../graphql/builder.ts'
-import { notNegative } from '../graphql/connections.ts'
+import { notNegative, partOfText } from '../graphql/connections.ts'
 import { insufficientPermissions } from '../errors.ts'
 import { countMembers, findPublisher, listPublishers, loadMembers } from './list.ts'
 import { viewerCan } from '../access/viewer-can.ts'
@@ -77,10 +76,11 @@ builder.objectFields(PublisherRef, (t) => ({
     {
       type: AuditEntryRef,
       description: 'What happened to it, newest first, for who administers it.',
-      resolve: async ({ id }, args, context) => {
+      resolve: async ({ id, createdAt }, args, context) => {
         if (!(await viewerCan(context, canSeePublisherActivity, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)
-        return listAuditEntries(context.em, { publisher: id }, args)
+        // A publisher with the same identifier may have been there before: that was other people's.
+        return listAuditEntries(context.em, { publisher: id, from: createdAt }, args)
       },
     },
     { description: "A page of a publisher's history." },
@@ -123,7 +123,7 @@ builder.queryField('publishers', (t) =>
       args: {
         query: t.arg.string({
           description: 'Part of the identifier or the name, without regard to case.',
-          validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
+          validate: partOfText,
         }),
         isVerified: t.arg.boolean({ description: 'True: only verified publishers; false: only the others.' }),
         viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),

@@ -5,5 +5,5 @@ import type { Route } from './route.ts'
 export function inRestNames(error: Error, names: Route['names']): Error {
   if (!names || !(error instanceof ApiError) || error.code !== 'InvalidInput') return error
   const theirs = Object.keys(names).find((name) => names[name] === error.extensions.field)
-  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+/, theirs), theirs)
+  return theirs === undefined ? error : invalidInput(error.message.replace(/^\w+(?=[:.])/, theirs), theirs)
 }

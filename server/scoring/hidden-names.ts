@@ -37,5 +37,9 @@ const loadHidden = batched(async (em: EntityManager, ids) => {
      select n.version_id, q.name from nameable n join packages q on q.name = n.name where not ${seenByAnybody('q')}`,
     [...ids, ...ids],
   )
-  return new Map(Map.groupBy(rows, (row) => row.version_id).entries().map(([id, group]) => [id, group.map(({ name }) => name)]))
+  return new Map(
+    Map.groupBy(rows, (row) => row.version_id)
+      .entries()
+      .map(([id, group]) => [id, group.map(({ name }) => name)]),
+  )
 })

@@ -147,24 +147,27 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
     awaitsPana: t.exposeBoolean('awaitsPana', {
       description: 'Whether pana has still to judge it, with an SDK; until then, this is what the built-in engine found.',
     }),
-    report: t.field({
-      extensions: { cost: 5 },
-      type: ReportRef,
-      nullable: true,
-      description: 'The findings in detail; null until it is analyzed, and while they name packages that you may not know of.',
-      resolve: async ({ versionId, granted }, _args, context) => {
-        const report = granted === null ? null : await reportOf(context, versionId)
-        return report && (await namesWhatIsHidden(context, versionId, JSON.stringify(report))) ? null : report
-      },
-    }),
-    log: t.string({
-      extensions: { cost: 5 },
-      nullable: true,
-      description: 'What the engine printed; null where it printed nothing, and for anybody but those who look after the package.',
-      resolve: async ({ of }, _args, context) => ((await viewerCan(context, canSeeActivity, of.package)) ? logOf(context, of.id) : null),
-    }),
   }),
 })
+
+builder.objectFields(ScoreRef, (t) => ({
+  report: t.field({
+    extensions: { cost: 5 },
+    type: ReportRef,
+    nullable: true,
+    description: 'The findings in detail; null until it is analyzed, and while they name packages that you may not know of.',
+    resolve: async ({ versionId, granted }, _args, context) => {
+      const report = granted === null ? null : await reportOf(context, versionId)
+      return report && (await namesWhatIsHidden(context, versionId, JSON.stringify(report))) ? null : report
+    },
+  }),
+  log: t.string({
+    extensions: { cost: 5 },
+    nullable: true,
+    description: 'What the engine printed; null where it printed nothing, and for anybody but those who look after the package.',
+    resolve: async ({ of }, _args, context) => ((await viewerCan(context, canSeeActivity, of.package)) ? logOf(context, of.id) : null),
+  }),
+}))
 
 builder.objectFields(PackageVersionRef, (t) => ({
   tags: t.stringList({

@@ -22,7 +22,12 @@ export async function withJobToken<T>({ database, now }: Services, grant: Grant,
   const expiresAt = new Date(now().getTime() + grant.lifeMs)
   // Those of jobs that ended with their server.
   await em.nativeDelete(JobToken, { expiresAt: { $lte: now() } })
-  const token = em.create(JobToken, { hash: sha256(secret), packages: grant.packages.join(','), isForAnybody: grant.isForAnybody, expiresAt })
+  const token = em.create(JobToken, {
+    hash: sha256(secret),
+    packages: grant.packages.join(','),
+    isForAnybody: grant.isForAnybody,
+    expiresAt,
+  })
   await em.flush()
   try {
     return await work(secret)

@@ -2,12 +2,13 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
-import { invalidInput } from '../errors.ts'
+import { type ApiError, invalidInput } from '../errors.ts'
 import { nobody } from '../access/refusal.ts'
 import { sha256 } from '../http/keys.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { User } from '../users/entity.ts'
-import { allowedScopes, type Scope } from '../roles/roles.ts'
+import { allowedScopes, type Role, type Scope, scopes } from '../roles/roles.ts'
+import type { Credential } from '../roles/viewer.ts'
 import { AccessToken } from './entity.ts'
 import { endOfToken, grantableScopes, needsProof } from './policy.ts'
 import { newSecret, shownOf } from '../access/token-secret.ts'
@@ -24,11 +25,7 @@ export type IssuedToken = { token: AccessToken; secret: string }
 export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
   const { em, viewer, credential, config, ip, now } = context
   const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
-  if (granted.length === 0)
-    throw invalidInput(
-      `scopes: your role (${viewer.role}) allows none of these. It may hold: ${allowedScopes(viewer.role).join(', ')}.`,
-      'scopes',
-    )
+  if (granted.length === 0) throw noScopesLeft(input.scopes ?? [], viewer.role, credential)
   if (needsProof(granted)) requireRecentProof(context)
   const createdAt = now()
   const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
@@ -40,6 +37,15 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
     const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
     return issueToken(inner, { ...issue, madeWith })
   })
+}
+
+function noScopesLeft(wanted: readonly Scope[], role: Role, credential: Credential): ApiError {
+  if (wanted.length === 0) return invalidInput('scopes: name at least one.', 'scopes')
+  const [what, may] =
+    grantableScopes(wanted, role).length > 0
+      ? ['the token that makes this one', grantableScopes(scopes, role, credential)]
+      : [`your role (${role})`, allowedScopes(role)]
+  return invalidInput(`scopes: ${what} allows none of these. It may hold: ${may.join(', ')}.`, 'scopes')
 }
 
 /** The token itself, which nobody revokes until the transaction of `em` ends. */

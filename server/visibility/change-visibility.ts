@@ -48,7 +48,9 @@ async function makePrivate(context: SignedInContext, { package: name, acceptBrea
     if (pkg.visibility === 'private') return unchanged([])
     const broken = await publicDependents(em, context.config, [name])
     if (broken.length > 0 && !acceptBreakage) {
-      throw conflict(`Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break.`)
+      throw conflict(
+        `Public packages depend on ${name}: ${describeChains(broken)}. Make them private first, or accept that they break (acceptBreakage: true).`,
+      )
     }
     pkg.visibility = 'private'
     return record(em, context, [pkg], 'private')
