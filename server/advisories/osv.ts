@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { invalidInput } from '../errors.ts'
+import { ApiError, invalidInput } from '../errors.ts'
 import { refuseDeepJson } from '../http/json-body.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
@@ -64,12 +64,12 @@ export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filt
  * @throws ApiError InvalidInput that names the first thing which is wrong.
  */
 export function parseAdvisories(text: string): Osv[] {
-  refuseDeepJson(text)
   let json: unknown
   try {
+    refuseDeepJson(text)
     json = JSON.parse(text)
-  } catch {
-    throw invalidInput('osv: is not valid JSON.', 'osv')
+  } catch (error) {
+    throw invalidInput(error instanceof ApiError ? `osv: ${error.message}` : 'osv: is not valid JSON.', 'osv')
   }
   const list: unknown[] = Array.isArray(json) ? json : [json]
   if (list.length === 0) throw invalidInput('osv: holds no advisory.', 'osv')

@@ -64,6 +64,10 @@ it('lists people by page and by part of the address', async () => {
   expect((await admin.get('/api/admin/users?page=3')).body).toMatchObject({ users: [], page: 3 })
   expect((await admin.get('/api/admin/users?email=p_1%40CORP')).body.totalCount).toBe(1)
   expect((await admin.get('/api/admin/users?email=%25')).body.totalCount).toBe(0)
+  const long = await admin.graphql('query ($email: String) { users(first: 1, email: $email) { totalCount } }', {
+    email: 'x'.repeat(60_000),
+  })
+  expect(long.body.errors[0]).toMatchObject({ message: expect.stringContaining('email: must be at most 200 characters long') })
   for (const page of ['0', '-1', 'x', '1.5', ''])
     expect(await admin.get(`/api/admin/users?page=${page}`)).toMatchObject({
       status: 400,
@@ -167,6 +171,7 @@ it('hands the server over to an active administrator, and to nobody else', async
   expect(await transfer(admin, admin.email)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
   for (const email of [alice.email, gone.email, owner.email])
     expect(await transfer(owner, email)).toMatchObject({ status: 409, body: { error: { code: 'Conflict' } } })
+  expect((await transfer(owner, owner.email)).body.error.message).toBe('You own this server already. Name another administrator.')
   expect(await transfer(owner, 'stranger@example.com')).toMatchObject({ status: 404 })
   expect(await transfer(owner, admin.email.toUpperCase())).toMatchObject({ status: 200, body: { userId: admin.id, role: 'owner' } })
   expect(await owner.get('/api/auth/me')).toMatchObject({ body: { role: 'admin' } })

@@ -50,7 +50,9 @@ it('names the field and quotes what was sent, unless it is a secret', async () =
   expect(await create({ role: 'Admin' })).toMatchObject(saying('role: must be one of admin, editor, member, viewer, not "Admin".'))
   expect(await create({ role: 5 })).toMatchObject(saying('role: must be one of admin, editor, member, viewer, not 5.'))
   expect(await create({ expiresInHours: 'many' })).toMatchObject(saying('expiresInHours: must be a whole number, not "many".'))
-  expect(await create({ expiresInHours: 2 ** 40 })).toMatchObject(saying('expiresInHours: must be a whole number, not 1099511627776.'))
+  expect(await create({ expiresInHours: 2 ** 40 })).toMatchObject(
+    saying('expiresInHours: must be a whole number from -2147483648 to 2147483647, not 1099511627776.'),
+  )
   expect(await alice.post('/api/auth/keys', { name: 'x', scopes: 'read' })).toMatchObject(saying('scopes: must be a list, not "read".'))
   const session = await alice.session()
   expect(await session.post('/oauth/approve', { request_id: 5 })).toMatchObject(saying('request_id: must be a string, not 5.'))
@@ -64,7 +66,11 @@ it('names the field and quotes what was sent, unless it is a secret', async () =
 
 const literals: [query: string, message: string, field: string][] = [
   ['{ packages(first: "a") { totalCount } }', 'first: must be a whole number, not "a".', 'first'],
-  ['{ packages(first: 99999999999) { totalCount } }', 'first: must be a whole number, not 99999999999.', 'first'],
+  [
+    '{ packages(first: 99999999999) { totalCount } }',
+    'first: must be a whole number from -2147483648 to 2147483647, not 99999999999.',
+    'first',
+  ],
   ['{ server { version @include(if: "yes") } }', 'if: must be true or false, not "yes".', 'if'],
   ['{ nodes(ids: ["x", true]) { id } }', 'ids[1]: must be a string, not true.', 'ids[1]'],
   ['{ package(name: null) { name } }', 'name: is required.', 'name'],

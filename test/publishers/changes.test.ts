@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { Package } from '../../server/packages/entity.ts'
 import type { TestApp } from '../app.ts'
-import { error, team } from '../support/publishers.ts'
+import { acme, error, team } from '../support/publishers.ts'
 import { publish } from '../support/publish.ts'
 
 describe('changing', () => {
@@ -71,6 +71,18 @@ describe('changing', () => {
     expect(log.body.entries).toHaveLength(1)
     await t.root.delete('/api/publishers/acme')
     expect((await t.root.get('/api/admin/audit-log?publisher=acme')).body.entries[0]).toMatchObject({ kind: 'publisher.deleted' })
+  })
+
+  it('tells the admins of another publisher with the same identifier nothing of the one before', async () => {
+    await using t = await team()
+    await t.root.delete('/api/publishers/acme')
+    await t.root.post('/api/publishers', acme)
+    await t.root.put(`/api/publishers/acme/members/${t.eve.id}`, { role: 'admin' })
+    const { body } = await t.eve.graphql('{ publisher(slug: "acme") { activity(first: 10) { nodes { kind } totalCount } } }')
+    expect(body.data.publisher.activity).toEqual({
+      nodes: [{ kind: 'publisher.member_added' }, { kind: 'publisher.created' }],
+      totalCount: 2,
+    })
   })
 })
 

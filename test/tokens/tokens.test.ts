@@ -9,6 +9,10 @@ it('lets a token read as its owner, but never give what it lacks', async () => {
   const ci = app.withToken(body.secret)
   expect(await ci.get('/api/auth/me')).toMatchObject({ status: 200, body: { email: alice.email } })
   expect(await ci.post('/api/auth/keys', { name: 'x', scopes: ['write'] })).toMatchObject({ status: 403 })
+  expect(await alice.post('/api/auth/keys', { name: 'x', scopes: [] })).toMatchObject({
+    status: 400,
+    body: { error: { message: 'scopes: name at least one.' } },
+  })
   expect(await app.anonymous.get('/api/auth/keys')).toMatchObject({ status: 401 })
 })
 
@@ -100,6 +104,8 @@ it('made by a token has neither more scopes nor a longer life', async () => {
   const parent = await (await admin.session()).post('/api/auth/keys', { name: 'parent', scopes: ['write'], expiresInDays: 10 })
   const child = await app.withToken(parent.body.secret).post('/api/auth/keys', { name: 'child', scopes: ['read', 'write', 'admin'] })
   expect(child).toMatchObject({ status: 201, body: { scopes: ['read', 'write'], expiresAt: '2026-01-11T00:00:00.000Z' } })
+  const more = await app.withToken(parent.body.secret).post('/api/auth/keys', { name: 'more', scopes: ['admin'] })
+  expect(more.body.error.message).toBe('scopes: the token that makes this one allows none of these. It may hold: read, write.')
 })
 
 it('loses what its owner loses, at the next request', async () => {

@@ -20,7 +20,7 @@ describe('the YAML of a pubspec', () => {
     ['a: "\\0"', 'cannot be stored'],
     ['a: "\\ud800"', 'cannot be stored'],
     ['__proto__: {polluted: true}', 'the key "__proto__" is not allowed'],
-    ['---\nname: bar', 'not valid YAML'],
+    ['---\nname: bar', 'pubspec.yaml holds more than one document. Remove the second `---` and what follows it.'],
     ['a: [', 'line 6 is not valid YAML'],
     ['a: \tb: c', 'not valid YAML'],
   ])('is refused: %s', (yaml, message) => {
