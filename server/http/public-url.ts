@@ -9,7 +9,10 @@ export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
 /** The path that SERVER_URL ends in, such as `/pub`; empty where there is none. Everything but the probes is below it. */
 export const basePath = (serverUrl: string): string => new URL(serverUrl).pathname.replace(/\/$/, '')
 
-/** What warns, once, when a trusted proxy says https where SERVER_URL says http: what is not built for one client still says http. */
+/**
+ * What warns, once, when a trusted proxy says https where SERVER_URL says http: links become https, but packages name this server by SERVER_URL
+ * in what they depend on.
+ */
 export function warnerOfOtherScheme(serverUrl: string, log: Log): (request: FastifyRequest) => void {
   let warned = serverUrl.startsWith('https:')
   return (request) => {

@@ -5,6 +5,7 @@ import type { SignedInContext } from '../access/context.ts'
 import type { StoredBytes } from '../blobs/store.ts'
 import { changeRows } from '../db/statements.ts'
 import { ApiError, conflict, invalidInput, storageAway } from '../errors.ts'
+import { publicUrl } from '../http/public-url.ts'
 import { confusionWarning } from '../names/confusable.ts'
 import { admit, publish } from './publish.ts'
 import { Upload } from './entity.ts'
@@ -51,7 +52,7 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)
   const { name, version } = inspected.pubspec
-  const success = `Successfully uploaded ${name} ${version}: ${config.SERVER_URL}/packages/${name}`
+  const success = `Successfully uploaded ${name} ${version}: ${publicUrl(context.request, config.SERVER_URL)}/packages/${name}`
   let message = success
   const remember = (em: EntityManager, similarNames: readonly string[]) => {
     message = (success + confusionWarning(similarNames)).slice(0, 500)

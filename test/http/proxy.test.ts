@@ -29,7 +29,7 @@ it('lets people sign in behind a proxy that ends TLS, with cookies for https onl
   expect(await from('http://localhost:8080', '203.0.113.9')).toMatchObject({ status: 200 })
 })
 
-it('builds the addresses of an answer for the client that gets it, but the listing from SERVER_URL', async () => {
+it('builds the addresses of an answer for the client that gets it', async () => {
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'tool', version: '1.0.0' })
@@ -60,8 +60,32 @@ it('builds the addresses of an answer for the client that gets it, but the listi
     body: { servers: [{ url: 'https://localhost:8080' }] },
   })
   expect(await app.anonymous.get('/api/docs/openapi.json')).toMatchObject({ body: { servers: [{ url: 'http://localhost:8080' }] } })
-  for (const options of [proxied, {}])
-    expect((await alice.get('/api/packages/tool', options)).body.latest.archive_url).toBe(`http://localhost:8080${paths[2]}`)
+})
+
+it('builds the addresses of archives for the client that gets them: it sends its token to no other', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'tool', version: '1.0.0' })
+  const archive = '/api/archives/tool-1.0.0.tar.gz'
+  // Each twice, as one may be remembered for the other.
+  for (const [options, scheme] of [
+    [proxied, 'https'],
+    [{}, 'http'],
+    [proxied, 'https'],
+    [{}, 'http'],
+  ] as const) {
+    const listing = await alice.get('/api/packages/tool', options)
+    expect(listing.body.versions[0].archive_url).toBe(`${scheme}://localhost:8080${archive}`)
+    expect((await alice.get('/api/packages/tool/versions/1.0.0', options)).body.archive_url).toBe(`${scheme}://localhost:8080${archive}`)
+    const [other, rest] = scheme === 'https' ? [{}, {}] : [proxied, encrypted]
+    const asked = { ...other, headers: { ...rest, 'if-none-match': String(listing.headers.etag) } }
+    expect((await alice.get('/api/packages/tool', asked)).status).toBe(200)
+    const again = {
+      ...options,
+      headers: { ...('headers' in options ? options.headers : {}), 'if-none-match': String(listing.headers.etag) },
+    }
+    expect((await alice.get('/api/packages/tool', again)).status).toBe(304)
+  }
 })
 
 it('warns once where the proxy and SERVER_URL differ', async () => {

@@ -66,10 +66,13 @@ export const packageBinaries = [
   }),
 ]
 
+/** Links to archives begin as the client's own address of this server does: package clients send their token nowhere else. */
+const readerOf = ({ database, config, request }: Context) => ({ database, config, serverUrl: publicUrl(request, config.SERVER_URL) })
+
 async function sendListing(context: Context): Promise<unknown> {
   const { request, reply } = context
   const name = packageParameter(request)
-  const listing = await readListing(context, name, audienceOf(context))
+  const listing = await readListing(readerOf(context), name, audienceOf(context))
   if (!listing) throw unknownPackage(name)
   await turnEnd()
   reply
@@ -85,7 +88,7 @@ async function sendListing(context: Context): Promise<unknown> {
 async function sendEntry(context: Context): Promise<unknown> {
   const { request, reply } = context
   const [name, version] = [packageParameter(request), versionParameter(request)]
-  const entry = await readEntry(context, name, version, audienceOf(context))
+  const entry = await readEntry(readerOf(context), name, version, audienceOf(context))
   if (entry === null) throw unknownVersion(name, version)
   reply.header('cache-control', cacheControlOf(context, notStored)).header('vary', 'authorization, cookie')
   return reply.type(`${pubType}; charset=utf-8`).send(entry)

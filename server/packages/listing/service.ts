@@ -18,18 +18,20 @@ export type Listing = Stamp & { etag: string; gzipped: Buffer }
 /** What a listing was made from. What anybody may read depends on other packages, too: `mark` changes with anybody's visibility. */
 type Stamp = { revision: number; mark?: string | null }
 
-type Reader = Pick<Services, 'database' | 'config'>
+/** Who reads, and what this server's address is for its links: `publicUrl`. */
+type Reader = Pick<Services, 'database' | 'config'> & { serverUrl: string }
 
 /**
  * The listing of a package (pub's protocol, "Listing"), or null for one that is not there for this audience. One keyed read tells the
- * revision; the document is assembled and compressed once per revision and audience.
+ * revision; the document is assembled and compressed once per revision, audience and address.
  */
 export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
   const { database } = reader
   const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
   if (!current) return null
   const { cache, building } = memoryOf(database)
-  const place = audience === 'members' ? current.id : `anybody ${current.id}`
+  const seen = audience === 'members' ? current.id : `anybody ${current.id}`
+  const place = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
   const cached = cache.get(place)
   if (cached?.revision === current.revision && cached.mark === current.mark) return cached
   const key = `${place} ${current.revision} ${current.mark}`
@@ -41,17 +43,17 @@ export async function readListing(reader: Reader, name: string, audience: Audien
 }
 
 /** One version's entry of the listing as JSON text, or null. */
-export async function readEntry({ database, config }: Reader, name: string, version: string, audience: Audience): Promise<string | null> {
+export async function readEntry({ database, config, serverUrl }: Reader, name: string, version: string, audience: Audience): Promise<string | null> {
   const sql = `select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`
   if (audience === 'members') {
     const row = await database.reads.get<EntryRow>(sql, name, version)
-    return row ? entryOf(row, name, config.SERVER_URL) : null
+    return row ? entryOf(row, name, serverUrl) : null
   }
   const hosted = hostedHere(config)
   const row = await database.reads.get<EntryRow>(`${sql} and ${isVersionSeenByAnybody}`, name, version, hosted)
   if (!row) return null
   const { names } = await readWithheld(database.reads, row.package_id, hosted)
-  return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, config.SERVER_URL)
+  return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, serverUrl)
 }
 
 type EntryRow = {
@@ -87,13 +89,13 @@ const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_s
 
 /** Revision, pointer and versions come from one statement, so they fit each other. */
 async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
-  const { database, config } = reader
+  const { database, serverUrl } = reader
   const all = await database.heavyReads.all<ListingRow>(
     `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
     stamp.id,
   )
   const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
-  const entries = rows.map((row) => entryOf(row, name, config.SERVER_URL))
+  const entries = rows.map((row) => entryOf(row, name, serverUrl))
   const latest = entries[rows.findIndex((row) => row.version === row.latest_version)]
   if (!rows[0] || latest === undefined) return null
   const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}"latest":${latest},"versions":[${entries.join(',')}]}`
@@ -103,7 +105,7 @@ async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name:
 }
 
 /** The rows that anybody may read, with the latest among them. */
-async function readableRows({ database, config }: Reader, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
+async function readableRows({ database, config }: Omit<Reader, 'serverUrl'>, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
   const { versions, names } = await readWithheld(database.reads, packageId, hostedHere(config))
   const rows = all.filter(({ id }) => !versions.has(id))
   const latest = latestOf(rows.map(({ version, retracted_at }) => ({ version, retracted: retracted_at !== null })))
