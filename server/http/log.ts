@@ -1,3 +1,4 @@
+import { writeSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import sonicBoom from 'sonic-boom'
 import { currentScope } from './request-scope.ts'
@@ -16,11 +17,14 @@ export type Log = Record<LogLevel, (text: string, fields?: Fields) => void> & {
   flush(): Promise<void>
 }
 
-/** Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. */
+/**
+ * Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. When that takes none, the server goes on
+ * without: see `openStdout`.
+ */
 export function openLog(level: LogLevel, write?: (line: string) => void, format: 'text' | 'json' = 'text'): Log {
-  const { emit, flush } = write ? { emit: write, flush: async () => {} } : openStdout()
-  const least = levels.indexOf(level)
   const line = format === 'json' ? jsonLine : textLine
+  const { emit, flush } = write ? { emit: write, flush: async () => {} } : openStdout((text) => line('warning', text))
+  const least = levels.indexOf(level)
   const log = Object.fromEntries(
     levels.map((name, rank) => [name, rank > least ? () => {} : (text: string, fields?: Fields) => emit(line(name, text, fields))]),
   ) as Record<LogLevel, (text: string, fields?: Fields) => void>
@@ -46,9 +50,15 @@ let last = { now: 0, text: '' }
 /** How long `flush` waits for whoever reads the log. */
 const patienceMs = 1000
 
-/** Writes to stdout without holding anybody up, many lines at once. A line waits for a fifth of a second at most. */
-function openStdout(): { emit(line: string): void; flush(): Promise<void> } {
-  const out = new sonicBoom.SonicBoom({ fd: 1, sync: false })
+/** So many bytes wait in memory for a reader that is slow, or for room on the disk; further lines are lost. */
+const keptBytes = 4 * 1024 * 1024
+
+/**
+ * Writes to stdout without holding anybody up, many lines at once. A line waits for a fifth of a second at most. When stdout takes nothing (its
+ * disk is full, its reader is gone), that is said once on stderr, and each further write tries again; `warn` makes the line that says what was lost.
+ */
+function openStdout(warn: (text: string) => string): { emit(line: string): void; flush(): Promise<void> } {
+  const out = new sonicBoom.SonicBoom({ fd: 1, sync: false, maxLength: keptBytes })
   let gathered = ''
   let timer: NodeJS.Timeout | undefined
   function pass(): void {
@@ -57,18 +67,50 @@ function openStdout(): { emit(line: string): void; flush(): Promise<void> } {
     if (gathered) out.write(gathered)
     gathered = ''
   }
+  function emit(line: string): void {
+    gathered += line
+    if (gathered.length > 65536) pass()
+    else timer ??= setTimeout(pass, 200).unref()
+  }
+  outliveFailures(out, (lost) => emit(warn(`${lost} lines of the log were lost: they could not be written`)))
   return {
-    emit(line) {
-      gathered += line
-      if (gathered.length > 65536) pass()
-      else timer ??= setTimeout(pass, 200).unref()
-    },
+    emit,
     flush() {
       pass()
       // What waits for a thread to write it would be lost if the process ended now (see endProcess).
       const written = new Promise<void>((resolve) => out.flush(() => resolve()))
       return Promise.race([written, wait(patienceMs, undefined, { ref: false })])
     },
+  }
+}
+
+/** Has the process go on when its output cannot be written. `onWritten` hears how many lines were lost once nothing waits any more. */
+function outliveFailures(out: InstanceType<typeof sonicBoom.SonicBoom>, onWritten: (lost: number) => void): void {
+  let isFailing = false
+  let lost = 0
+  out.on('error', (error: Error) => {
+    if (!isFailing)
+      complain(`The log cannot be written to stdout (${error.message}). The server goes on, and tries again with each line.\n`)
+    isFailing = true
+  })
+  out.on('drop', (lines: string) => {
+    lost += lines.split('\n').length - 1
+    // What is dropped starts no write, so nothing would ever be tried again.
+    out.flush()
+  })
+  out.on('drain', () => {
+    isFailing = false
+    if (lost > 0) onWritten(lost)
+    lost = 0
+  })
+}
+
+/** Says it on stderr, which may be on the same full disk, or gone as well. */
+function complain(text: string): void {
+  try {
+    writeSync(2, text)
+  } catch {
+    // There is nobody left to tell.
   }
 }
 

@@ -1,7 +1,11 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 
 const run = promisify(execFile)
 const server = fileURLToPath(new URL('../../../server/', import.meta.url))
@@ -23,4 +27,41 @@ it('loses no line that is being written when the process ends', async () => {
   const env = { PATH: process.env.PATH, UV_THREADPOOL_SIZE: '1' }
   const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], { env })
   expect(stdout).toBe('the last line\n')
+})
+
+it('keeps a bounded amount for a full disk, and says how many lines were lost when there is room', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-log-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'log')
+  // Writing fails as on a full disk until the file is let in.
+  const program = `
+    import fs from 'node:fs'
+    import { syncBuiltinESMExports } from 'node:module'
+    const { write } = fs
+    let isFull = true
+    fs.write = (...args) => isFull ? setImmediate(args.at(-1), Object.assign(new Error('ENOSPC: no space left on device, write'), { code: 'ENOSPC' })) : write(...args)
+    syncBuiltinESMExports()
+    const { openLog } = await import('${server}http/log.ts')
+    const log = openLog('info')
+    for (let line = 0; line < 10; line++) {
+      for (let part = 0; part < 1000; part++) log.info('x'.repeat(1000))
+      await log.flush()
+    }
+    isFull = false
+    log.info('there is room')
+    await log.flush()
+    log.info('and again')
+    await log.flush()
+  `
+  const out = openSync(path, 'w')
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', program], { stdio: ['ignore', out, 'pipe'] })
+  let told = ''
+  child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
+  const [code] = (await once(child, 'close')) as [number]
+  expect({ code, told }).toEqual({ code: 0, told: expect.stringMatching(/^The log cannot be written to stdout \(ENOSPC: .*\n$/) })
+  const written = readFileSync(path, 'utf8')
+  expect(written.length).toBeLessThan(4.2 * 1024 * 1024)
+  const [, lost] = / WARNING (\d+) lines of the log were lost: they could not be written\n/.exec(written) ?? []
+  expect(written.match(/x\n/g)?.length).toBe(10_000 - Number(lost))
+  expect(written).toContain(' and again\n')
 })
