@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, it, vi } from 'vitest'
 import { type TestApp, testApp } from '../app.ts'
 import { runJobs } from '../support/jobs.ts'
@@ -203,4 +204,21 @@ it('takes in an archive of an SDK, which the server then installs, and says what
     err: 'The archive is neither a zip nor a tar.xz file.\n',
   })
   expect(await runAdmin(settings(app), 'import-sdk', `${path}.none`)).toMatchObject({ code: 1, err: expect.stringContaining('ENOENT') })
+})
+
+it.each([
+  ['true', '0', ''],
+  ['head -1', '0', 'Usage: npm run admin -- <command> [--json]\n'],
+])('ends quietly when what it says is read by `%s`', async (reader, code, read) => {
+  const { PATH = '' } = process.env
+  const command = `set -o pipefail; { "$0" "$@" | ${reader}; } 2>&1; echo "code $?"`
+  const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, launcher, 'admin', 'help'], { env: { PATH } })
+  expect(stdout).toBe(`${read}code ${code}\n`)
+})
+
+it('fails, and says why, when there is no room for what it says', async () => {
+  const { PATH = '' } = process.env
+  const command = '{ "$0" "$@" >/dev/full; } 2>&1; echo "code $?"'
+  const { stdout } = await promisify(execFile)('bash', ['-c', command, process.execPath, launcher, 'admin', 'help'], { env: { PATH } })
+  expect(stdout).toMatch(/^The output could not be written: ENOSPC: .*\ncode 1\n$/)
 })
