@@ -22,6 +22,7 @@ export const avatarBinaries = [
   }),
   binary('GET /api/users/:userId/avatar', {
     access: 'open',
+    anyCredential: true,
     summary: "Somebody's picture, 512×512 pixels.",
     handler: send,
     query: { v: 'The version of the picture, as `avatarUrl` gives it; with it the picture may be kept for ever.' },

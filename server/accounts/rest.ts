@@ -10,6 +10,7 @@ const ids = { id: 'User' }
 export const userRoutes = [
   route('GET /api/auth/me', `{ me { ${userFields} } }`, { summary: 'The current user.', answer: { from: ({ me }) => restUser(me) } }),
   route('POST /api/auth/signup', 'mutation ($input: SignUpInput!) { signUp(input: $input) }', {
+    anyCredential: true,
     summary: 'Makes an account, where the server allows it.',
     status: 202,
     answer: ok,

@@ -3,6 +3,7 @@ import { restUser, userFields } from '../users/refs.ts'
 
 export const inviteRoutes = [
   route('GET /api/invites/:token', 'query ($token: String!) { invite(token: $token) { email displayName expiresAt } }', {
+    anyCredential: true,
     summary: 'Whom an invitation is for.',
     answer: 'invite',
   }),
@@ -10,6 +11,7 @@ export const inviteRoutes = [
     'POST /api/invites/:token/accept',
     `mutation ($input: AcceptInviteInput!) { acceptInvite(input: $input) { user { ${userFields} } } }`,
     {
+      anyCredential: true,
       summary: 'Accepts an invitation by choosing a password.',
       answer: { from: ({ acceptInvite }) => restUser((acceptInvite as Data).user) },
     },

@@ -12,6 +12,7 @@ export const legalRoutes = legalKinds.flatMap((page) => {
       summary: `The ${titles[page]} of this server, in Markdown.`,
       answer: 'legalDocument',
       beforeSetup: true,
+      anyCredential: true,
     }),
     route(
       `PUT /api/admin/legal/${page}`,

@@ -39,7 +39,7 @@ export type RouteOptions = {
   pub?: boolean
   /** For a GET that changes something, as pub's protocol has them: the scope it needs. HEAD asks for that and does nothing. */
   changesWith?: Scope
-  /** Answers whatever credential comes along: for probes, which must not fail for a token's sake. */
+  /** Answers whatever credential comes along: nobody signs in for it, and a probe, a proxy or an old token may send one all the same. */
   anyCredential?: boolean
   /** Other representations of the same, for whoever would rather have one of these media types. */
   alternatives?: Alternative[]

@@ -3,6 +3,7 @@ import { restUser, userFields } from '../users/refs.ts'
 
 export const sessionRoutes = [
   route('POST /api/auth/login', `mutation ($input: LoginInput!) { login(input: $input) { user { ${userFields} } } }`, {
+    anyCredential: true,
     summary: 'Signs in with e-mail and password; sets the session cookies.',
     answer: { from: ({ login }) => restUser((login as Data).user) },
   }),

@@ -3,16 +3,19 @@ import { restUser, userFields } from '../users/refs.ts'
 
 export const setupRoutes = [
   route('GET /api/setup/status', '{ setup { needsSetup signupEnabled publicBrowsing } }', {
+    anyCredential: true,
     summary: 'State of the first-run setup.',
     answer: 'setup',
     beforeSetup: true,
   }),
   route('POST /api/setup/verify', 'mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) { setupToken } }', {
+    anyCredential: true,
     summary: "Checks the code from the server's log; completing the setup needs the setupToken of the answer, or its cookie.",
     answer: { from: ({ verifySetupCode }) => ({ status: 'ok', ...(verifySetupCode as Data) }) },
     beforeSetup: true,
   }),
   route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { ${userFields} } } }`, {
+    anyCredential: true,
     summary: 'Makes the owner.',
     status: 201,
     answer: { from: ({ completeSetup }) => restUser((completeSetup as Data).user) },

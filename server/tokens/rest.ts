@@ -33,6 +33,7 @@ export const tokenRoutes = [
     answer: ok,
   }),
   route('POST /api/tokens/revoke', 'mutation ($input: RevokeTokenBySecretInput!) { revokeTokenBySecret(input: $input) }', {
+    anyCredential: true,
     summary: 'Revokes the token with this secret, for whoever found it; the answer is the same when there is none.',
     answer: ok,
   }),

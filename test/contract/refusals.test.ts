@@ -114,20 +114,34 @@ it('answers in JSON, in events to whoever takes nothing else, and never in parts
   )
 })
 
-it('tells whoever sends a credential that does not work, also where nobody needs one', async () => {
+it('tells whoever sends a credential that does not work, also where packages are public or a query needs none', async () => {
   const challenged = {
     status: 401,
     headers: { 'www-authenticate': expect.stringMatching(/^Bearer realm="pub", message="The token is invalid/) },
   }
   const past = app.withToken('svc_pat_nonsense')
-  for (const path of ['/api/legal/privacy', '/api/setup/status', '/api/v1/version'])
+  for (const path of ['/api/packages', '/api/packages/acme'])
     expect({ path, ...(await past.get(path)) }).toMatchObject({ path, ...challenged, body: { error: { code: 'MissingAuthentication' } } })
   for (const query of ['{ viewer { id } }', version])
     expect(await past.graphql(query)).toMatchObject({
       ...challenged,
       body: { errors: [{ extensions: { code: 'MissingAuthentication' } }] },
     })
-  expect(await past.get('/api/v1/health')).toMatchObject({ status: 200 })
+})
+
+it('asks nobody who they are where nobody signs in, whatever credential a proxy or an old token adds', async () => {
+  for (const secret of ['svc_pat_nonsense', 'Basic cHJveHk6c2VjcmV0']) {
+    const headers = { authorization: secret.startsWith('Basic') ? secret : `Bearer ${secret}` }
+    const open = (method: 'GET' | 'POST', path: string, body?: object) =>
+      app.anonymous.send(method, path, body, { headers, ip: app.address() })
+    for (const path of ['/api/v1/health', '/api/v1/version', '/api/legal/privacy', '/api/setup/status'])
+      expect({ path, status: (await open('GET', path)).status }).toEqual({ path, status: 200 })
+    const login = { email: alice.email, password: 'correct horse' }
+    expect(await open('POST', '/api/auth/login', login)).toMatchObject({ status: 200, body: { email: alice.email } })
+    expect(await open('POST', '/api/tokens/revoke', { secret: 'svc_pat_nonsense' })).toMatchObject({ status: 200 })
+    expect((await open('GET', '/api/invites/none')).status).toBe(404)
+    expect((await open('GET', `/api/users/${alice.id}/avatar`)).status).toBe(404)
+  }
 })
 
 it('carries the challenge and the seconds to wait on GraphQL as on REST', async () => {
