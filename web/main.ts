@@ -3,6 +3,7 @@ import ui from '@nuxt/ui/vue-plugin'
 import urql from '@urql/vue'
 import { createApp } from 'vue'
 import App from './app.vue'
+import { returnFocus } from './shared/focus-return.ts'
 import { trackNavigation } from './shared/page-title.ts'
 import { isPasswordAsked } from './sign-in/password-proof.ts'
 import { forgetViewer, isStillSame } from './sign-in/session.ts'
@@ -12,6 +13,7 @@ import { recoverMissingParts } from './missing-parts.ts'
 import { loginRoute, router } from './router.ts'
 
 trackNavigation(router)
+returnFocus()
 recoverMissingParts(router)
 onSignedOut(() => {
   if (isPasswordAsked.value) return // to sign in again and go on

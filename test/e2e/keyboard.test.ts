@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Page } from 'playwright-core'
 import { openPage, settled } from '../support/browser.ts'
-import { consoleApp, startSession } from '../support/console.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
 /** What has the focus, by its accessible name as far as tests need it. */
 const focused = (page: Page) =>
@@ -86,6 +86,40 @@ it('leaves the focus to what the user does while the next page loads', async () 
   await page.getByRole('link', { name: 'Names', exact: true }).click()
   await page.getByRole('heading', { name: 'Names', level: 1 }).waitFor()
   expect(await focused(page)).toBe('Names')
+})
+
+it('gives the focus back to a button that was disabled while its change ran, also in a dialog', async () => {
+  await using app = await consoleApp()
+  const admin = await app.admin()
+  await publishTo(app.url, admin.secret ?? '', { name: 'paint', version: '1.0.0' })
+  const page = await openPage(app.url, { tolerate: [/status of 400/] })
+  await startSession(page, app.url, admin.email)
+  await page.goto('/packages/paint')
+  await page.getByRole('button', { name: 'Like' }).press('Enter')
+  await page.getByText('1 like', { exact: true }).waitFor()
+  await expect.poll(() => focused(page)).toBe('Liked')
+
+  await page.goto('/settings/profile')
+  await page.getByLabel('Name').fill('Ada')
+  await page.getByRole('button', { name: 'Save' }).press('Enter')
+  await page.getByText('Saved', { exact: true }).waitFor()
+  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('FORM') // nothing is left to save
+  await tabTo(page, 'Name')
+
+  await page.goto('/admin/publishers?new=1')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('Acme')
+  await dialog.getByLabel('Identifier').fill('acme.dev')
+  const { promise: arrives, resolve: arrive } = Promise.withResolvers<void>()
+  await page.route('**/graphql', async (route) => {
+    await arrives
+    await route.continue()
+  })
+  await dialog.getByRole('button', { name: 'Create publisher' }).press('Enter')
+  await expect.poll(() => page.evaluate('document.activeElement.role')).toBe('dialog')
+  arrive()
+  await expect.poll(() => focused(page)).toBe('Identifier') // which is refused
+  await page.unrouteAll({ behavior: 'wait' })
 })
 
 it('has a way past the header, and keys that can be switched off', async () => {

@@ -32,7 +32,7 @@ export function usePageTitle(title: MaybeRefOrGetter<string>) {
 }
 
 /** Moves the focus to the page's heading, when the element that has it is removed. */
-export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.focus()
+export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
 
 /** Moves the focus to the page's heading after navigation, as a browser would. */
 export function useHeadingFocus(name: string) {
