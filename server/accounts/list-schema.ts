@@ -21,6 +21,7 @@ builder.queryField('users', (t) =>
       description: 'The people of this server, for administrators.',
       args: {
         email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.', validate: partOfText }),
+        query: t.arg.string({ description: 'Part of the e-mail address or of the name, without regard to case.', validate: partOfText }),
         role: t.arg({ type: RoleEnum, description: 'Only people with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({

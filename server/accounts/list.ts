@@ -7,6 +7,8 @@ import { User } from '../users/entity.ts'
 
 export type UserFilter = {
   email?: string | null | undefined
+  /** Part of the e-mail address or of the name. */
+  query?: string | null | undefined
   role?: Role | null | undefined
   status?: 'invited' | 'active' | 'inactive' | null | undefined
   /** Not signed in since this moment, or never. */
@@ -40,9 +42,13 @@ function afterKey(order: UserOrder, after: string | undefined): FilterQuery<User
   return order === 'email' ? { emailKey: { $gt: after } } : { id: { $lt: after } }
 }
 
-function conditions({ email, role, status, idleSince }: UserFilter): FilterQuery<User> {
+function conditions({ email, query, role, status, idleSince }: UserFilter): FilterQuery<User> {
   const all: FilterQuery<User>[] = []
   if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [containing(email)])]: [] })
+  if (query) {
+    const either = (alias: string) => `(${alias}.email_key like ? escape '!' or lower(${alias}.display_name) like ? escape '!')`
+    all.push({ [raw(either, [containing(query), containing(query)])]: [] })
+  }
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })
   if (status === 'invited') all.push({ isActive: true, passwordHash: null })

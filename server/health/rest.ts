@@ -28,5 +28,10 @@ export const healthRoutes = [
       },
     },
   ),
-  route('GET /api/v1/version', '{ server { version } }', { anyCredential: true, summary: 'The version of the server.', answer: 'server', beforeSetup: true }),
+  route('GET /api/v1/version', '{ server { version } }', {
+    anyCredential: true,
+    summary: 'The version of the server.',
+    answer: 'server',
+    beforeSetup: true,
+  }),
 ]

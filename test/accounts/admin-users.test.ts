@@ -64,6 +64,12 @@ it('lists people by page and by part of the address', async () => {
   expect((await admin.get('/api/admin/users?page=3')).body).toMatchObject({ users: [], page: 3 })
   expect((await admin.get('/api/admin/users?email=p_1%40CORP')).body.totalCount).toBe(1)
   expect((await admin.get('/api/admin/users?email=%25')).body.totalCount).toBe(0)
+  await app.member({ email: 'ben@example.com', displayName: 'Benjamin Okonkwo-Fitzgerald' })
+  const found = async (query: string) =>
+    (await admin.graphql('query ($query: String) { users(first: 9, query: $query) { nodes { email } } }', { query })).body.data.users.nodes
+  expect(await found('OKONKWO')).toEqual([{ email: 'ben@example.com' }])
+  expect(await found('en@ex')).toEqual([{ email: 'ben@example.com' }])
+  expect(await found('okonkwo%fitz')).toEqual([])
   const long = await admin.graphql('query ($email: String) { users(first: 1, email: $email) { totalCount } }', {
     email: 'x'.repeat(60_000),
   })

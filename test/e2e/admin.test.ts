@@ -58,7 +58,7 @@ describe('people', () => {
     await page.goto('/admin/users')
     await page.getByText('54 people').waitFor()
 
-    await page.getByRole('searchbox', { name: 'Filter by e-mail address' }).fill('MEMBER-NO')
+    await page.getByRole('searchbox', { name: 'Filter by name or e-mail address' }).fill('MEMBER-NO')
     await page.keyboard.press('Enter')
     await page.getByText('51 people').waitFor()
     await page.getByRole('button', { name: 'Next page' }).click()

@@ -69,7 +69,7 @@ export function useAdministrator() {
 /** The people of the server by the URL parameters `email`, `role`, `state`, `order`, `after`. */
 export function useUsers() {
   const resets = ['after']
-  const email = useQueryParam<string>('email', '', { resets })
+  const text = useQueryParam<string>('q', '', { resets })
   const role = useQueryParam<Role | 'any'>('role', 'any', { allowed: ['any', 'VIEWER', 'MEMBER', 'ADMIN', 'OWNER'], resets })
   const state = useQueryParam<UserStatus | 'any'>('state', 'any', { allowed: ['any', 'ACTIVE', 'INVITED', 'INACTIVE'], resets })
   const order = useQueryParam('order', 'newest', { allowed: ['newest', 'email'], resets })
@@ -77,15 +77,15 @@ export function useUsers() {
     document: UsersDocument,
     variables: (after) => ({
       after,
-      email: email.value || null,
+      query: text.value || null,
       role: role.value === 'any' ? null : role.value,
       status: state.value === 'any' ? null : state.value,
       orderBy: order.value === 'email' ? ('EMAIL' as const) : ('CREATED' as const),
     }),
     connection: (data) => data.users,
   })
-  const isFiltered = computed(() => email.value !== '' || role.value !== 'any' || state.value !== 'any')
-  return { list, email, role, state, order, isFiltered }
+  const isFiltered = computed(() => text.value !== '' || role.value !== 'any' || state.value !== 'any')
+  return { list, text, role, state, order, isFiltered }
 }
 
 /** Those to whom the ownership can be transferred. */
@@ -94,9 +94,9 @@ export function useActiveAdministrators() {
   return { ...query, administrators: computed(() => data.value?.users.nodes) }
 }
 
-/** People whose e-mail address contains these letters, for administrators. */
-export function usePeopleLike(email: MaybeRefOrGetter<string>) {
-  const { data } = useQuery(PeopleLikeDocument, () => ({ email: toValue(email) }))
+/** People whose e-mail address or name contains these letters, for administrators. */
+export function usePeopleLike(text: MaybeRefOrGetter<string>) {
+  const { data } = useQuery(PeopleLikeDocument, () => ({ query: toValue(text) }))
   return computed(() => data.value?.users.nodes ?? [])
 }
 

@@ -43,7 +43,12 @@ export async function readListing(reader: Reader, name: string, audience: Audien
 }
 
 /** One version's entry of the listing as JSON text, or null. */
-export async function readEntry({ database, config, serverUrl }: Reader, name: string, version: string, audience: Audience): Promise<string | null> {
+export async function readEntry(
+  { database, config, serverUrl }: Reader,
+  name: string,
+  version: string,
+  audience: Audience,
+): Promise<string | null> {
   const sql = `select ${entryColumns} from ${versionsOfPackages} where p.name = ? and v.version = ?`
   if (audience === 'members') {
     const row = await database.reads.get<EntryRow>(sql, name, version)
