@@ -50,7 +50,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * Reads the configuration from the environment. `NAME_FILE` names a file that holds NAME.
+ * Reads the configuration from the environment. `NAME_FILE` names a file that holds NAME; only one of the two may be set.
  * @throws ConfigError with every problem at once.
  */
 export function readConfig(environment: Environment = process.env): Config {
@@ -61,27 +61,47 @@ export function readConfig(environment: Environment = process.env): Config {
     if (raw === undefined) continue
     const parsed = variables[name].schema.safeParse(raw)
     if (parsed.success) values[name] = parsed.data
-    else problems.push(...parsed.error.issues.map((issue) => `${name}: ${issue.message}`))
+    else problems.push(...parsed.error.issues.map((issue) => `${sourceOf(name, environment)}: ${issue.message}`))
   }
   problems.push(...contradictions(values, environment))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
 }
 
-/** What the log says at start: a line for each variable that has a value, secrets masked. */
+/** What the log says at start: a line for each variable that has a value, secrets and passwords in addresses masked. */
 export function describeConfig(config: Config): string[] {
   return (Object.keys(variables) as VariableName[]).flatMap((name) => {
     const value = config[name]
     if (value === undefined) return []
     const definition = variables[name]
-    return [`${name}=${'secret' in definition ? '********' : Array.isArray(value) ? value.join(',') : String(value)}`]
+    return [`${name}=${'secret' in definition ? mask : [value].flat().map(withoutPassword).join(',')}`]
   })
+}
+
+const mask = '********'
+
+/** What stands before the host of an address may be a key even without a name. */
+function withoutPassword(value: unknown): string {
+  const text = String(value)
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (!url || (url.username === '' && url.password === '')) return text
+  if (url.password === '') url.username = mask
+  else url.password = mask
+  return url.href
+}
+
+/** What a problem with a value names: the variable, or the file that it was read from. */
+function sourceOf(name: VariableName, environment: Environment): string {
+  const file = environment[name] ? '' : environment[`${name}_FILE`]
+  return file ? `${name}_FILE (${file})` : name
 }
 
 function rawValue(name: VariableName, environment: Environment, problems: string[]): string | undefined {
   const definition = variables[name]
   const file = environment[`${name}_FILE`]
-  const value = file ? fileValue(name, file, problems) : environment[name]
+  // Whichever won, somebody would be wrong about the secret in use.
+  if (file && environment[name]) problems.push(`${name} and ${name}_FILE: both are set. Remove one of them.`)
+  const value = file && !environment[name] ? fileValue(name, file, problems) : environment[name]
   if (value !== undefined && value !== '') return value
   if ('default' in definition) return definition.default
   if ('required' in definition && !(file && value === undefined)) problems.push(`${name}: is required. ${definition.about}`)
@@ -121,7 +141,7 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
   if (values.BLOB_BACKEND === 's3' && typeof values.MAX_UPLOAD_BYTES === 'number' && values.MAX_UPLOAD_BYTES > largestCopy)
     problems.push(`MAX_UPLOAD_BYTES: at most ${largestCopy} with BLOB_BACKEND=s3`)
   if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
-    problems.push('BCRYPT_COST: at least 10')
+    problems.push('BCRYPT_COST: must be 10 to 15')
   return problems
 }
 

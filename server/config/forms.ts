@@ -3,12 +3,18 @@ import { z } from 'zod'
 // The forms that values of variables have, with what is said of others.
 
 export const bool = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'write true or false' })
-export const integer = (min: number, max: number) =>
+/** `said` is said of numbers out of the range, where that is not all there is to say. */
+export const integer = (min: number, max: number, said?: string) =>
   z
     .string()
     .regex(/^\d+$/, 'write a whole number')
     .transform(Number)
-    .pipe(z.number().min(min, `at least ${min}`).max(max, `at most ${max}`))
+    .pipe(
+      z
+        .number()
+        .min(min, said ?? `at least ${min}`)
+        .max(max, said ?? `at most ${max}`),
+    )
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -16,6 +22,11 @@ const list = z.string().transform((text) =>
     .filter(Boolean),
 )
 export const oneOf = <const T extends string[]>(...values: T) => z.enum(values, { error: `write one of ${values.join(', ')}` })
+/** Others say `warn` for it. */
+export const logLevel = z
+  .string()
+  .transform((level) => (level === 'warn' ? 'warning' : level))
+  .pipe(oneOf('error', 'warning', 'info', 'debug'))
 export const text = z.string().trim().min(1, 'must not be empty')
 
 const isIp = (host: string) => z.union([z.ipv4(), z.ipv6()]).safeParse(host.replace(/^\[|\]$/g, '')).success
@@ -27,6 +38,7 @@ export const serverUrl = text.transform((value, context) => {
   return z.NEVER
 })
 
+export const httpUrl = z.url({ protocol: /^https?$/, error: 'write an http(s) address' })
 export const postgresUrl = z.url({ protocol: /^postgres(ql)?$/, error: 'write postgres://user:password@host:5432/database' })
 
 export const keyPrefix = z

@@ -1,7 +1,22 @@
 import { z } from 'zod'
 import { backupAddress } from './bucket-address.ts'
 import { cronExpression } from './cron.ts'
-import { bool, dnsServers, hostedUrls, integer, internalPath, keyPrefix, oneOf, postgresUrl, proxyTrust, serverUrl, text } from './forms.ts'
+import {
+  bool,
+  dnsServers,
+  hostedUrls,
+  httpUrl,
+  integer,
+  internalPath,
+  keyPrefix,
+  logLevel,
+  oneOf,
+  postgresUrl,
+  proxyTrust,
+  serverUrl,
+  text,
+} from './forms.ts'
+import { sdkVariables } from './sdk-variables.ts'
 import { traceVariables } from './trace-variables.ts'
 
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
@@ -54,7 +69,7 @@ export const variables = {
   METRICS_TOKEN: {
     schema: z.string().min(16, 'must be at least 16 characters long'),
     secret: true,
-    about: 'Bearer token that `/metrics` asks for; without METRICS_PORT it is at LISTEN_PORT.',
+    about: 'Bearer token that `/metrics` asks for, at least 16 characters long; without METRICS_PORT it is at LISTEN_PORT.',
   },
   LOG_FORMAT: {
     schema: oneOf('text', 'json'),
@@ -66,7 +81,7 @@ export const variables = {
     about: 'Log statements of the database that take so long or longer, in milliseconds: their text without values.',
   },
   ...traceVariables,
-  LOG_LEVEL: { schema: oneOf('error', 'warning', 'info', 'debug'), default: 'info', about: 'Least severe level that is logged.' },
+  LOG_LEVEL: { schema: logLevel, default: 'info', about: 'Least severe level that is logged: `error`, `warning`, `info` or `debug`.' },
   DATA_DIR: { schema: text, default: './data', about: 'Everything local lives below it.' },
   DB_BACKEND: { schema: oneOf('sqlite', 'postgres'), default: 'sqlite', about: '`sqlite` (embedded) or `postgres`.' },
   SQLITE_PATH: { schema: text, shownDefault: 'DATA_DIR/registry.sqlite', about: 'The SQLite database file.' },
@@ -105,11 +120,11 @@ export const variables = {
   S3_PREFIX: { schema: keyPrefix, default: '', about: 'Beginning of all keys in the bucket, such as `snug/`.' },
   S3_REGION: { schema: text, default: 'us-east-1', about: 'Region of the bucket.' },
   S3_ENDPOINT: {
-    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    schema: httpUrl,
     about: 'Address of an S3-compatible service other than AWS.',
   },
   S3_PUBLIC_ENDPOINT: {
-    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    schema: httpUrl,
     about: 'Address at which clients reach the service for signed downloads, when it is not S3_ENDPOINT.',
   },
   S3_ACCESS_KEY_ID: { schema: text, about: 'Access key; without it the default AWS credential sources are used.' },
@@ -158,7 +173,7 @@ export const variables = {
   },
   BACKUP_S3_REGION: { schema: text, shownDefault: 'S3_REGION', about: 'Region of the bucket for backups (`s3://…`).' },
   BACKUP_S3_ENDPOINT: {
-    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
+    schema: httpUrl,
     shownDefault: 'S3_ENDPOINT',
     about:
       'Address of the service that the bucket for backups is at; for AWS beside another S3_ENDPOINT, such as `https://s3.eu-central-1.amazonaws.com`.',
@@ -217,32 +232,9 @@ export const variables = {
     default: '10',
     about: 'How many sign-ins, signups, invitation look-ups and invitation acceptances one address may make in 15 minutes, each.',
   },
-  BCRYPT_COST: { schema: integer(4, 15), default: '12', about: 'Cost of password hashing, 10 to 15.' },
+  BCRYPT_COST: { schema: integer(4, 15, 'must be 10 to 15'), default: '12', about: 'Cost of password hashing, 10 to 15.' },
   DNS_SERVERS: { schema: dnsServers, default: '', about: "Resolvers for domain verification; the system's when empty." },
-  SCORING_SANDBOX: {
-    schema: text,
-    about: 'Shuts in what runs from an SDK: `bwrap`, or a command line to put before, in which {folder} is the folder of the job.',
-  },
-  SCORING_MEMORY_BYTES: {
-    schema: integer(2 ** 26, 2 ** 44),
-    default: '3221225472',
-    about: 'How much memory the processes that judge one version with an SDK may take together.',
-  },
-  SDK_ARCHIVE_URL: {
-    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
-    default: 'https://storage.googleapis.com/dart-archive',
-    about: 'Mirror of the Dart SDK archive, for closed networks.',
-  },
-  FLUTTER_ARCHIVE_URL: {
-    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
-    default: 'https://storage.googleapis.com/flutter_infra_release/releases',
-    about: 'Mirror of the Flutter release archive.',
-  },
-  SDK_PUB_HOSTED_URL: {
-    schema: z.url({ protocol: /^https?$/, error: 'write an http(s) address' }),
-    default: 'https://pub.dev',
-    about: 'Package server that SDKs get pana from, and dependencies that name no other.',
-  },
+  ...sdkVariables,
 } satisfies Record<string, Variable>
 
 export type VariableName = keyof typeof variables

@@ -1,5 +1,5 @@
 import module from 'node:module'
-import { hasEnvironmentFile, loadEnvironmentFile } from './environment.mjs'
+import { canReadEnvironmentFile, hasEnvironmentFile, loadEnvironmentFile } from './environment.mjs'
 import { compileCache, isCapable, nodePath, run } from './process.mjs'
 
 /**
@@ -11,7 +11,8 @@ export async function runBuilt(program, args = []) {
   const file = `server/dist/${program}.js`
   if (!isCapable()) {
     const options = ['--max-semi-space-size=8', '--heap-growing-percent=50', '--v8-pool-size=1']
-    if (hasEnvironmentFile()) options.push('--env-file=.env')
+    if (canReadEnvironmentFile) loadEnvironmentFile()
+    else if (hasEnvironmentFile()) options.push('--env-file=.env')
     return run(nodePath(), [...options, file, ...args], { MALLOC_ARENA_MAX: '1', NODE_COMPILE_CACHE: compileCache })
   }
   loadEnvironmentFile()

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, existsSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import * as util from 'node:util'
 import { fail } from './process.mjs'
 
 /** EX_CONFIG of sysexits.h. */
@@ -29,10 +30,18 @@ export function makeEnvironmentFile() {
   console.log(`Made .env with ${missing.join(' and ')}.${hint}`)
 }
 
-/** Reads `.env` of the working directory. Variables that are set already win. */
+/** As Node can from 20.12 on. */
+export const canReadEnvironmentFile = 'parseEnv' in util
+
+/** Reads `.env` of the working directory. Variables that are set already win, also over the other one of NAME and NAME_FILE. */
 export function loadEnvironmentFile() {
-  if (hasEnvironmentFile()) process.loadEnvFile('.env')
+  if (!hasEnvironmentFile()) return
+  const given = { ...process.env }
+  for (const [name, value] of Object.entries(util.parseEnv(readFileSync('.env', 'utf8'))))
+    if (given[name] === undefined && !given[otherOf(name)]) process.env[name] = value
 }
+
+const otherOf = (name) => (name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`)
 
 /** Whether the working directory has a `.env`. Ends the process when this account may not read it: nobody knows which server it would be. */
 export function hasEnvironmentFile() {

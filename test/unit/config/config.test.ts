@@ -85,6 +85,7 @@ it.each([
   ['ALLOWED_HOSTED_URLS', 'https://a.example, https://b.example/x', ['https://a.example', 'https://b.example/x']],
   ['DNS_SERVERS', '1.1.1.1:53,[::1]:53,::1', ['1.1.1.1:53', '[::1]:53', '::1']],
   ['BCRYPT_COST', '', 12],
+  ['LOG_LEVEL', 'warn', 'warning'],
   ['BACKUP_TO', '/srv/a/../backups', '/srv/backups'],
   ['BACKUP_TO', 's3://backups/of/snug/', 's3://backups/of/snug/'],
 ])('reads %s=%s', (name, given, read) => {
@@ -95,16 +96,31 @@ it('reads a secret from a file, and says when it cannot', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, `${'other '.repeat(6)}\n`)
   expect(readConfig({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: file }).JWT_SECRET).toBe('other '.repeat(6))
-  expect(problemsOf({ ...needed, JWT_SECRET_FILE: `${file}.not` })).toEqual([
+  expect(problemsOf({ SERVER_URL: needed.SERVER_URL, JWT_SECRET_FILE: `${file}.not` })).toEqual([
     expect.stringMatching(/^JWT_SECRET_FILE: the file .* cannot be read$/),
   ])
+})
+
+it('refuses a variable and its file together, and names the file whose value cannot be used', () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
+  writeFileSync(file, 'short\n')
+  const both = ['METRICS_TOKEN and METRICS_TOKEN_FILE: both are set. Remove one of them.']
+  expect(problemsOf({ ...needed, METRICS_TOKEN: 'x'.repeat(16), METRICS_TOKEN_FILE: file })).toEqual(both)
+  expect(problemsOf({ ...needed, METRICS_TOKEN: '', METRICS_TOKEN_FILE: file })).toEqual([
+    `METRICS_TOKEN_FILE (${file}): must be at least 16 characters long`,
+  ])
+  expect(problemsOf({ ...needed, METRICS_TOKEN: 'x'.repeat(16), METRICS_TOKEN_FILE: '' })).toEqual([])
+})
+
+it.each(['3', '9', '16'])('says the range of BCRYPT_COST at once, given %s', (cost) => {
+  expect(problemsOf({ ...needed, BCRYPT_COST: cost })).toEqual(['BCRYPT_COST: must be 10 to 15'])
 })
 
 it.each(['', '\n', '\r\n'])('refuses a file with nothing in it (%j): no secret is left out by mistake', (content) => {
   const file = join(mkdtempSync(join(tmpdir(), 'snug-config-')), 'secret')
   writeFileSync(file, content)
   for (const name of ['JWT_SECRET_FILE', 'METRICS_TOKEN_FILE'])
-    expect(problemsOf({ ...needed, [name]: file })).toEqual([`${name}: the file ${file} is empty`])
+    expect(problemsOf({ ...needed, [name.replace('_FILE', '')]: '', [name]: file })).toEqual([`${name}: the file ${file} is empty`])
 })
 
 it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats a few characters', (secret) => {
@@ -148,6 +164,22 @@ it('masks secrets in what the log says', () => {
   expect(lines).toContain('JWT_SECRET=********')
   expect(lines).toContain('SERVER_URL=http://localhost:8080')
   expect(lines.join('\n')).not.toContain('hidden')
+})
+
+it('masks what stands before the host of an address in what the log says', () => {
+  const names = ['SDK_PUB_HOSTED_URL', 'SDK_ARCHIVE_URL', 'FLUTTER_ARCHIVE_URL', 'S3_ENDPOINT', 'S3_PUBLIC_ENDPOINT', 'BACKUP_S3_ENDPOINT']
+  const lines = describeConfig(
+    readConfig({
+      ...needed,
+      ...Object.fromEntries(names.map((name) => [name, 'https://user:hid%40den@mirror.example/x'])),
+      ALLOWED_HOSTED_URLS: 'https://a.example, https://hidden@b.example/y',
+      SCORING_SANDBOX: 'run --as user:{folder} -- ',
+    }),
+  )
+  for (const name of names) expect(lines).toContain(`${name}=https://user:********@mirror.example/x`)
+  expect(lines).toContain('ALLOWED_HOSTED_URLS=https://a.example,https://********@b.example/y')
+  expect(lines).toContain('SCORING_SANDBOX=run --as user:{folder} --')
+  expect(lines.join('\n')).not.toMatch(/hid(%40)?den/)
 })
 
 it('has the table of the README', () => {

@@ -43,6 +43,20 @@ it('never touches a file that is there', () => {
   expect(madeWith({}, 'SERVER_URL=https://pub.example.com\n')).toBe('SERVER_URL=https://pub.example.com\n')
 })
 
+it('lets a variable of the environment win over the file, itself or as the name of a file', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(
+    join(folder, '.env'),
+    'METRICS_TOKEN_FILE=/run/token\nJWT_SECRET=here\nHOST=127.0.0.1\nS3_PREFIX="a b"\nPOSTGRES_URL_FILE=/run/url\n',
+  )
+  const env = { PATH: process.env.PATH, METRICS_TOKEN: 'there', JWT_SECRET_FILE: '/run/secret', HOST: '', POSTGRES_URL: '' }
+  const code = `const { loadEnvironmentFile } = await import('${script}'); loadEnvironmentFile(); console.log(JSON.stringify(process.env))`
+  const read = JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, env, encoding: 'utf8' }))
+  expect(read).toMatchObject({ ...env, S3_PREFIX: 'a b', POSTGRES_URL_FILE: '/run/url' })
+  for (const name of ['METRICS_TOKEN_FILE', 'JWT_SECRET']) expect(read).not.toHaveProperty(name)
+})
+
 it('refuses to start without the settings of a file that its account may not read', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snug-environment-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
