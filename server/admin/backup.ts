@@ -5,7 +5,7 @@ import { sharedClock } from '../db/shared-clock.ts'
 import { conflict } from '../errors.ts'
 import { openStores } from '../store/open.ts'
 import { adminCommand } from '../version.ts'
-import type { Operation } from './command.ts'
+import type { Operation, Outcome } from './command.ts'
 import { counted } from './counted.ts'
 
 /**
@@ -26,13 +26,14 @@ export async function backup({ em, config }: Operation, place = ''): Promise<str
 
 /**
  * Restores a backup into an empty place: the newest in a folder or bucket, or the one with this id.
- * @returns what to tell the operator.
+ * @returns what to tell the operator; it is not well when the backup lacks archives that versions name.
  * @throws ApiError Conflict when the place is not empty or the backup does not fit; Error when the backup is damaged.
  */
-export async function restore(config: Config, place = '', id?: string): Promise<string> {
+export async function restore(config: Config, place = '', id?: string): Promise<Outcome> {
   const { manifest, blobs } = await restoreBackup(config, place, id)
   const text = `Restored backup ${manifest.id} of ${manifest.finishedAt}: ${counted(manifest.tables.length, 'tables')}, ${counted(blobs, 'blobs')}. Start the server.`
   const { lacking } = manifest.blobs
-  if (lacking.length === 0) return text
-  return `${text}\nNot in the backup: ${counted(lacking.length, 'blobs')} that the server did not have whole. Find their versions with ${adminCommand} check-integrity.`
+  if (lacking.length === 0) return { text, data: { message: text } }
+  const message = `${text}\nNot in the backup: ${counted(lacking.length, 'blobs')} that the server did not have whole. Find their versions with ${adminCommand} check-integrity.`
+  return { text: message, data: { message, lacking }, ok: false }
 }

@@ -6,6 +6,7 @@ import { restoreBackup } from '../../server/backup/restore/restore.ts'
 import { collectArchives } from '../../server/store/collect.ts'
 import { holdRemovals } from '../../server/store/hold.ts'
 import { testApp } from '../app.ts'
+import { environmentOf, runCommand } from '../support/admin.ts'
 import { backUp, emptyPlace, folderOfTest, placesIn, sourceOf } from '../support/backups.ts'
 import { runJobs } from '../support/jobs.ts'
 import { publish } from '../support/publish.ts'
@@ -76,7 +77,14 @@ it('says which archives the server itself does not have, and backs up everything
   const { manifest } = await backUp(app, folder)
   expect(manifest.blobs.lacking).toEqual([{ sha256: shaOf(lost), problem: 'damaged' }])
   const place = await emptyPlace(app)
-  expect(await restoreBackup(place, folder)).toMatchObject({ blobs: 1 })
+  const { code, out, err } = await runCommand(environmentOf({ config: place }), 'restore', folder, '--json')
+  expect({ code, err, ...JSON.parse(out) }).toEqual({
+    code: 1,
+    err: '',
+    ok: false,
+    message: expect.stringMatching(/^Restored backup .*1 blob\. Start the server\.\nNot in the backup: 1 blob that/),
+    lacking: manifest.blobs.lacking,
+  })
   await using restored = await testApp({ beside: app, config: place })
   expect(await restored.services.blobs.has(shaOf(kept))).toBe(true)
 })
