@@ -58,8 +58,8 @@ type Options = {
 
 /**
  * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
- * @throws Error when the file is in use or its schema is newer than this program; ConfigError when it cannot be used, PostgreSQL does not have
- * the database, or it was moved elsewhere or is not all here yet.
+ * @throws Error when the file is in use; ConfigError when it cannot be used, its schema is newer than this program, PostgreSQL does not have the
+ * database, or it was moved elsewhere or is not all here yet.
  */
 export async function openDatabase(
   config: DatabaseConfig,

@@ -1,4 +1,5 @@
 import type { MikroORM } from '@mikro-orm/sql'
+import { ConfigError } from '../config/config.ts'
 import { hasTable } from './has-table.ts'
 import { migrationNames } from './migration-files.ts'
 import type { DatabaseConfig } from './options.ts'
@@ -10,7 +11,7 @@ export const [writerKey, oldestKey] = ['schema.version', 'schema.oldest_version'
 
 /**
  * Whether the schema has all that this program needs.
- * @throws Error when the database was written by a newer version of it, beside which this one does not work.
+ * @throws ConfigError when the database was written by a newer version of it, beside which this one does not work: starting it again is no help.
  */
 export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise<boolean> {
   const found = await migrationsOf(orm, config)
@@ -62,6 +63,6 @@ function isBefore(one: string, other: string): boolean {
 }
 
 const tooNew = ({ writer, unknown }: Migrations) =>
-  new Error(
+  new ConfigError([
     `The database was written by a newer version${writer === null ? '' : `, Snug ${writer}`}; this is Snug ${version}, which does not know ${unknown.join(', ')}. Start the newer version, or restore a backup from before the upgrade.`,
-  )
+  ])

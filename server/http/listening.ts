@@ -1,11 +1,20 @@
+import { ConfigError } from '../config/config.ts'
+
 /** A place to listen at, with the settings that name it. */
 type Place = { host: string; port: number; settings: { host: string; port: string } }
 
-/** What keeps a server from listening there, in terms of the settings; the error itself when it is something else. */
+/**
+ * What keeps a server from listening there, in terms of the settings; the error itself when it is something else. A ConfigError unless it may pass
+ * by itself: a port is let go of, and a resolver is back.
+ */
 export function listeningProblem(error: unknown, place: Place): unknown {
-  const message = error instanceof Error && 'code' in error ? messageOf(error.code, place) : null
-  return message ? new Error(message, { cause: error }) : error
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const message = messageOf(code, place)
+  if (message === null) return error
+  return passing.includes(String(code)) ? new Error(message, { cause: error }) : Object.assign(new ConfigError([message]), { cause: error })
 }
+
+const passing = ['EADDRINUSE', 'EAI_AGAIN']
 
 function messageOf(code: unknown, { host, port, settings }: Place): string | null {
   switch (code) {

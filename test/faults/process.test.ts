@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, connect, createServer } from 'node:net'
 import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
 import { expect, it, onTestFinished } from 'vitest'
 import { packageArchive } from '../support/archive.ts'
 import { folderForTest, json, ownersToken, publishTo, start } from '../support/server-process.ts'
@@ -24,6 +25,19 @@ it('names the setting when its port is taken', async () => {
   const server = await start(folderForTest(), { LISTEN_PORT: String(port) })
   expect(await server.exit).toBe(1)
   expect(server.log()).toContain(`LISTEN_PORT: another program uses port ${port} already. Stop it, or choose another port.\n`)
+})
+
+it('exits with 78 when the address of HOST is not one of this machine, and when the database is of a newer version: again is no help', async () => {
+  const folder = folderForTest()
+  const elsewhere = await start(folder, { HOST: '192.0.2.1' })
+  expect(await elsewhere.exit).toBe(78)
+  expect(elsewhere.log()).toContain('HOST: this machine has no address 192.0.2.1. Use 0.0.0.0 for all of its addresses')
+  const database = new DatabaseSync(join(folder, 'registry.sqlite'))
+  database.exec("insert into schema_migrations (name) values ('Migration99999999000000_later')")
+  database.close()
+  const older = await start(folder)
+  expect(await older.exit).toBe(78)
+  expect(older.log()).toMatch(/The database was written by a newer version.*Start the newer version, or restore a backup/)
 })
 
 it('stops cleanly on SIGTERM, and starts again on the same data', async () => {

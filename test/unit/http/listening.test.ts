@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest'
+import { ConfigError } from '../../../server/config/config.ts'
 import { listeningProblem } from '../../../server/http/listening.ts'
 
 const place = { host: '0.0.0.0', port: 80, settings: { host: 'HOST', port: 'LISTEN_PORT' } }
@@ -7,6 +8,18 @@ it('says in terms of the settings that an account may not use a port', () => {
   const error = Object.assign(new Error('listen EACCES: permission denied 0.0.0.0:80'), { code: 'EACCES' })
   const message = 'LISTEN_PORT: this account may not use port 80. Choose one above 1023, and let a proxy pass requests on to it.'
   expect(listeningProblem(error, place)).toMatchObject({ message, cause: error })
+})
+
+it.each([
+  ['EACCES', true],
+  ['EADDRNOTAVAIL', true],
+  ['ENOTFOUND', true],
+  ['EADDRINUSE', false],
+  ['EAI_AGAIN', false],
+])('tells what another setting has to mend from what may pass by itself: %s', (code, isLasting) => {
+  const problem = listeningProblem(Object.assign(new Error(`listen ${code}`), { code }), place)
+  expect(problem instanceof ConfigError).toBe(isLasting)
+  expect(problem).toMatchObject({ message: expect.stringMatching(/^(HOST|LISTEN_PORT): /) })
 })
 
 it('leaves every other error as it is', () => {
