@@ -2,7 +2,7 @@ import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
 import { mountDocsAssets } from './docs/assets.ts'
 import { mountConsole } from './console/serve.ts'
 import { keepDownloads } from './downloads/tally.ts'
-import { methodNotImplemented, notFound } from './errors.ts'
+import { notFound } from './errors.ts'
 import { mountGraphql } from './graphql/server.ts'
 import { mountProbes } from './health/probes.ts'
 import { capConnections } from './http/address-cap.ts'
@@ -86,9 +86,7 @@ function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }
 }
 
 function refuseUnknownPaths(app: FastifyInstance): void {
-  app.setNotFoundHandler(({ method }) =>
-    Promise.reject(app.supportedMethods.includes(method) ? notFound('There is nothing at this address.') : methodNotImplemented(method)),
-  )
+  app.setNotFoundHandler(() => Promise.reject(notFound('There is nothing at this address.')))
 }
 
 function acceptJson(app: FastifyInstance): void {

@@ -74,10 +74,6 @@ export const invalidInput = (message: string, field?: string) => new ApiError('I
 /** 405: the path exists, the method does not. */
 export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path answers ${allowed} only.`, { status: 405 })
 
-/** 501: no path here has this method. */
-export const methodNotImplemented = (method: string) =>
-  new ApiError('InvalidInput', `This server does not know the method ${method}.`, { status: 501 })
-
 /** 406: the answer cannot be had in any of the forms that the client takes. */
 export const notAcceptable = (offered: string) => new ApiError('InvalidInput', `This path answers in ${offered}.`, { status: 406 })
 

@@ -32,7 +32,7 @@ export function answerOtherMethods(app: FastifyInstance, routerOptions: { maxPar
   }
   app.decorate('refuseOtherMethod', refuseOtherMethod)
   app.addHook('onRequest', function (request, reply, done) {
-    if (request.is404 && app.supportedMethods.includes(request.method)) refuseOtherMethod.call(this, request, reply, done)
+    if (request.is404) refuseOtherMethod.call(this, request, reply, done)
     else done()
   })
 }

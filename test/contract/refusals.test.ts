@@ -189,7 +189,14 @@ it('answers methods that a path does not have with 405, pages, feeds and files t
         body: { error: { code: 'InvalidInput' } },
       })
   expect(await alice.post('/api/nothing')).toMatchObject({ status: 404 })
-  expect(await alice.send('PROPFIND' as 'POST', '/packages/x')).toMatchObject({ status: 501, body: { error: { code: 'InvalidInput' } } })
+  // Methods of other protocols are no different.
+  for (const path of ['/packages/x', '/api/packages/x'])
+    expect(await alice.send('PROPFIND' as 'POST', path)).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, HEAD' },
+      body: { error: { code: 'InvalidInput' } },
+    })
+  expect(await alice.send('PROPFIND' as 'POST', '/api/nothing')).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
 
 it('answers a change whose account is deleted meanwhile with a refusal, not with a failure', async () => {
