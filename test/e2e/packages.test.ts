@@ -79,7 +79,7 @@ it('shows every side of a package, each at an address of its own', async () => {
 
 it('says where a document is empty, and breaks the longest names and version within the window', async () => {
   await using app = await consoleApp()
-  const { email, secret = '' } = await app.member({ displayName: 'a'.repeat(100) })
+  const { id, email, secret = '' } = await app.member({ displayName: 'a'.repeat(100) })
   const name = 'a'.repeat(64)
   await publishTo(app.url, secret, {
     name,
@@ -95,6 +95,15 @@ it('says where a document is empty, and breaks the longest names and version wit
   expect(heading.x + heading.width).toBeLessThanOrEqual((await box(page.locator('[data-score]'))).x)
   await page.goto(`/packages/${name}/changelog`)
   await page.getByText('No changelog').waitFor()
+  await page.goto('/')
+  const mine = page.getByRole('region', { name: /^Yours/ }).getByRole('listitem')
+  await mine.waitFor()
+  expect((await box(mine.getByRole('link'))).width).toBeGreaterThan((await box(mine.locator('span').first())).width)
+  await startSession(page, app.url, (await app.admin()).email)
+  await page.goto(`/admin/users/${id}`)
+  await page.getByRole('region', { name: 'Packages', exact: true }).getByRole('link').waitFor()
+  expect(await overflow(page)).toBeLessThanOrEqual(0)
+  await page.goto(`/packages/${name}/changelog`)
   await page.setViewportSize({ width: 1280, height: 800 }) // now the uploaders stand in a narrow column
   expect(await overflow(page)).toBeLessThanOrEqual(0)
 })
