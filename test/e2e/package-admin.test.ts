@@ -2,6 +2,7 @@ import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
 import { choose, consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
+import { makeOwned } from '../support/ownership.ts'
 
 const hour = 3600 * 1000
 const day = 24 * hour
@@ -21,13 +22,13 @@ it('retracts a version and restores it, within the window and for those who may'
   await old.getByText(/^Over since /).waitFor()
   expect(await old.getByRole('button', { name: 'Retract 1.0.0' }).isDisabled()).toBe(true)
   const fresh = page.getByRole('row', { name: /^1\.1\.0 / })
-  await fresh.getByText('4 days left').waitFor()
+  await fresh.getByText('5 days left').waitFor()
   await fresh.getByRole('button', { name: 'Retract 1.1.0' }).click()
   const dialog = page.getByRole('alertdialog', { name: 'Retract acme 1.1.0?' })
   await dialog.getByText('You can restore it for 7 days.').waitFor()
   await dialog.getByRole('button', { name: 'Retract' }).click()
   await fresh.getByText(/^Retracted /).waitFor()
-  await fresh.getByText(/^[67] days left$/).waitFor()
+  await fresh.getByText('7 days left', { exact: true }).waitFor()
   await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor()
   expect((await alice.get('/api/packages/acme')).body.latest.version).toBe('1.0.0')
   await expectSound(page, 'package-versions')
@@ -121,6 +122,30 @@ it('changes options and uploaders, and shows what happened', async () => {
   await page.getByRole('note').getByRole('link', { name: 'better' }).click()
   await page.getByRole('heading', { name: 'better 1.0.0' }).waitFor()
   await settled(page)
+})
+
+it('says what uploaders who leave can still do as members of the publisher', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member({ displayName: 'Alice Archer' })
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
+  const { admin, member } = await makeOwned(app, 'acme')
+  for (const { email } of [admin, member]) await alice.put(`/api/packages/acme/uploaders/${email}`)
+  const rights = new Map([
+    [alice, 'You will no longer publish or change it, unless somebody adds you again.'],
+    [member, 'As a member of its publisher, you can still publish it, but not manage it.'],
+    [admin, 'As an admin of its publisher, you can still publish and manage it.'],
+  ])
+  const page = await openPage(app.url)
+  const dialog = page.getByRole('alertdialog')
+  for (const [{ email }, text] of rights) {
+    await startSession(page, app.url, email)
+    await page.goto('/packages/acme/admin')
+    await page.getByRole('button', { name: 'Leave acme' }).click()
+    await dialog.getByText(text).waitFor()
+    await dialog.getByRole('button', { name: 'Cancel' }).click()
+  }
+  await page.getByRole('button', { name: 'Remove Alice Archer' }).click()
+  expect(await dialog.textContent()).toContain('They will no longer be an uploader of acme. Members of acme-corp can still publish it.')
 })
 
 it('hides administration from those without permission', async () => {

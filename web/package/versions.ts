@@ -34,11 +34,11 @@ export function retractionOf(version: VersionRowFragment, now = new Date()) {
   return { isPossible: isRetracted ? viewerCanRestore : viewerCanRetract, hint: until == null ? '' : deadline(new Date(until), now) }
 }
 
-/** "6 days left", "Over since Jan 31, 2026". */
+/** "7 days left" of whole days, rounded, so that a window does not seem shorter than it is; "Over since Jan 31, 2026". */
 function deadline(until: Date, now: Date): string {
   const left = until.getTime() - now.getTime()
   if (left < 0) return `Over since ${dayOf(until)}`
-  const days = Math.floor(left / 86_400_000)
   const hours = Math.floor(left / 3_600_000)
-  return `${days > 0 ? counted(days, 'day') : hours > 0 ? counted(hours, 'hour') : 'Less than an hour'} left`
+  const days = Math.round(left / 86_400_000)
+  return `${hours >= 24 ? counted(days, 'day') : hours > 0 ? counted(hours, 'hour') : 'Less than an hour'} left`
 }

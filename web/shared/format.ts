@@ -18,7 +18,8 @@ export function relativeTime(moment: Date, now = new Date()): string {
   const seconds = (moment.getTime() - now.getTime()) / 1000
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   if (unit === 'second') return 'just now'
-  const round = size > 86_400 ? Math.round : Math.trunc // 89 days are three months, but 23 hours are not a day
+  // 89 days are three months, but 23 hours are not a day; what ends in a week has seven days left, not six.
+  const round = size > 86_400 || seconds > 0 ? Math.round : Math.trunc
   return relative.format(round(seconds / size), unit)
 }
 
