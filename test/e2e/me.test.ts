@@ -37,14 +37,23 @@ it('shows people their packages, publishers and activity', async () => {
 
 it('guides whoever has published nothing yet', async () => {
   await using app = await consoleApp()
-  const { email } = await app.member()
+  const [alice, bob, vera] = [await app.member(), await app.member(), await app.viewer()]
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
   const page = await openPage(app.url)
-  await startSession(page, app.url, email)
+  await startSession(page, app.url, bob.email)
   await page.goto('/me')
   await page.getByRole('heading', { name: 'My packages' }).waitFor()
+  await page.getByRole('heading', { name: 'You have no packages yet' }).waitFor()
   await page
     .getByText(/dart pub publish/)
     .first()
     .waitFor()
   expect(new URL(page.url()).pathname).toBe('/me/packages')
+
+  await startSession(page, app.url, vera.email)
+  await page.reload()
+  await page.getByText('Your role cannot publish packages. Ask an administrator').waitFor()
+  await page.goto('/')
+  await page.getByRole('heading', { name: 'Use this registry' }).waitFor()
+  expect(await page.getByText(/publish_to|dart pub publish/).count()).toBe(0)
 })

@@ -10,6 +10,8 @@ const failure = shallowRef<Failure>()
 export function useSession() {
   return {
     viewer: computed(() => session.value?.viewer ?? undefined),
+    /** Whether the viewer's role lets them publish, and own what is published. */
+    mayPublish: computed(() => session.value?.viewer != null && session.value.viewer.role !== 'VIEWER'),
     server: computed(() => session.value?.server),
     setup: computed(() => session.value?.setup),
     failure,
