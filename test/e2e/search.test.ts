@@ -49,6 +49,30 @@ it('narrows a search by filters, each at an address of its own', async () => {
   await expectSound(page, 'packages')
 })
 
+it('shows how many packages are left when a filter is chosen far below them', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await stocked(app)
+  const topics = (at: number) => `topics: [${['a', 'b', 'c'].map((name) => `${name}-topic-${at}`).join(', ')}]\n`
+  for (let at = 0; at < 12; at++) await publishTo(app.url, secret, { name: `kit_${at}`, version: '1.0.0', pubspec: topics(at) })
+  const page = await openPage(app.url, { viewport: { width: 1280, height: 500 } })
+  await startSession(page, app.url, email)
+  const found = (text: string) => page.getByRole('status').filter({ hasText: text })
+  const top = async (text: string) => (await found(text).boundingBox())?.y
+  const inWindow = expect.toSatisfy((y?: number) => y !== undefined && y > 0 && y < 500)
+  for (const width of [1280, 390]) {
+    await page.setViewportSize({ width, height: 500 })
+    await page.goto('/packages')
+    await found('15 packages').waitFor()
+    const opener = page.getByRole('button', { name: 'Filters' })
+    if (await opener.isVisible()) await opener.click()
+    await page.getByRole('navigation', { name: 'Filters', exact: true }).getByRole('link', { name: 'MIT 2 packages' }).click()
+    await found('2 packages').waitFor()
+    if (width === 390) await page.getByRole('button', { name: 'Show 2 packages' }).click()
+    await expect.poll(() => top('2 packages')).toEqual(inWindow)
+  }
+  expect(await page.getByRole('navigation', { name: 'Filters', exact: true }).count()).toBe(0)
+})
+
 it('completes what is typed, and says what may have been meant', async () => {
   await using app = await consoleApp()
   const { email } = await stocked(app)
@@ -65,6 +89,14 @@ it('completes what is typed, and says what may have been meant', async () => {
   await box.pressSequentially('m')
   await page.getByRole('option', { name: /license:mit 2/ }).click()
   await page.getByRole('status').filter({ hasText: '2 packages' }).waitFor()
+  await box.fill('camera')
+  await page.getByRole('option', { name: 'camera_view' }).waitFor()
+  expect(await page.getByRole('main').getByText('/', { exact: true }).count()).toBe(0)
+  await page.keyboard.press('Escape')
+  await page.getByRole('option').first().waitFor({ state: 'hidden' })
+  expect(await box.inputValue()).toBe('camera')
+  await page.keyboard.press('Escape')
+  expect(await box.inputValue()).toBe('')
   await box.fill('camera')
   await page.getByRole('option', { name: 'camera_view' }).click()
   await page.getByRole('heading', { name: 'camera_view 0.3.0' }).waitFor()
