@@ -1,7 +1,7 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
-import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setClock } from './clock.ts'
+import { isThere } from './is-there.ts'
 import { lockSqlite } from './lock.ts'
 import { meterStatements, type StatementWatch } from './meter.ts'
 import { migrate, type Tell } from './migrate.ts'
@@ -133,7 +133,7 @@ async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell)
 export async function openBeside(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
   if (!isMove) refuseMoved(config)
   // Opening a file that is not there would make one.
-  if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH))
+  if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true }))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
   const orm = await openPatiently(config)
   try {
@@ -153,7 +153,7 @@ export async function openBeside(config: DatabaseConfig, { isMove = false }: Pic
  */
 export async function openToLook(config: DatabaseConfig): Promise<MikroORM | null> {
   refuseMoved(config)
-  if (config.DB_BACKEND === 'sqlite' && !existsSync(config.SQLITE_PATH)) return null
+  if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true })) return null
   const orm = await openPatiently(config).catch((error: unknown) => {
     throw explainMissing(error, config)
   })

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs'
 import type { EntityManager } from '@mikro-orm/sql'
 import { ownerSetting } from '../backup/owner.ts'
 import { openPlace } from '../backup/place/open.ts'
 import { readBucketAddress } from '../config/bucket-address.ts'
 import type { Config } from '../config/config.ts'
+import { isThere } from '../db/is-there.ts'
 import { readSettingIn } from '../settings/service.ts'
 import { type Check, examine } from './check.ts'
 
@@ -26,7 +26,7 @@ async function checkPlace(
   { isBucket, em }: { isBucket: boolean; em: EntityManager | null },
 ): Promise<Check> {
   const check = { name: 'backups' }
-  if (!isBucket && !existsSync(address)) {
+  if (!isBucket && !isThere(address)) {
     const advice = 'The server makes it when it starts. Mount the volume that it should be on before.'
     return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }
   }

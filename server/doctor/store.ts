@@ -1,6 +1,6 @@
-import { existsSync } from 'node:fs'
 import type { BlobStore } from '../blobs/store.ts'
 import { type Config, ConfigError } from '../config/config.ts'
+import { isThere } from '../db/is-there.ts'
 import { writeAndRead } from '../health/readiness.ts'
 import { isOwnStore, refuseForeignStore, refuseNewFileBesideArchives } from '../store/identity.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
@@ -19,7 +19,7 @@ export async function examineStore(config: Config, database: Database): Promise<
     'store',
     async () => {
       // Opening a folder that is not there would make it.
-      if (config.BLOB_BACKEND === 'filesystem' && !existsSync(config.BLOB_PATH)) return [withoutFolder(config, database)]
+      if (config.BLOB_BACKEND === 'filesystem' && !isThere(config.BLOB_PATH)) return [withoutFolder(config, database)]
       const opened = await open(config)
       aheadMs = opened.aheadMs
       await opened.store.check()

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { syncDirectory } from '../../blobs/directories.ts'
 import { streamFile } from '../../blobs/file-stream.ts'
 import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
+import { isThere } from '../../db/is-there.ts'
 import { makeFolder } from '../../db/private-files.ts'
 import { conflict } from '../../errors.ts'
 import { expecting, hashFile, writeHashed } from './files.ts'
@@ -40,7 +41,7 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
   const find = async (key: string) => findFile(join(root, key))
   const snapshots = join(root, snapshotsKey)
   return {
-    snapshots: async () => (existsSync(snapshots) ? readdir(snapshots) : []),
+    snapshots: async () => (isThere(snapshots) ? readdir(snapshots) : []),
     blobs: () => storedBlobs(root),
     // All bytes are read again: what is damaged there is copied anew.
     inventory:

@@ -1,0 +1,55 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { expect, it, onTestFinished } from 'vitest'
+import { secretForTests } from '../../support/server-process.ts'
+import { root } from '../../support/sources.ts'
+
+const run = pathToFileURL(join(root, 'server/admin/run.ts')).href
+const advice = 'permission denied. Run the command as the account of the server.'
+
+/** The data of a server that its account alone may read, and a folder of backups. */
+function closedData() {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-account-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const data = join(folder, 'data')
+  mkdirSync(join(data, 'blobs'), { recursive: true })
+  mkdirSync(join(folder, 'backups/snapshots'), { recursive: true })
+  writeFileSync(join(data, 'registry.sqlite'), '')
+  for (const closed of [data, join(folder, 'backups')]) chmodSync(closed, 0o700)
+  chmodSync(folder, 0o755)
+  return { data, backups: join(folder, 'backups') }
+}
+
+/** What a command says to an account that may not read them. */
+function asAnother(data: string, words: string[], settings = {}): { code: number; out: string; err: string } {
+  const environment = { SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests, DATA_DIR: data, ...settings }
+  const code = `const { runAdmin } = await import('${run}')
+    if (process.getuid() === 0) process.setuid(65534)
+    const said = { out: '', err: '' }
+    const code = await runAdmin(${JSON.stringify(words)}, {
+      out: (text) => void (said.out += text), err: (text) => void (said.err += text), environment: ${JSON.stringify(environment)},
+    })
+    console.log(JSON.stringify({ code, ...said }))
+    process.exit(0)`
+  return JSON.parse(execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' }))
+}
+
+// Where nobody may become another account, there is none to try it with.
+it.skipIf(process.getuid?.() !== 0)('says of what another account may not read that it may not, not that it is not there', () => {
+  const { data, backups } = closedData()
+  const database = `${join(data, 'registry.sqlite')} cannot be opened: ${advice}`
+  expect(asAnother(data, ['users'])).toEqual({ code: 1, out: '', err: database })
+  expect(asAnother(data, ['verify', backups])).toEqual({ code: 1, out: '', err: `${join(backups, 'snapshots/')} cannot be read: ${advice}` })
+  const { code, out } = asAnother(data, ['doctor', '--quick', '--json'], { BACKUP_TO: join(backups, 'below') })
+  expect(code).toBe(1)
+  expect(JSON.parse(out).checks).toEqual(
+    expect.arrayContaining([
+      { name: 'database', status: 'failed', message: database },
+      { name: 'store', status: 'failed', message: `${join(data, 'blobs')} cannot be read: ${advice}` },
+      { name: 'backups', status: 'failed', message: `${join(backups, 'below')} cannot be read: ${advice}` },
+    ]),
+  )
+})
