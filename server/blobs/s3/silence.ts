@@ -3,8 +3,8 @@ import type { S3Client } from '@aws-sdk/client-s3'
 /** How long a question may be without an answer before the service is asked whether it is there, and how long that answer may take. */
 const [waitMs, probeMs] = [1000, 900]
 
-/** A service that answered something so lately is taken to be there. */
-const recentMs = 2000
+/** A service that answered something so lately is taken to be there. After that, connecting anew may take as long as clients may wait. */
+const [recentMs, connectMs] = [2000, 1800]
 
 /**
  * Tells a slow service from one that takes connections and never answers, so that nobody waits for the whole time limit of a call, nor for the
@@ -17,8 +17,8 @@ export function noticeSilence(clients: S3Client[]): void {
   let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<void> | undefined
   /** Asks once for all who want to know. @throws ServiceSilent */
-  const askAfter = (request: Address): Promise<void> => {
-    asked ??= isAnswered(request)
+  const askAfter = (request: Address, patienceMs = probeMs): Promise<void> => {
+    asked ??= isAnswered(request, patienceMs)
       .then((answered) => {
         isSilent = !answered
         if (isSilent) throw new ServiceSilent()
@@ -29,7 +29,8 @@ export function noticeSilence(clients: S3Client[]): void {
   }
   const attempt = async <Result extends { response: unknown }>(request: Address, send: () => Promise<Result>): Promise<Result> => {
     const isQuestion = ['GET', 'HEAD'].includes(request.method)
-    if (isSilent || (!isQuestion && performance.now() - answeredAt > recentMs)) await askAfter(request)
+    if (isSilent) await askAfter(request)
+    else if (!isQuestion && performance.now() - answeredAt > recentMs) await askAfter(request, connectMs)
     try {
       const sent = send()
       const answer = await (isQuestion ? unlessSilent(sent, () => askAfter(request)) : sent)
@@ -80,12 +81,12 @@ function discard({ response }: { response: unknown }): void {
 }
 
 /** Whether the service answers anything. What is refused or broken off is for the call itself to tell. */
-async function isAnswered({ protocol, hostname, port }: Address): Promise<boolean> {
+async function isAnswered({ protocol, hostname, port }: Address, patienceMs: number): Promise<boolean> {
   try {
     const { body } = await fetch(`${protocol}//${hostname}${port ? `:${port}` : ''}/`, {
       method: 'HEAD',
       redirect: 'manual',
-      signal: AbortSignal.timeout(probeMs),
+      signal: AbortSignal.timeout(patienceMs),
     })
     await body?.cancel()
     return true
