@@ -7,13 +7,13 @@ import { listSnapshots, type Manifest, type Snapshot, writeManifest } from './ma
 import { readBlobList } from './named-blobs.ts'
 import { claimPlace } from './owner.ts'
 import { blobList, manifestKey, snapshotId, snapshotKey } from './place/layout.ts'
+import { type DataConfig, dataAround } from './place/apart.ts'
 import { openPlace } from './place/open.ts'
 import type { BackupPlace } from './place/place.ts'
-import type { PlaceConfig } from './place/settings.ts'
 import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
 
 /** What a backup is made of. */
-export type BackupSource = BlobSource & { config: SnapshotConfig & PlaceConfig }
+export type BackupSource = BlobSource & { config: SnapshotConfig & DataConfig }
 /** A backup that is whole, and how many blobs had to be copied for it. */
 export type Made = { manifest: Manifest; copied: number }
 
@@ -26,10 +26,12 @@ export type Report = (done: number) => void
  * Backs the server up to a folder or bucket while it is serving: the database as it is at one moment, then every blob that it names then, then
  * the manifest, without which it does not count. Blobs that an earlier backup there has are not copied again. Deleted bytes stay within reach
  * meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
- * @throws ApiError Conflict while another backup runs, or when the place has other files or backups of another server.
+ * @throws ApiError Conflict while another backup runs, or when the place is in the data, has other files or backups of another server.
  */
 export async function createBackup(source: BackupSource, address: string, { signal, report }: Conduct = {}): Promise<Made> {
   const place = await openPlace(source.config, address)
+  const holder = dataAround(source.config, address)
+  if (holder !== null) throw conflict(`${place.name} is in ${holder}. Name a place apart from the data.`)
   await place.prepare()
   const hold = await holdRemovals(source.em, source.now)
   try {

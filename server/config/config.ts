@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { z } from 'zod'
 import { readBucketAddress } from './bucket-address.ts'
+import { dataFolderAround } from './data-folder.ts'
 import { type VariableName, variables } from './variables.ts'
 
 type Environment = Record<string, string | undefined>
@@ -63,7 +64,7 @@ export function readConfig(environment: Environment = process.env): Config {
     if (parsed.success) values[name] = parsed.data
     else problems.push(...parsed.error.issues.map((issue) => `${sourceOf(name, environment)}: ${issue.message}`))
   }
-  problems.push(...contradictions(values, environment))
+  problems.push(...contradictions(values, environment), ...misplaced(values as Config))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
 }
@@ -143,6 +144,14 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
   if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
     problems.push('BCRYPT_COST: must be 10 to 15')
   return problems
+}
+
+/** Backups that the server itself would take for what is left over. */
+function misplaced(values: Config): string[] {
+  const { BACKUP_TO, ...folders } = withDerivedPaths(values)
+  if (BACKUP_TO === undefined || readBucketAddress(BACKUP_TO)) return []
+  const holder = dataFolderAround(folders, BACKUP_TO)
+  return holder === null ? [] : [`BACKUP_TO: ${BACKUP_TO} is in ${holder}. Name a place apart from the data.`]
 }
 
 function withDerivedPaths(values: Config): Config {

@@ -8,11 +8,12 @@ import { ConfigError } from './config.ts'
  */
 export function placeProblem(error: unknown, setting: string, path: string): unknown {
   if (error instanceof ConfigError || !(error instanceof Error)) return error
-  const reason = reasonFor(error, path)
+  const reason = reasonOf(error, path)
   return reason ? Object.assign(new ConfigError([`${setting}: ${reason}`]), { cause: error }) : error
 }
 
-function reasonFor({ code = '', path: failed }: NodeJS.ErrnoException, path: string): string | undefined {
+/** What is wrong with a folder or file, and what to do, after a colon; undefined when that is not its fault. */
+export function reasonOf({ code = '', path: failed }: NodeJS.ErrnoException, path: string): string | undefined {
   if (['EACCES', 'EPERM', 'SQLITE_READONLY_DIRECTORY'].includes(code))
     return `the account that the server runs as (number ${process.geteuid?.()}) may not write to ${existing(failed ?? path)}. Make it the owner (chown -R), or choose another place.`
   if (code === 'EROFS')

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { ownerSetting } from '../backup/owner.ts'
+import { dataAround } from '../backup/place/apart.ts'
 import { openPlace } from '../backup/place/open.ts'
 import { readBucketAddress } from '../config/bucket-address.ts'
 import type { Config } from '../config/config.ts'
@@ -29,6 +30,11 @@ async function checkPlace(
   if (!isBucket && !isThere(address)) {
     const advice = 'The server makes it when it starts. Mount the volume that it should be on before.'
     return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }
+  }
+  const holder = dataAround(config, address)
+  if (holder !== null) {
+    const advice = 'Name a place apart from the data in BACKUP_TO.'
+    return { ...check, status: 'failed', message: `The place for backups ${address} is in ${holder}.`, advice }
   }
   const place = await openPlace(config, address)
   await place.check()

@@ -118,4 +118,22 @@ it('does not start with a place where backups cannot be', async () => {
   await expect(testApp({ env: { BACKUP_TO: folder } })).rejects.toThrow(`BACKUP_TO: ${folder} has other files`)
   await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow(/^BACKUP_TO: /)
   await expect(testApp({ env: { BLOB_PATH: folder, BACKUP_TO: join(folder, 'backups') } })).rejects.toThrow('is in BLOB_PATH')
+  await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow('is a file. Name a folder for the backups.')
+  const below = join(folder, 'notes.txt', 'below')
+  await expect(testApp({ env: { BACKUP_TO: below } })).rejects.toThrow(
+    `BACKUP_TO: No backup can be made in ${below}: ${below} cannot be made`,
+  )
+})
+
+it('makes no backup within the data, nor in a file', async () => {
+  await using app = await testApp()
+  const { BLOB_PATH, DOCS_PATH, DATA_DIR } = app.config
+  for (const [name, path] of Object.entries({ BLOB_PATH, DOCS_PATH, DATA_DIR })) {
+    const within = name === 'DATA_DIR' ? path : join(path, 'backups')
+    await expect(backUp(app, within)).rejects.toThrow(`${within} is in ${name}. Name a place apart from the data.`)
+    expect(existsSync(placesIn(within).snapshots)).toBe(false)
+  }
+  const file = join(folderOfTest(), 'notes.txt')
+  writeFileSync(file, 'mine')
+  await expect(backUp(app, file)).rejects.toThrow(`${file} is a file. Name a folder for the backups.`)
 })

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { syncDirectory } from '../../blobs/directories.ts'
 import { streamFile } from '../../blobs/file-stream.ts'
 import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
+import { reasonOf } from '../../config/place-problem.ts'
 import { isThere } from '../../db/is-there.ts'
 import { makeFolder } from '../../db/private-files.ts'
 import { conflict } from '../../errors.ts'
@@ -16,20 +17,24 @@ import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile } 
 export function folderPlace(root: string): BackupPlace {
   const pathOf = (key: string) => join(root, key)
   const check = async () => {
+    if (statSync(root, { throwIfNoEntry: false })?.isDirectory() === false)
+      throw conflict(`${root} is a file. Name a folder for the backups.`)
     if (existsSync(root) && !existsSync(pathOf(snapshotsKey)) && (await readdir(root)).length > 0)
       throw conflict(`${root} has other files. Name an empty folder, or one with backups.`)
   }
   return {
     name: root,
     nameOf: pathOf,
-    async check() {
-      await check()
-      await tryWriting(root)
-    },
-    async prepare() {
-      await check()
-      for (const key of ['', snapshotsKey, blobsKey, partialKey]) makeFolder(pathOf(key))
-    },
+    check: () =>
+      explained(root, async () => {
+        await check()
+        await tryWriting(root)
+      }),
+    prepare: () =>
+      explained(root, async () => {
+        await check()
+        for (const key of ['', snapshotsKey, blobsKey, partialKey]) makeFolder(pathOf(key))
+      }),
     owner: () => readMarker(pathOf(ownerKey)),
     claim: (id) => writeMarker(pathOf(ownerKey), id, { mode: 0o600 }),
     ...readsOf(root),
@@ -95,6 +100,16 @@ const filesIn = (path: (name: NamedFile['name']) => string) => ({
   hash: async (name: string) => (existsSync(path(name)) ? (await hashFile(path(name))).sha256 : null),
   [Symbol.asyncDispose]: async () => {},
 })
+
+/** @throws ApiError Conflict for what the system says of the folder alone, with what to do. */
+async function explained(root: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    const reason = error instanceof Error && reasonOf(error, root)
+    throw reason ? conflict(`No backup can be made in ${root}: ${reason}`) : error
+  }
+}
 
 /** @throws Error when nothing can be written to the folder. */
 async function tryWriting(root: string): Promise<void> {

@@ -127,6 +127,23 @@ it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats
   expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
 })
 
+it('refuses a place for backups within the data, with every other problem', () => {
+  const placed = { ...needed, DATA_DIR: '/srv/data', BLOB_PATH: '/srv/archives' }
+  for (const [place, holder] of [
+    ['/srv/archives', 'BLOB_PATH'],
+    ['/srv/archives/../archives/backups', 'BLOB_PATH'],
+    ['/srv/data/docs/backups', 'DOCS_PATH'],
+    ['/srv/data', 'DATA_DIR'],
+    ['/srv', 'DATA_DIR'],
+  ])
+    expect(problemsOf({ ...placed, LOG_LEVEL: 'loud', BACKUP_TO: place ?? '' })).toEqual([
+      expect.stringMatching(/^LOG_LEVEL: /),
+      expect.stringMatching(new RegExp(`^BACKUP_TO: /srv\\S* is in ${holder}\\. Name a place apart from the data\\.$`)),
+    ])
+  for (const place of ['/srv/archives-backups', '/srv/..backups', '/srv/data/backups', 's3://archives/x'])
+    expect(problemsOf({ ...placed, BACKUP_TO: place })).toEqual([])
+})
+
 it('wants both halves of a key for backups', () => {
   const problem = 'BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY: set both or neither'
   expect(problemsOf({ ...needed, BACKUP_S3_ACCESS_KEY_ID: 'half' })).toEqual([problem])

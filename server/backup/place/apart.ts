@@ -1,0 +1,23 @@
+import { resolve } from 'node:path'
+import { nameOfBucket } from '../../blobs/s3/settings.ts'
+import { type BucketAddress, readBucketAddress } from '../../config/bucket-address.ts'
+import { dataFolderAround } from '../../config/data-folder.ts'
+import type { Config } from '../../config/config.ts'
+import { type PlaceConfig, settingsOf } from './settings.ts'
+
+/** What the configuration says of places for backups, and of the data that they are to be apart from. */
+export type DataConfig = PlaceConfig & Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH' | 'DOCS_PATH'>
+
+/** What of the data a place for backups is in, as messages name it; null when it is apart from them. */
+export function dataAround(config: DataConfig, address: string): string | null {
+  const bucket = readBucketAddress(address)
+  return bucket ? storeAround(config, bucket) : dataFolderAround(config, resolve(address))
+}
+
+/** The store of archives that part of a bucket is in: what is below its keys may be collected. Null when it is in none. */
+function storeAround(config: DataConfig, address: BucketAddress): string | null {
+  const { S3_BUCKET, S3_PREFIX, S3_ENDPOINT } = settingsOf(config, address)
+  if (config.BLOB_BACKEND !== 's3' || S3_BUCKET !== config.S3_BUCKET || S3_ENDPOINT !== config.S3_ENDPOINT) return null
+  const own = ['staging/', 'sha256/', 'removed/'].some((folder) => S3_PREFIX.startsWith(`${config.S3_PREFIX}${folder}`))
+  return own || S3_PREFIX === config.S3_PREFIX ? `the archive store ${nameOfBucket(config)}` : null
+}
