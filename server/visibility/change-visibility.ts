@@ -83,6 +83,8 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   if (!(await canChangeVisibility(em, context, pkg))) throw notYours(context, [name])
   const { reached, companions } = await closureOf(em, config, name)
   if (!reached.every((one) => expected.has(one))) return null
+  // Done before, as by a client that lost the answer and asks again.
+  if (pkg.visibility === 'public' && companions.length === 0) return []
   requireExactly(companions, change)
   const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))
   const rights = await Promise.all(along.map((one) => canChangeVisibility(em, context, one)))

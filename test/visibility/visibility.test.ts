@@ -52,6 +52,8 @@ describe('going public', () => {
     }
     expect(await publicNames(app)).toEqual([])
     const { status, body } = await change(alice, 'app', 'public', { closure: ['ui', 'icons'] })
+    // Somebody who lost the answer asks again.
+    expect(await change(alice, 'app', 'public', { closure: ['ui', 'icons'] })).toMatchObject({ status: 200, body: { changed: [] } })
     expect({ status, body }).toMatchObject({ status: 200, body: { visibility: 'public', changed: ['app', 'icons', 'ui'] } })
     expect(await publicNames(app)).toEqual(['app', 'icons', 'ui'])
     expect((await app.anonymous.get('/api/packages/app')).body.versions).toHaveLength(2)
