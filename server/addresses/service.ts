@@ -1,4 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
+import { audit } from '../audit/service.ts'
 import type { Config } from '../config/config.ts'
 import { batched } from '../db/batched.ts'
 import type { Reads } from '../db/reads.ts'
@@ -53,6 +54,7 @@ export async function addAddress(em: EntityManager, url: string, now: Date): Pro
   await em.transactional(async (inner) => {
     await inner.insert(ServerAddress, { address, firstUsedAt: now, lastUsedAt: now })
     await applyToAll(inner, address)
+    recordByOperator(inner, `added ${address} to the addresses of this server`)
   })
   return address
 }
@@ -67,9 +69,13 @@ export async function forgetAddress(em: EntityManager, config: Pick<Config, 'SER
   await em.transactional(async (inner) => {
     if (!(await inner.nativeDelete(ServerAddress, { address }))) throw notFound(`${address} is not among the addresses of this server.`)
     await applyToAll(inner, address)
+    recordByOperator(inner, `took ${address} from the addresses of this server`)
   })
   return address
 }
+
+const recordByOperator = (em: EntityManager, done: string): void =>
+  audit(em, { kind: 'server.settings_updated', actor: null, summary: `The operator ${done}, on the command line` })
 
 const loadKnown = batched(async (em, urls) => {
   const known = await em.find(ServerAddress, { address: { $in: urls } }, { disableIdentityMap: true })

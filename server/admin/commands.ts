@@ -1,6 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { readFile } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { access, readFile, stat } from 'node:fs/promises'
 import { importAdvisories } from '../advisories/import.ts'
 import { audit } from '../audit/service.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -69,6 +70,7 @@ export async function makeOwner({ em }: Operation, email = ''): Promise<string> 
  * @throws ApiError InvalidInput; Error when the file cannot be read.
  */
 export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<string> {
+  await requireFile(path)
   const text = await readFile(path, 'utf8')
   const { imported, updated, unchanged } = await importAdvisories({ em, actor: null, now: new Date() }, text)
   return `Imported ${imported.length}, updated ${updated.length}, unchanged ${unchanged.length}.`
@@ -80,8 +82,27 @@ export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<
  * @throws ApiError InvalidInput, Conflict; Error when the file cannot be read or there is no room for it.
  */
 export async function importSdkFile({ em, config }: Operation, path = ''): Promise<string> {
+  await requireFile(path)
   const install = await importSdk({ em, config }, path, new Date())
   return `${titleOf(install)} (${install.channel}) was taken in: the server installs it, at once or when it starts. /admin/sdks shows how far it is.`
+}
+
+/**
+ * Looks whether a file that a command was given can be read; pipes are files here.
+ * @throws Error that names it, and says what is wrong.
+ */
+async function requireFile(path: string): Promise<void> {
+  try {
+    if ((await stat(path)).isDirectory()) throw new Error(`${path} is a folder. Name a file.`)
+    await access(path, constants.R_OK)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ENOTDIR')
+      throw new Error(`There is no file ${path} (${code}). Check its name: a relative one begins at ${process.cwd()}.`, { cause: error })
+    if (code === 'EACCES')
+      throw new Error(`${path} cannot be read: permission denied. Let this account read it, or copy it.`, { cause: error })
+    throw error
+  }
 }
 
 /**

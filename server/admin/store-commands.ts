@@ -1,3 +1,4 @@
+import { audit } from '../audit/service.ts'
 import { storedAt } from '../blobs/names.ts'
 import { invalidInput, notFound } from '../errors.ts'
 import { DeletedVersion } from '../packages/dependency-entity.ts'
@@ -6,6 +7,8 @@ import { adoptStore, restoringMark } from '../store/identity.ts'
 import { nameOfStore, openBlobs, type StoreConfig } from '../store/open.ts'
 import { refusal } from '../store/problems.ts'
 import type { Operation, Outcome } from './command.ts'
+import { byOperator } from './commands.ts'
+import { counted } from './counted.ts'
 
 /**
  * Ties the archive store to the database, whatever it belonged to.
@@ -15,7 +18,7 @@ import type { Operation, Outcome } from './command.ts'
 export async function adopt({ em, config }: Operation): Promise<string> {
   const blobs = await openBlobs(config)
   if ((await blobs.identity())?.startsWith(restoringMark)) throw refusal('unfinished', config)
-  await adoptStore(em, blobs)
+  await adoptStore(em, blobs, (inner) => record(inner, `tied the archive store ${nameOfStore(config)} to this database`))
   return `The archive store ${nameOfStore(config)} belongs to this database now. Any other database that used it is refused from now on. Start the server.`
 }
 
@@ -34,6 +37,10 @@ export async function collect({ em, config }: Operation, { dryRun = false, confi
   if (dryRun) return { text: describePlan(done), data }
   if (done.heldBack) return { text: describeHeldBack(done.heldBack), data }
   const { removed, purged } = done
+  if (removed.length + purged.length > 0) {
+    const counts = `${counted(removed.length, 'archives')} removed, ${counted(purged.length, 'archives')} deleted for good`
+    await em.transactional(async (inner) => record(inner, `collected what no version names: ${counts}`))
+  }
   const summary = `Removed ${removed.length}, which are kept aside for ${graceDays} days; deleted ${purged.length} for good.`
   return { text: [...lines, summary].join('\n'), data }
 }
@@ -51,12 +58,18 @@ export async function restoreArchive({ em, config }: Operation, name = '', versi
     if (await blobs.has(sha256)) return `The archive ${sha256} is in the store already.`
     throw notFound(`The archive ${sha256} is not among the removed ones: those are deleted for good after ${graceDays} days.`)
   }
+  const what = version === undefined ? sha256 : `of ${name} ${version} (${sha256})`
+  await em.transactional(async (inner) => record(inner, `put the removed archive ${what} back into the store`))
   const [named] = await em.execute<unknown[]>('select 1 from package_versions where archive_sha256 = ?', [sha256])
   const rest = named
     ? ''
     : `\nNo version names it, so it is removed again after a day. Copy it from ${pathOf(config, sha256)} if you need it.`
   return `The archive ${sha256} is back in the store.${rest}`
 }
+
+/** What changes the store is not undone when this fails, so that comes first. */
+const record = (em: Operation['em'], done: string): void =>
+  audit(em, { kind: 'server.settings_updated', actor: null, summary: byOperator(done) })
 
 async function hashOf(em: Operation['em'], name: string, version: string): Promise<string> {
   const [published]: { sha256: string }[] = await em.execute(

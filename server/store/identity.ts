@@ -44,10 +44,13 @@ export async function joinStore(em: EntityManager, blobs: BlobStore, place: Plac
   if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw refusal('other', place)
 }
 
-/** Ties a database and a store by a new id, whatever they were tied to. */
-export async function adoptStore(em: EntityManager, blobs: BlobStore): Promise<void> {
+/** Ties a database and a store by a new id, whatever they were tied to; `record` tells of it in the same transaction. */
+export async function adoptStore(em: EntityManager, blobs: BlobStore, record: (em: EntityManager) => void = () => {}): Promise<void> {
   const id = randomUUID()
-  await writeSetting(em, storeId, id)
+  await em.transactional(async (inner) => {
+    await writeSetting(inner, storeId, id)
+    record(inner)
+  })
   await blobs.identify(id, { replace: true })
 }
 

@@ -1,7 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { expect, it } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { adopt } from '../../server/admin/store-commands.ts'
 import { commands } from '../../server/admin/registry.ts'
 import { testApp } from '../app.ts'
+import { publish } from '../support/publish.ts'
+import { shaOf } from '../support/stored.ts'
 import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
 
 const names = [...commands.keys()]
@@ -55,4 +60,36 @@ it('prints one JSON object on stdout, whatever comes of the command', async () =
   expect(unfit).toMatchObject({ code: 78, err: expect.stringContaining('JWT_SECRET') })
   expect(JSON.parse(unfit.out)).toMatchObject({ ok: false, error: { code: 'InvalidConfiguration' } })
   expect(await admin(app, 'list-addresses')).toMatchObject({ code: 0, err: '', out: expect.stringContaining('(last used ') })
+})
+
+it('keeps in the audit log what a command changes of the store, and of what counts as this server', async () => {
+  await using app = await testApp({ alone: true })
+  const sha256 = shaOf(await publish(await app.member(), { name: 'acme', version: '1.0.0' }))
+  const { blobs, database } = app.services
+  for (const words of [
+    ['remember-address', 'https://before.example'],
+    ['forget-address', 'https://before.example'],
+  ])
+    expect(await admin(app, ...words)).toMatchObject({ code: 0, err: '' })
+  await blobs.remove(sha256, { at: new Date() })
+  expect(await admin(app, 'restore-archive', 'acme', '1.0.0')).toMatchObject({ code: 0, err: '' })
+  await adopt({ em: database.fork(), config: app.config })
+  const { entries } = (await (await app.admin()).get('/api/admin/audit-log?kind=server.settings_updated')).body
+  const summaries = [
+    `tied the archive store ${app.config.BLOB_PATH} to this database`,
+    `put the removed archive of acme 1.0.0 (${sha256}) back into the store`,
+    'took https://before.example from the addresses of this server',
+    'added https://before.example to the addresses of this server',
+  ]
+  expect(entries).toMatchObject(summaries.map((done) => ({ agent: null, summary: `The operator ${done}, on the command line` })))
+})
+
+it.each(['import-advisories', 'import-sdk'])('says what is wrong with the file that %s was given', async (command) => {
+  await using app = await testApp()
+  const folder = mkdtempSync(join(tmpdir(), 'snug-given-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  expect(await admin(app, command, folder)).toEqual({ code: 1, out: '', err: `${folder} is a folder. Name a file.` })
+  const none = join(folder, 'none.json')
+  const err = `There is no file ${none} (ENOENT). Check its name: a relative one begins at ${process.cwd()}.`
+  expect(await admin(app, command, none)).toEqual({ code: 1, out: '', err })
 })

@@ -53,6 +53,9 @@ it('waits for a word before it removes more than 20 archives and a hundredth', a
   for (const sha256 of orphans) expect(done).toContain(`removed archive ${sha256} (10 bytes)`)
   expect(done).toMatch(/Removed 21, which are kept aside for 7 days; deleted 0 for good\.$/)
   expect([stillStored(app, orphans), removedOf(app).length]).toEqual([0, 21])
+  const [entry] = (await admin.get('/api/admin/audit-log?kind=server.settings_updated')).body.entries
+  const counts = '21 archives removed, 0 archives deleted for good'
+  expect(entry).toMatchObject({ agent: null, summary: `The operator collected what no version names: ${counts}, on the command line` })
   expect((await admin.graphql(heldBack)).body.data.heldBackCollection).toBeNull()
   expect((await alice.get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
 })
