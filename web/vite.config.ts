@@ -43,7 +43,10 @@ export default defineConfig({
       ui: {
         colors: { primary: 'petrol', success: 'emerald', info: 'sky', warning: 'amber', error: 'rose', neutral: 'mist' },
         // The theme fades a button below the pointer to 75 %, which leaves its label too little contrast.
-        button: { compoundVariants: (['primary', 'error'] as const).map((color) => ({ color, variant: 'solid', class: hoverOf[color] })) },
+        button: {
+          slots: { base: 'disabled:opacity-50 aria-disabled:opacity-50' },
+          compoundVariants: (['primary', 'error'] as const).map((color) => ({ color, variant: 'solid', class: hoverOf[color] })),
+        },
       },
     }),
   ],
