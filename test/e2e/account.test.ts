@@ -134,6 +134,8 @@ describe('settings', () => {
     await page.getByRole('button', { name: 'Account: Mia Member' }).click()
     await page.getByRole('menuitem', { name: 'Profile' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Mia Renamed')
+    await page.getByRole('link', { name: 'Security' }).click()
+    await page.getByRole('alertdialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('button', { name: 'Account: Mia Renamed' }).waitFor()
     await expectSound(page, 'profile')

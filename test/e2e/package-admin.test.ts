@@ -100,6 +100,8 @@ it('changes options and uploaders, and shows what happened', async () => {
   await page.getByText(/^Replacement must be 1 to 64 lowercase letters/).waitFor()
   await page.getByLabel('Replacement').fill('better')
   await page.getByRole('switch', { name: 'Unlisted' }).click()
+  await page.getByRole('link', { name: 'Activity' }).click()
+  await page.getByRole('alertdialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Save options' }).click()
   await page.getByText('This package is unlisted').waitFor()
   expect((await alice.get('/api/packages/acme/options')).body).toEqual({ isDiscontinued: true, replacedBy: 'better', isUnlisted: true })
