@@ -37,6 +37,30 @@ it('compares the APIs of two versions, which the reader picks', async () => {
   await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
   // The latest was not analyzed.
   await page.goto('/packages/acme/changes')
+  await page.getByText('Choose under “From” which version to compare with 1.3.0.').waitFor()
+  await page.goto('/packages/acme/changes?from=1.0.0')
   await page.getByText('These versions cannot be compared').waitFor()
   await screenshot(page, 'api-changes-none')
+})
+
+it('says that the versions cannot be listed, and tries again', async () => {
+  await using app = await consoleApp()
+  const { email, secret = '' } = await app.member()
+  await publishTo(app.url, secret, { name: 'acme', version: '1.0.0' })
+  const page = await openPage(app.url, { tolerate: [/status of 500/] })
+  await startSession(page, app.url, email)
+  const isList = (body: string | null) => body?.includes('VersionNumbers') === true
+  await page.route('**/graphql', (route) => (isList(route.request().postData()) ? route.fulfill({ status: 500 }) : route.fallback()))
+  await page.goto('/packages/acme/changes')
+  const retry = page.getByRole('alert').getByRole('button', { name: 'Retry' })
+  await retry.waitFor()
+  await expectSound(page, 'api-changes-failure')
+  await page.unrouteAll()
+  await retry.click()
+  await expect.poll(() => page.getByRole('alert').count()).toBe(0)
+  await page
+    .getByRole('combobox', { name: 'From' })
+    .or(page.getByRole('button', { name: 'From' }))
+    .click()
+  await page.getByRole('option', { name: '1.0.0' }).waitFor()
 })

@@ -30,8 +30,11 @@ export function useVersionNumbers() {
   const route = useRoute()
   const typed = ref('')
   const filter = refDebounced(typed, 150)
-  const { data } = useQuery(VersionNumbersDocument, () => ({ name: String(route.params.name), filter: filter.value.trim() || null }))
-  return { typed, numbers: computed(() => data.value?.package?.versions.nodes.map(({ version }) => version) ?? []) }
+  const { data, failure, retry } = useQuery(VersionNumbersDocument, () => ({
+    name: String(route.params.name),
+    filter: filter.value.trim() || null,
+  }))
+  return { typed, failure, retry, numbers: computed(() => data.value?.package?.versions.nodes.map(({ version }) => version) ?? []) }
 }
 
 type Changes = NonNullable<ApiChangesOfVersionFragment['apiChanges']>
