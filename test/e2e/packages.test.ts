@@ -75,6 +75,11 @@ it('shows every side of a package, each at an address of its own', async () => {
   await page.getByText('This is version 1.0.0, not the latest.').waitFor()
   await page.getByRole('link', { name: 'Go to 1.2.0' }).click()
   await page.waitForURL(`${app.url}/packages/acme_http`)
+
+  await page.goto('/packages/acme_http/versions/9.9.9')
+  await page.getByText('acme_http has no version 9.9.9.').waitFor()
+  await page.getByRole('link', { name: 'All versions' }).click()
+  await expect.poll(order).toEqual(['2.0.0-dev.1Pre-release', '1.2.0', '1.0.0'])
 })
 
 it('says where a document is empty, and breaks the longest names and version within the window', async () => {
