@@ -31,6 +31,12 @@ it("shows an administrator somebody's sessions and tokens, and ends them", async
   await page.getByRole('alertdialog').getByRole('button', { name: 'Revoke token' }).click()
   await page.getByText('No tokens.').waitFor()
   expect((await alice.get('/api/auth/me')).status).toBe(401)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/settings/security')
+  await page
+    .getByRole('row', { name: /revoked.*Somebody else's/ })
+    .first()
+    .waitFor()
 })
 
 it("shows the owner's without a way to end them", async () => {

@@ -90,10 +90,13 @@ describe('one account', () => {
 
     await choose(page, 'Role', 'Viewer')
     await page.getByLabel('Name', { exact: true }).fill('Mona Viewer')
+    await page.getByRole('link', { name: 'Everything they did' }).click()
+    await page.getByRole('alertdialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { name: 'Mona Viewer' }).waitFor()
     expect((await admin.get(`/api/admin/users/${member.id}`)).body).toMatchObject({ role: 'viewer' })
 
+    await page.getByRole('region', { name: 'Sign-in' }).getByText('Access', { exact: true }).waitFor()
     await page.getByRole('button', { name: 'Disable account' }).click()
     await page.getByRole('alertdialog').getByRole('button', { name: 'Disable account' }).click()
     await page.getByText('The account is disabled').waitFor()
@@ -207,6 +210,7 @@ it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
   for (const address of ['/admin', '/admin/users', '/admin/audit', '/admin/ownership']) {
     await page.goto(address)
     await page.getByText('Only administrators of this server can see this page.').waitFor()
+    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0)
   }
   await expectAccessible(page)
 })
