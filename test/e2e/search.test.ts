@@ -1,3 +1,4 @@
+import type { Locator } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
 import { openPage } from '../support/browser.ts'
@@ -57,18 +58,21 @@ it('shows how many packages are left when a filter is chosen far below them', as
   const page = await openPage(app.url, { viewport: { width: 1280, height: 500 } })
   await startSession(page, app.url, email)
   const found = (text: string) => page.getByRole('status').filter({ hasText: text })
-  const top = async (text: string) => (await found(text).boundingBox())?.y
+  const top = async (one: Locator) => (await one.boundingBox())?.y
   const inWindow = expect.toSatisfy((y?: number) => y !== undefined && y > 0 && y < 500)
   for (const width of [1280, 390]) {
     await page.setViewportSize({ width, height: 500 })
     await page.goto('/packages')
     await found('15 packages').waitFor()
     const opener = page.getByRole('button', { name: 'Filters' })
-    if (await opener.isVisible()) await opener.click()
+    if (width === 390) {
+      await opener.click()
+      await expect.poll(() => top(page.getByRole('button', { name: 'Show 15 packages' }))).toEqual(inWindow)
+    }
     await page.getByRole('navigation', { name: 'Filters', exact: true }).getByRole('link', { name: 'MIT 2 packages' }).click()
     await found('2 packages').waitFor()
     if (width === 390) await page.getByRole('button', { name: 'Show 2 packages' }).click()
-    await expect.poll(() => top('2 packages')).toEqual(inWindow)
+    await expect.poll(() => top(found('2 packages'))).toEqual(inWindow)
   }
   expect(await page.getByRole('navigation', { name: 'Filters', exact: true }).count()).toBe(0)
 })
