@@ -56,8 +56,9 @@ it('says that the versions cannot be listed, and tries again', async () => {
   await retry.waitFor()
   await expectSound(page, 'api-changes-failure')
   await page.unrouteAll()
-  await retry.click()
+  await retry.press('Enter')
   await expect.poll(() => page.getByRole('alert').count()).toBe(0)
+  await expect.poll(() => page.evaluate('document.activeElement.tagName')).toBe('H1') // the button is gone
   await page
     .getByRole('combobox', { name: 'From' })
     .or(page.getByRole('button', { name: 'From' }))
