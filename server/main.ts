@@ -4,6 +4,7 @@ import { sealEntries } from './audit/chain.ts'
 import { deleteOldEntries } from './audit/delete-old.ts'
 import { scheduleBackups } from './backup/schedule/plan.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
+import { explainFull } from './db/missing.ts'
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
 import { keepDownloads } from './downloads/tally.ts'
@@ -46,7 +47,8 @@ const config = configOrExit()
 const log = openLog(config.LOG_LEVEL, undefined, config.LOG_FORMAT)
 try {
   await serve(config)
-} catch (error) {
+} catch (thrown) {
+  const error = explainFull(thrown, config)
   const problems = error instanceof ConfigError ? error.problems : [error instanceof Error ? error.message : String(error)]
   for (const problem of problems) log.error(problem)
   await log.flush()

@@ -14,9 +14,11 @@ export function lockSqlite(path: string, waitMs = 0): () => void {
   try {
     holder.pragma('journal_mode = DELETE')
     holder.exec('begin exclusive')
-  } catch {
+  } catch (error) {
     holder.close()
-    throw new Error(`${path} is held by another process. Stop the other server first, or use PostgreSQL to run several.`)
+    // A full disk, say, is nobody's.
+    if (!/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))) throw error
+    throw new Error(`${path} is held by another process. Stop the other server first, or use PostgreSQL to run several.`, { cause: error })
   }
   return () => holder.close()
 }

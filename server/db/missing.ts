@@ -1,3 +1,4 @@
+import { dirname } from 'node:path'
 import { ConfigError } from '../config/config.ts'
 import { placeProblem } from '../config/place-problem.ts'
 import type { DatabaseConfig } from './options.ts'
@@ -18,7 +19,7 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
  * a ConfigError.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
-  if (config.DB_BACKEND === 'sqlite') return placeProblem(error, 'SQLITE_PATH', config.SQLITE_PATH)
+  if (config.DB_BACKEND === 'sqlite') return placeProblem(explainFull(error, config), 'SQLITE_PATH', config.SQLITE_PATH)
   const { code } = error as { code?: unknown }
   if (code === invalidCatalogName)
     return new ConfigError([
@@ -34,6 +35,13 @@ export function explainMissing(error: unknown, config: DatabaseConfig): unknown 
     `Cannot connect to PostgreSQL at ${addressOf(config)}: ${reasonOf(error)}. Check that it runs and accepts connections there, and the host and port in POSTGRES_URL.`,
     { cause: error },
   )
+}
+
+/** The error of an SQLite file that cannot grow, with where that is: SQLite does not say. Every other error as it is. */
+export function explainFull(error: unknown, { DB_BACKEND, SQLITE_PATH }: Place): unknown {
+  if (DB_BACKEND !== 'sqlite' || !(error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL')) return error
+  const place = dirname(SQLITE_PATH)
+  return new Error(`There is no room left at ${place}, where the database is. Make room there, then start again.`, { cause: error })
 }
 
 function tooFewConnections(error: unknown, config: DatabaseConfig): ConfigError {

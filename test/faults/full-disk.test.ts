@@ -7,6 +7,7 @@ import { packageArchive } from '../support/archive.ts'
 import { backUp, placesIn } from '../support/backups.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { announce, publish, publishArchive, sendBytes } from '../support/publish.ts'
+import { start } from '../support/server-process.ts'
 import { smallVolume } from '../support/small-volume.ts'
 
 const full = "The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again."
@@ -25,6 +26,31 @@ function fill(folder: string): () => void {
   writeFileSync(path, Buffer.alloc(bavail * bsize))
   return () => rmSync(path)
 }
+
+it('names the place and what to do when there is no room for the database at the start, and starts once there is some', async () => {
+  const volume = smallVolume(6000)
+  const data = join(volume, 'data')
+  const makeRoom = fill(volume)
+  const problem = /There is no room left at \/\S+, where the database is\. Make room there, then start again\.\n/
+  /** What a start without room says. */
+  const refused = async () => {
+    const server = await start(data)
+    expect(await server.exit).toBe(1)
+    return server.log()
+  }
+  const first = await refused()
+  expect(first).toMatch(problem)
+  makeRoom()
+  // Folders fit, but no database.
+  for (const kilobytes of [64, 256]) {
+    const { bavail, bsize } = statfsSync(volume)
+    writeFileSync(join(volume, 'filler'), Buffer.alloc(bavail * bsize - kilobytes * 1024))
+    expect(await refused()).toMatch(problem)
+    rmSync(join(volume, 'filler'))
+  }
+  const server = await start(data)
+  expect(server.log()).toContain('Snug is ready')
+}, 60_000)
 
 it.each(['sqlite', 'postgres'])('a full disk of the archives is a clear 503, and nothing is half done (%s)', async (backend) => {
   const volume = smallVolume(6000)
