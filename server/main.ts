@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import { createApp } from './app.ts'
 import { sealEntries } from './audit/chain.ts'
 import { deleteOldEntries } from './audit/delete-old.ts'
+import { warnOfLostPlace } from './backup/schedule/lost-place.ts'
 import { scheduleBackups } from './backup/schedule/plan.ts'
 import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
 import { explainFull } from './db/missing.ts'
@@ -72,6 +73,7 @@ async function serve(config: Config): Promise<void> {
   const timers = [tellMove(services), ...lookAfter(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   void sayWhatJobsLack(config)
+  void warnOfLostPlace(services)
   const worker = await startWork(services, watchUse(app.server))
 
   const stop = async (signal: string) => {

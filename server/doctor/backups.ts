@@ -2,6 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { ownerSetting } from '../backup/owner.ts'
 import { dataAround } from '../backup/place/apart.ts'
 import { openPlace } from '../backup/place/open.ts'
+import { lostPlace } from '../backup/schedule/lost-place.ts'
 import { readBucketAddress } from '../config/bucket-address.ts'
 import type { Config } from '../config/config.ts'
 import { isThere } from '../db/is-there.ts'
@@ -27,6 +28,8 @@ async function checkPlace(
   { isBucket, em }: { isBucket: boolean; em: EntityManager | null },
 ): Promise<Check> {
   const check = { name: 'backups' }
+  const lost = em && (await lostPlace(em, await openPlace(config, address), address))
+  if (lost !== null) return { ...check, status: 'failed', message: lost }
   if (!isBucket && !isThere(address)) {
     const advice = 'The server makes it when it starts. Mount the volume that it should be on before.'
     return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }

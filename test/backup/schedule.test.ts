@@ -1,10 +1,12 @@
-import { appendFileSync, existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, it } from 'vitest'
+import { expect, it, onTestFinished } from 'vitest'
 import { forgetBackups } from '../../server/backup/forget.ts'
 import { blobList } from '../../server/backup/place/layout.ts'
+import { warnOfLostPlace } from '../../server/backup/schedule/lost-place.ts'
 import { scheduleBackups } from '../../server/backup/schedule/plan.ts'
 import { verifyBackups } from '../../server/backup/verify/backups.ts'
+import { examineBackups } from '../../server/doctor/backups.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { backUp, folderOfTest, placesIn, sourceOf } from '../support/backups.ts'
 import { anotherInstance } from '../support/instances.ts'
@@ -74,6 +76,41 @@ it('tells administrators why a backup failed', async () => {
   expect(lastFailure.reason).toContain(folder)
   expect(sample((await app.services.metrics?.text()) ?? '', 'snug_backup_last_failure_timestamp_seconds')).toBeGreaterThan(0)
   expect((await member.graphql(schedule)).body.errors[0].extensions.code).toBe('InsufficientPermissions')
+})
+
+it('makes no backup where its earlier ones are gone, such as on a volume that is not mounted, until the command did once', async () => {
+  const folder = folderOfTest()
+  await using app = await testApp({ now: new Date(), env: { BACKUP_TO: folder } })
+  const admin = await app.admin()
+  await scheduleBackups(app.services)
+  const nextDay = async () => {
+    app.clock.now = new Date(app.services.now().getTime() + dayMs)
+    expect(await scheduleBackups(app.services)).toBe(true)
+    await app.services.database.fork().execute("update jobs set attempts = 4 where kind = 'backup' and state <> 'done'")
+    await runJobs(app)
+    return (await admin.graphql(schedule)).body.data.backupSchedule
+  }
+  const { lastSuccess } = await nextDay()
+  await warnOfLostPlace(app.services)
+  renameSync(folder, `${folder}-unmounted`)
+  onTestFinished(() => rmSync(`${folder}-unmounted`, { recursive: true, force: true }))
+  const said = `${folder} has none of the backups that this server made there; the last one was ${lastSuccess.id}. Mount the volume`
+  expect(app.lines.join('')).not.toContain(said)
+  mkdirSync(folder)
+  await warnOfLostPlace(app.services)
+  expect(app.lines.join('')).toContain(` WARNING ${said}`)
+  expect(await nextDay()).toMatchObject({ lastSuccess: { id: lastSuccess.id }, lastFailure: { reason: expect.stringContaining(said) } })
+  const [found] = await examineBackups(app.config, app.services.database.fork())
+  expect(found).toMatchObject({ status: 'failed', message: expect.stringContaining(said) })
+
+  // It is mounted again; then, begun anew.
+  rmSync(folder, { recursive: true })
+  renameSync(`${folder}-unmounted`, folder)
+  expect((await nextDay()).lastSuccess.id > lastSuccess.id).toBe(true)
+  rmSync(folder, { recursive: true })
+  await backUp(app, folder)
+  const { lastSuccess: again } = await nextDay()
+  expect(snapshotsIn(folder)).toContain(again.id)
 })
 
 it('never deletes the last backup that lacks nothing, nor what one that stays needs', async () => {

@@ -17,7 +17,7 @@ export function backupJob({ config, database, log, now }: Services, place: strin
     log.info(`Backup ${id} is complete in ${place}: ${blobs.count} blobs, ${made.copied} of them copied now, ${bytes} bytes in all.`)
     const lacking = blobs.lacking.length
     if (lacking > 0) log.warning(`Backup ${id} lacks ${lacking} blobs that the server itself does not have whole.`)
-    const lastSuccess = { id, at: finishedAt, bytes, blobs: blobs.count, lacking }
+    const lastSuccess = { id, at: finishedAt, bytes, blobs: blobs.count, lacking, place }
     await note(async () => [{ lastSuccess }, null])
     for (const one of forgotten?.backups ?? []) log.info(`Deleted the old backup ${one} in ${place}.`)
     if (problem === null) return

@@ -3,14 +3,16 @@ import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { nextMoment } from '../../config/cron.ts'
 import type { Reads } from '../../db/reads.ts'
-import { lockSetting, readSetting, type Setting, writeSetting } from '../../settings/service.ts'
+import { lockSetting, readSetting, readSettingIn, type Setting, writeSetting } from '../../settings/service.ts'
 
 const moment = z.iso.datetime()
 const stateShape = z.object({
   /** When a backup was asked for last; before the first one, since when there is a schedule. */
   askedAt: moment.nullable(),
-  /** The last backup that was made: its size with all its blobs, and how many of those the server itself did not have whole. */
-  lastSuccess: z.object({ id: z.string(), at: moment, bytes: z.number(), blobs: z.number(), lacking: z.number() }).nullable(),
+  /** The last backup that was made: its size with all its blobs, how many of those the server itself did not have whole, and where it is. */
+  lastSuccess: z
+    .object({ id: z.string(), at: moment, bytes: z.number(), blobs: z.number(), lacking: z.number(), place: z.string().optional() })
+    .nullable(),
   lastFailure: z.object({ at: moment, reason: z.string() }).nullable(),
 })
 /** What became of scheduled backups. */
@@ -21,6 +23,9 @@ const setting: Setting<BackupState> = {
   schema: stateShape,
   initial: { askedAt: null, lastSuccess: null, lastFailure: null },
 }
+
+/** What became of scheduled backups, wherever they were made. */
+export const readState = (em: EntityManager): Promise<BackupState> => readSettingIn(em, setting)
 
 /** The scheduled backups of a server: where, when, how many stay, and what became of them. */
 export type BackupSchedule = BackupState & { place: string; expression: string; keep: number; nextAt: Date | null }

@@ -5,7 +5,9 @@ import { sharedClock } from '../../db/shared-clock.ts'
 import { openStores } from '../../store/open.ts'
 import { lowerPriority } from '../../threads/low-priority.ts'
 import { createBackup, type Made } from '../create.ts'
+import { openPlace } from '../place/open.ts'
 import { type Forgotten, forgetBackups } from '../forget.ts'
+import { lostPlace } from './lost-place.ts'
 
 /** What became of a backup and of the old ones: these are looked at only once the new one is complete. */
 export type Outcome = { made: Made; forgotten: Forgotten | null; problem: string | null }
@@ -28,6 +30,8 @@ async function backUp(): Promise<Outcome> {
   const orm = await openBeside(config)
   try {
     const em = orm.em.fork()
+    const lost = await lostPlace(em, await openPlace(config, place), place)
+    if (lost !== null) throw new Error(lost)
     const source = { em, config, stores: await openStores(config), now: await sharedClock(em, config) }
     const made = await createBackup(source, place, { signal: stop.signal, report: everySecond((done) => tell({ done })) })
     try {
