@@ -28,19 +28,19 @@ async function checkPlace(
   { isBucket, em }: { isBucket: boolean; em: EntityManager | null },
 ): Promise<Check> {
   const check = { name: 'backups' }
-  const lost = em && (await lostPlace(em, await openPlace(config, address), address))
+  const [place, isMissing] = [await openPlace(config, address), !isBucket && !isThere(address)]
+  const lost = em && (await lostPlace(em, place, address))
   if (lost !== null) return { ...check, status: 'failed', message: lost }
-  if (!isBucket && !isThere(address)) {
+  if (isMissing) {
     const advice = 'The server makes it when it starts. Mount the volume that it should be on before.'
     return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }
   }
+  await place.check()
   const holder = dataAround(config, address)
   if (holder !== null) {
     const advice = 'Name a place apart from the data in BACKUP_TO.'
     return { ...check, status: 'failed', message: `The place for backups ${address} is in ${holder}.`, advice }
   }
-  const place = await openPlace(config, address)
-  await place.check()
   const owner = await place.owner()
   if (em && owner !== null && owner !== (await readSettingIn(em, ownerSetting))) {
     const advice =

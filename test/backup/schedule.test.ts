@@ -155,6 +155,8 @@ it('does not start with a place where backups cannot be', async () => {
   await expect(testApp({ env: { BACKUP_TO: folder } })).rejects.toThrow(`BACKUP_TO: ${folder} has other files`)
   await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow(/^BACKUP_TO: /)
   await expect(testApp({ env: { BLOB_PATH: folder, BACKUP_TO: join(folder, 'backups') } })).rejects.toThrow('is in BLOB_PATH')
+  const empty = folderOfTest()
+  await expect(testApp({ env: { DATA_DIR: empty, BACKUP_TO: empty } })).rejects.toThrow(`BACKUP_TO: ${empty} is in DATA_DIR`)
   await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow('is a file. Name a folder for the backups.')
   const below = join(folder, 'notes.txt', 'below')
   await expect(testApp({ env: { BACKUP_TO: below } })).rejects.toThrow(

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { nameOfBucket } from '../../blobs/s3/settings.ts'
 import { type BucketAddress, readBucketAddress } from '../../config/bucket-address.ts'
-import { dataFolderAround } from '../../config/data-folder.ts'
+import { dataFolderAround, isIn } from '../../config/data-folder.ts'
 import type { Config } from '../../config/config.ts'
 import { type PlaceConfig, settingsOf } from './settings.ts'
 
@@ -11,7 +11,10 @@ export type DataConfig = PlaceConfig & Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'
 /** What of the data a place for backups is in, as messages name it; null when it is apart from them. */
 export function dataAround(config: DataConfig, address: string): string | null {
   const bucket = readBucketAddress(address)
-  return bucket ? storeAround(config, bucket) : dataFolderAround(config, resolve(address))
+  if (bucket) return storeAround(config, bucket)
+  const path = resolve(address)
+  // A folder of its own below DATA_DIR is apart; what contains DATA_DIR is not, even while that is empty.
+  return dataFolderAround(config, path) ?? (isIn(path, config.DATA_DIR) ? 'DATA_DIR' : null)
 }
 
 /** The store of archives that part of a bucket is in: what is below its keys may be collected. Null when it is in none. */
