@@ -42,7 +42,11 @@ it.skipIf(process.getuid?.() !== 0)('says of what another account may not read t
   const { data, backups } = closedData()
   const database = `${join(data, 'registry.sqlite')} cannot be opened: ${advice}`
   expect(asAnother(data, ['users'])).toEqual({ code: 1, out: '', err: database })
-  expect(asAnother(data, ['verify', backups])).toEqual({ code: 1, out: '', err: `${join(backups, 'snapshots/')} cannot be read: ${advice}` })
+  expect(asAnother(data, ['verify', backups])).toEqual({
+    code: 1,
+    out: '',
+    err: `${join(backups, 'snapshots/')} cannot be read: ${advice}`,
+  })
   const { code, out } = asAnother(data, ['doctor', '--quick', '--json'], { BACKUP_TO: join(backups, 'below') })
   expect(code).toBe(1)
   expect(JSON.parse(out).checks).toEqual(
