@@ -1,7 +1,7 @@
 import { type FilterQuery, raw } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { anyText, type PageArguments, pageByKey } from '../graphql/connections.ts'
-import { containing } from '../db/contains.ts'
+import { containing, containingAsTyped } from '../db/contains.ts'
 import { type Role } from '../roles/roles.ts'
 import { User } from '../users/entity.ts'
 
@@ -46,8 +46,10 @@ function conditions({ email, query, role, status, idleSince }: UserFilter): Filt
   const all: FilterQuery<User>[] = []
   if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [containing(email)])]: [] })
   if (query) {
-    const either = (alias: string) => `(${alias}.email_key like ? escape '!' or lower(${alias}.display_name) like ? escape '!')`
-    all.push({ [raw(either, [containing(query), containing(query)])]: [] })
+    // Databases may know lower case of ASCII only: other letters are found as they are typed.
+    const name = (alias: string) => `lower(${alias}.display_name) like ? escape '!' or ${alias}.display_name like ? escape '!'`
+    const either = (alias: string) => `(${alias}.email_key like ? escape '!' or ${name(alias)})`
+    all.push({ [raw(either, [containing(query), containing(query), containingAsTyped(query)])]: [] })
   }
   if (role) all.push({ role })
   if (status === 'inactive') all.push({ isActive: false })

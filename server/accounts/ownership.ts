@@ -23,7 +23,7 @@ export async function transferOwnership(context: SignedInContext, email: string)
 async function transfer({ em, viewer, ip }: SignedInContext, email: string): Promise<Transfer> {
   const target = await em.findOne(User, { emailKey: emailKey(email) }, { populate: ['passwordHash'] })
   if (!target) throw notFound('There is no user with this e-mail address.')
-  if (target.id === viewer.id) throw conflict('You own this server already. Name another administrator.')
+  if (target.id === viewer.id) throw conflict('You already own this server. Name another administrator.')
   if (!canBecomeOwner(target)) throw conflict(`${target.displayName} must be an active administrator first.`)
   try {
     await em.transactional(async (inner) => {

@@ -30,8 +30,8 @@ export type Report = (done: number) => void
  */
 export async function createBackup(source: BackupSource, address: string, { signal, report }: Conduct = {}): Promise<Made> {
   const place = await openPlace(source.config, address)
-  const holder = dataAround(source.config, address)
-  if (holder !== null) throw conflict(`${place.name} is in ${holder}. Name a place apart from the data.`)
+  const within = dataAround(source.config, address)
+  if (within !== null) throw conflict(`${place.name} ${within}. Name a place apart from the data.`)
   await place.prepare()
   const hold = await holdRemovals(source.em, source.now)
   try {

@@ -64,7 +64,7 @@ export function readConfig(environment: Environment = process.env): Config {
     if (parsed.success) values[name] = parsed.data
     else problems.push(...parsed.error.issues.map((issue) => `${sourceOf(name, environment)}: ${issue.message}`))
   }
-  problems.push(...contradictions(values, environment), ...misplaced(values as Config))
+  problems.push(...contradictions(values, environment), ...misplaced(values))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
 }
@@ -100,7 +100,7 @@ function sourceOf(name: VariableName, environment: Environment): string {
 function rawValue(name: VariableName, environment: Environment, problems: string[]): string | undefined {
   const definition = variables[name]
   const file = environment[`${name}_FILE`]
-  // Whichever won, somebody would be wrong about the secret in use.
+  // Whichever won, somebody would be wrong about which value is used.
   if (file && environment[name]) problems.push(`${name} and ${name}_FILE: both are set. Remove one of them.`)
   const value = file && !environment[name] ? fileValue(name, file, problems) : environment[name]
   if (value !== undefined && value !== '') return value
@@ -147,9 +147,9 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
 }
 
 /** Backups that the server itself would take for what is left over. */
-function misplaced(values: Config): string[] {
-  const { BACKUP_TO, ...folders } = withDerivedPaths(values)
-  if (BACKUP_TO === undefined || readBucketAddress(BACKUP_TO)) return []
+function misplaced(values: Partial<Config>): string[] {
+  if (values.BACKUP_TO === undefined || readBucketAddress(values.BACKUP_TO) || values.DATA_DIR === undefined) return []
+  const { BACKUP_TO = '', ...folders } = withDerivedPaths(values as Config)
   const holder = dataFolderAround(folders, BACKUP_TO)
   return holder === null ? [] : [`BACKUP_TO: ${BACKUP_TO} is in ${holder}. Name a place apart from the data.`]
 }

@@ -36,10 +36,10 @@ async function checkPlace(
     return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }
   }
   await place.check()
-  const holder = dataAround(config, address)
-  if (holder !== null) {
+  const within = dataAround(config, address)
+  if (within !== null) {
     const advice = 'Name a place apart from the data in BACKUP_TO.'
-    return { ...check, status: 'failed', message: `The place for backups ${address} is in ${holder}.`, advice }
+    return { ...check, status: 'failed', message: `The place for backups ${address} ${within}.`, advice }
   }
   const owner = await place.owner()
   if (em && owner !== null && owner !== (await readSettingIn(em, ownerSetting))) {

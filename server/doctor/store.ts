@@ -48,7 +48,8 @@ async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number
 async function checkIdentity(config: Config, { orm, em }: Database, store: BlobStore): Promise<Check[]> {
   const check = { name: 'store identity' }
   try {
-    await (orm ? refuseForeignStore(orm, store, config) : refuseNewFileBesideArchives(config, store))
+    if (orm) await refuseForeignStore(orm, store, config)
+    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewFileBesideArchives(config, store)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const [message = '', ...advice] = error.problems

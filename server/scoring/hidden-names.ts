@@ -1,45 +1,86 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audienceOf } from '../access/audience.ts'
 import type { Context } from '../access/context.ts'
+import type { Report } from '../analysis/report.ts'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { seenByAnybody } from '../packages/policy.ts'
 
-// A report is made once, from what its readers may know at that moment. Packages become private after that, and what was made for members stays
-// when a package becomes public, until it is analyzed again: so what anybody reads of it is looked through each time.
+// A report is made once, from what its readers may know at that moment. Packages become private or are deleted after that, and what was made for
+// members stays when a package becomes public, until it is analyzed again: so what anybody reads of it is looked through each time.
 
-/**
- * Whether what an analysis said of a version, as text, names a package that whoever asks may not know of. What it can name is what the version
- * depends on, directly or through others, and what is to be used in place of that. Costs a query for all that a request asks for together.
- */
-export async function namesWhatIsHidden(context: Pick<Context, 'em' | 'viewer'>, versionId: string, text: string): Promise<boolean> {
-  if (audienceOf(context) === 'members') return false
-  const hidden = await loadHidden(context, versionId)
-  return hidden !== null && new RegExp(`(?<![a-z0-9_])(?:${hidden.join('|')})(?![a-z0-9_])`).test(text)
+type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
+
+/** Whether a report names a package of this server that whoever asks may not know of. Two queries at most for all that a request asks for together. */
+export async function reportNamesHidden(context: Reader, versionId: string, { tags: _tags, leadsTo, ...said }: Report): Promise<boolean> {
+  return namesHidden(context, versionId, textsIn(said), leadsTo)
 }
 
-const loadHidden = batched(async (em: EntityManager, ids) => {
+/** The same of why an analysis failed. */
+export const failureNamesHidden = (context: Reader, versionId: string, error: string): Promise<boolean> =>
+  namesHidden(context, versionId, error)
+
+async function namesHidden(context: Reader, versionId: string, text: string, noted?: readonly string[]): Promise<boolean> {
+  if (audienceOf(context) === 'members') return false
+  const names = noted ?? (await loadLedTo(context, `${versionId} ${hostedHere(context.config)}`)) ?? []
+  const named = names.filter((name) => new RegExp(`(?<![a-z0-9_])${name}(?![a-z0-9_]|://)`).test(text))
+  const shown = await Promise.all(named.map((name) => loadShown(context, name)))
+  return shown.some((isShown) => !isShown)
+}
+
+/** All texts of a value, with a blank between them. */
+function textsIn(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null) return ''
+  return Object.values(value).map(textsIn).join(' ')
+}
+
+/** Whether anybody sees the package of this name. One that is gone looks like one that is hidden. */
+const loadShown = batched(async (em: EntityManager, names) => {
+  const sql = `select p.name from packages p where p.name in (${names.map(() => '?').join(', ')}) and ${seenByAnybody('p')}`
+  return new Map((await readRows<{ name: string }>(em, sql, names)).map(({ name }) => [name, true]))
+})
+
+/** For reports from before it was noted what they could name. */
+const loadLedTo = batched(async (em: EntityManager, keys) => {
+  const hosted = keys[0]?.split(' ')[1] ?? ''
+  const found = await readLedTo(
+    em,
+    hosted,
+    keys.map((key) => key.split(' ')[0] ?? ''),
+  )
+  return new Map([...found].map(([id, names]) => [`${id} ${hosted}`, names]))
+})
+
+/** The packages of this server that an analysis of a version can name, by name: what it leads to, and what is to be used in place of that. */
+export const packagesLedTo = async (em: EntityManager, here: Here, versionId: string): Promise<string[]> =>
+  (await readLedTo(em, hostedHere(here), [versionId])).get(versionId) ?? []
+
+async function readLedTo(em: EntityManager, hosted: string, ids: string[]): Promise<Map<string, string[]>> {
   const marks = ids.map(() => '?').join(', ')
+  // One that names no registry counts, as where the client's default registry is this one.
+  const isHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
   const rows = await readRows<{ version_id: string; name: string }>(
     em,
     `with recursive needed(version_id, name) as (
-       select d.version_id, d.name from package_dependencies d where d.version_id in (${marks})
+       select d.version_id, d.name from package_dependencies d where d.version_id in (${marks}) and ${isHere}
        union
        select n.version_id, d.name from needed n
          join packages p on p.name = n.name
          join package_versions v on v.package_id = p.id
-         join package_dependencies d on d.version_id = v.id and d.kind = 'direct'
+         join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHere}
      ), nameable(version_id, name) as (
        select version_id, name from needed
        union select n.version_id, p.replaced_by from needed n join packages p on p.name = n.name
        union select v.id, p.replaced_by from package_versions v join packages p on p.id = v.package_id where v.id in (${marks})
      )
-     select n.version_id, q.name from nameable n join packages q on q.name = n.name where not ${seenByAnybody('q')}`,
-    [...ids, ...ids],
+     select n.version_id, q.name from nameable n join packages q on q.name = n.name`,
+    [...ids, hosted, hosted, ...ids],
   )
   return new Map(
     Map.groupBy(rows, (row) => row.version_id)
       .entries()
       .map(([id, group]) => [id, group.map(({ name }) => name)]),
   )
-})
+}

@@ -5,7 +5,7 @@ import type { PackageVersion } from '../packages/entity.ts'
 import { canSeeActivity } from '../packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
-import { namesWhatIsHidden } from './hidden-names.ts'
+import { failureNamesHidden, reportNamesHidden } from './hidden-names.ts'
 import { logOf, renderRemark, reportOf } from './report.ts'
 import { versionTags } from './score.ts'
 import { type Score, scoreOf, type ScoreStatus } from './status.ts'
@@ -129,7 +129,7 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
       nullable: true,
       description: 'Why its last analysis failed.',
       resolve: async ({ versionId, error }, _args, context) =>
-        error !== null && (await namesWhatIsHidden(context, versionId, error)) ? 'The analysis failed.' : error,
+        error !== null && (await failureNamesHidden(context, versionId, error)) ? 'The analysis failed.' : error,
     }),
     grantedPoints: t.exposeInt('granted', { nullable: true, description: 'The points that it got; null until it is analyzed.' }),
     maxPoints: t.exposeInt('maximum', {
@@ -155,10 +155,10 @@ builder.objectFields(ScoreRef, (t) => ({
     extensions: { cost: 5 },
     type: ReportRef,
     nullable: true,
-    description: 'The findings in detail; null until it is analyzed, and while they name packages that you may not know of.',
+    description: 'The findings in detail; null until it is analyzed, or if they name packages that you cannot see.',
     resolve: async ({ versionId, granted }, _args, context) => {
       const report = granted === null ? null : await reportOf(context, versionId)
-      return report && (await namesWhatIsHidden(context, versionId, JSON.stringify(report))) ? null : report
+      return report && (await reportNamesHidden(context, versionId, report)) ? null : report
     },
   }),
   log: t.string({

@@ -7,6 +7,7 @@ import { PermanentFailure } from '../jobs/handler.ts'
 import type { Here } from '../packages/hosted-here.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { searchableTags } from '../search/tags.ts'
+import { packagesLedTo } from './hidden-names.ts'
 import { writeLog } from './log.ts'
 
 /** Begins an analysis: gives its number, which is above that of every earlier one; null when the version is gone. */
@@ -30,7 +31,8 @@ export type Findings = { generation: number; report: Report; surface?: Buffer | 
 export async function storeFindings(em: EntityManager, here: Here, versionId: string, findings: Findings): Promise<boolean> {
   const about = await lockVersion(em, versionId)
   if (!about) return false
-  const report = findings.report.engine.name === 'pana' ? await withRemarks(em, versionId, findings.report) : findings.report
+  const found = findings.report.engine.name === 'pana' ? await withRemarks(em, versionId, findings.report) : findings.report
+  const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await packagesLedTo(em, here, versionId))])] }
   if (!(await writeReport(em, versionId, { ...findings, report }))) return false
   const { granted, maximum } = pointsOf(findings.report)
   const { name, version, packageId, isLatest } = about
@@ -97,7 +99,8 @@ async function withRemarks(em: EntityManager, versionId: string, report: Report)
   const earlier = await readReport(em, versionId)
   if (!earlier) return report
   const notes = earlier.notes.filter((note) => !note.startsWith(notJudged) && !report.notes.includes(note))
-  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented }
+  const { leadsTo } = earlier
+  return { ...report, notes: [...report.notes, ...notes], documented: report.documented ?? earlier.documented, leadsTo }
 }
 
 async function readReport(em: EntityManager, versionId: string): Promise<Report | null> {

@@ -1,9 +1,9 @@
+import { existsSync } from 'node:fs'
 import { randomUUID } from 'node:crypto'
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { BlobStore } from '../blobs/store.ts'
 import { hasTable } from '../db/has-table.ts'
-import { isThere } from '../db/is-there.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 import { type Place, type Problem, refusal } from './problems.ts'
 
@@ -18,7 +18,7 @@ const emptyDatabase: DatabaseSide = { id: null, archives: [] }
  * @throws ConfigError that says what to do.
  */
 export async function refuseNewFileBesideArchives(place: Place, blobs: BlobStore): Promise<void> {
-  if (place.DB_BACKEND === 'postgres' || isThere(place.SQLITE_PATH)) return
+  if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
   await requireFit(emptyDatabase, blobs, place)
 }
 

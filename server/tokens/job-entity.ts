@@ -13,7 +13,7 @@ export const JobToken = defineEntity({
     hash: p.string().length(64).unique(),
     /** The packages that it reads, by name, separated by commas. */
     packages: p.text(),
-    /** Whether it reads of them what anybody may read, and nothing else. */
+    /** Whether it may read only what is public. */
     isForAnybody: p.boolean().default(false),
     expiresAt: p.datetime(3).index(),
   },

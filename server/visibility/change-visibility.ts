@@ -84,7 +84,7 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   const { reached, companions } = await closureOf(em, config, name)
   if (!reached.every((one) => expected.has(one))) return null
   // Done before, as by a client that lost the answer and asks again.
-  if (pkg.visibility === 'public' && companions.length === 0) return []
+  if (pkg.visibility === 'public' && companions.length === 0 && (await areAllPublic(em, change.closure ?? []))) return []
   requireExactly(companions, change)
   const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))
   const rights = await Promise.all(along.map((one) => canChangeVisibility(em, context, one)))
@@ -99,6 +99,9 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   await em.flush()
   return record(em, context, changing, 'public')
 }
+
+const areAllPublic = async (em: EntityManager, names: readonly string[]): Promise<boolean> =>
+  (await em.count(Package, { name: { $in: [...names] }, visibility: 'public' })) === new Set(names).size
 
 /** Nothing becomes public that was not named, and nothing is named that does not have to. */
 function requireExactly(companions: { name: string; chain: string[] }[], { package: name, closure }: VisibilityChange): void {

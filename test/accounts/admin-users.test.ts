@@ -70,6 +70,9 @@ it('lists people by page and by part of the address', async () => {
   expect(await found('OKONKWO')).toEqual([{ email: 'ben@example.com' }])
   expect(await found('en@ex')).toEqual([{ email: 'ben@example.com' }])
   expect(await found('okonkwo%fitz')).toEqual([])
+  await app.member({ email: 'oezlem@example.com', displayName: 'Özlem Ünal' })
+  for (const typed of ['Özlem', 'özlem'.normalize('NFC').slice(1), 'Ünal'])
+    expect(await found(typed)).toEqual([{ email: 'oezlem@example.com' }])
   const long = await admin.graphql('query ($email: String) { users(first: 1, email: $email) { totalCount } }', {
     email: 'x'.repeat(60_000),
   })
@@ -177,7 +180,7 @@ it('hands the server over to an active administrator, and to nobody else', async
   expect(await transfer(admin, admin.email)).toMatchObject({ status: 403, body: { error: { code: 'InsufficientPermissions' } } })
   for (const email of [alice.email, gone.email, owner.email])
     expect(await transfer(owner, email)).toMatchObject({ status: 409, body: { error: { code: 'Conflict' } } })
-  expect((await transfer(owner, owner.email)).body.error.message).toBe('You own this server already. Name another administrator.')
+  expect((await transfer(owner, owner.email)).body.error.message).toBe('You already own this server. Name another administrator.')
   expect(await transfer(owner, 'stranger@example.com')).toMatchObject({ status: 404 })
   expect(await transfer(owner, admin.email.toUpperCase())).toMatchObject({ status: 200, body: { userId: admin.id, role: 'owner' } })
   expect(await owner.get('/api/auth/me')).toMatchObject({ body: { role: 'admin' } })

@@ -156,7 +156,9 @@ it('does not start with a place where backups cannot be', async () => {
   await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow(/^BACKUP_TO: /)
   await expect(testApp({ env: { BLOB_PATH: folder, BACKUP_TO: join(folder, 'backups') } })).rejects.toThrow('is in BLOB_PATH')
   const empty = folderOfTest()
-  await expect(testApp({ env: { DATA_DIR: empty, BACKUP_TO: empty } })).rejects.toThrow(`BACKUP_TO: ${empty} is in DATA_DIR`)
+  await expect(testApp({ env: { DATA_DIR: empty, BACKUP_TO: empty } })).rejects.toThrow(`BACKUP_TO: ${empty} is DATA_DIR`)
+  const inner = join(empty, 'data')
+  await expect(testApp({ env: { DATA_DIR: inner, BACKUP_TO: empty } })).rejects.toThrow(`BACKUP_TO: ${empty} contains DATA_DIR`)
   await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow('is a file. Name a folder for the backups.')
   const below = join(folder, 'notes.txt', 'below')
   await expect(testApp({ env: { BACKUP_TO: below } })).rejects.toThrow(
@@ -167,9 +169,12 @@ it('does not start with a place where backups cannot be', async () => {
 it('makes no backup within the data, nor in a file', async () => {
   await using app = await testApp()
   const { BLOB_PATH, DOCS_PATH, DATA_DIR } = app.config
-  for (const [name, path] of Object.entries({ BLOB_PATH, DOCS_PATH, DATA_DIR })) {
-    const within = name === 'DATA_DIR' ? path : join(path, 'backups')
-    await expect(backUp(app, within)).rejects.toThrow(`${within} is in ${name}. Name a place apart from the data.`)
+  for (const [within, how] of [
+    [join(BLOB_PATH, 'backups'), 'is in BLOB_PATH'],
+    [join(DOCS_PATH, 'backups'), 'is in DOCS_PATH'],
+    [DATA_DIR, 'is DATA_DIR'],
+  ] as const) {
+    await expect(backUp(app, within)).rejects.toThrow(`${within} ${how}. Name a place apart from the data.`)
     expect(existsSync(placesIn(within).snapshots)).toBe(false)
   }
   const file = join(folderOfTest(), 'notes.txt')

@@ -67,6 +67,10 @@ it.each(withBody.map((route) => [`${route.method} ${route.path}`, route] as cons
       status: 415,
       body: { error: { code: 'InvalidInput', message: 'The body has the Content-Encoding gzip. Send it without one.' } },
     })
+    expect(await send(route, JSON.stringify(fine), { 'content-type': 'application/json; charset=iso-8859-1' })).toMatchObject({
+      status: 415,
+      body: { error: { code: 'InvalidInput', message: 'Send the body as UTF-8, not iso-8859-1.' } },
+    })
     expect(await send(route, '{"a": ', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
     expect(await send(route, '[]', json)).toMatchObject({ status: 400, body: { error: { code: 'InvalidInput' } } })
     expect(await send(route, { ...fine, padding: 'x'.repeat(1_100_000) })).toMatchObject({

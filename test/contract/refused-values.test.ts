@@ -113,3 +113,23 @@ it.each(['variables', 'extensions'])('names what an address should carry as JSON
     expect(await alice.get(`/graphql?query={server{version}}&${sent}`)).toMatchObject({ status: 200, body: { data: {} } })
   expect(errors()).toEqual([])
 })
+
+it('refuses parts of names that are longer than any name, before a database does', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const long = 'x'.repeat(60_000)
+  for (const [field, name] of [
+    ['users', 'query'],
+    ['users', 'email'],
+    ['managedPackages', 'q'],
+    ['reservedNames', 'q'],
+    ['confusableNames', 'q'],
+    ['publishers', 'query'],
+  ]) {
+    const { body } = await admin.graphql(`query ($text: String) { ${field}(first: 1, ${name}: $text) { totalCount } }`, { text: long })
+    expect(body.errors[0]).toMatchObject({
+      message: `${name}: must be at most 200 characters long`,
+      extensions: { code: 'InvalidInput', field: name },
+    })
+  }
+})

@@ -52,7 +52,7 @@ it('guides whoever has published nothing yet', async () => {
 
   await startSession(page, app.url, vera.email)
   await page.reload()
-  await page.getByText('Your role cannot publish packages. Ask an administrator').waitFor()
+  await page.getByText('Your role does not allow you to publish packages. Ask an administrator').waitFor()
   await page.goto('/')
   await page.getByRole('heading', { name: 'Use this registry' }).waitFor()
   expect(await page.getByText(/publish_to|dart pub publish/).count()).toBe(0)

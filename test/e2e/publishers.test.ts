@@ -112,7 +112,7 @@ describe('publishers', () => {
     await other.goto('/publishers/acme/members')
     await other.getByText('Only members of acme can see its members.').waitFor()
     await other.goto('/publishers/verify')
-    await other.getByText('Your role cannot own a publisher. Ask an administrator').waitFor()
+    await other.getByText('Your role does not allow you to own a publisher. Ask an administrator').waitFor()
     expect(await other.getByLabel('Domain').count()).toBe(0)
     await other.goto('/publishers/nothing')
     await other.getByRole('heading', { name: 'Not found' }).waitFor()

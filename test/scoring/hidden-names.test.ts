@@ -55,6 +55,43 @@ it('shows anybody no report that names what is to be used instead, once that is 
   expect(await readBy(app, 'acme')).toMatchObject({ anybody: { notes: null }, member: { notes } })
 })
 
+it('finds names wherever they stand, and takes nothing else for them', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['secret', 'web']) await publish(alice, { name, version: '1.0.0' })
+  await publish(alice, { name: 'lib', version: '1.0.0' })
+  await publish(alice, dependent('lib', '2.0.0', ['secret']))
+  await publish(alice, {
+    name: 'acme',
+    version: '1.0.0',
+    pubspec:
+      'dependencies:\n  lib:\n    hosted: http://localhost:8080\n    version: any\n  web:\n    hosted: https://pub.dev\n    version: any\n',
+  })
+  await makePublic(app, 'lib', 'acme')
+  const shown = async (note: string) => {
+    await scored(app, 'acme', reportOf(3, 4, { notes: [note], tags: ['platform:web'] }))
+    return (await readBy(app, 'acme')).anybody.notes !== null
+  }
+  for (const note of ['Resolved:\nsecret 1.0.0', 'Resolved:\tsecret', '[`secret`]', 'package:secret/secret.dart', 'secret'])
+    expect([note, await shown(note)]).toEqual([note, false])
+  for (const note of ['a web package', 'secrets', 'my_secret', 'secret://else']) expect([note, await shown(note)]).toEqual([note, true])
+})
+
+it('hides what a report named once what leads there is gone, and once the private package itself is', async () => {
+  await using app = await publicApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, { name: 'secret', version: '1.0.0' })
+  await publish(alice, { name: 'lib', version: '1.0.0' })
+  await publish(alice, dependent('lib', '2.0.0', ['secret']))
+  await publish(alice, dependent('acme', '1.0.0', ['lib']))
+  await makePublic(app, 'lib', 'acme')
+  await scored(app, 'acme', naming('secret'))
+  for (const path of ['lib/versions/2.0.0', 'secret']) {
+    expect((await admin.delete(`/api/admin/packages/${path}`)).status).toBe(200)
+    expect((await readBy(app, 'acme')).anybody.notes).toBeNull()
+  }
+})
+
 it('asks once for all reports of a list', async () => {
   await using app = await publicApp()
   const alice = await app.member()

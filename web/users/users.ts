@@ -66,7 +66,7 @@ export function useAdministrator() {
   }
 }
 
-/** The people of the server by the URL parameters `email`, `role`, `state`, `order`, `after`. */
+/** The people of the server by the URL parameters `q`, `role`, `state`, `order`, `after`. */
 export function useUsers() {
   const resets = ['after']
   const text = useQueryParam<string>('q', '', { resets })

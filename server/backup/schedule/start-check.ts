@@ -13,8 +13,8 @@ export async function checkBackupPlace(config: Config, log: Log): Promise<void> 
   const { BACKUP_TO } = config
   if (BACKUP_TO === undefined) return
   const bucket = readBucketAddress(BACKUP_TO)
-  const holder = dataAround(config, BACKUP_TO)
-  if (holder !== null) throw new ConfigError([`BACKUP_TO: ${BACKUP_TO} is in ${holder}. Name a place apart from the data.`])
+  const within = dataAround(config, BACKUP_TO)
+  if (within !== null) throw new ConfigError([`BACKUP_TO: ${BACKUP_TO} ${within}. Name a place apart from the data.`])
   try {
     await (await openPlace(config, BACKUP_TO)).prepare()
   } catch (error) {

@@ -1,4 +1,5 @@
 import type { S3Client } from '@aws-sdk/client-s3'
+import { setTimeout as wait } from 'node:timers/promises'
 
 /** How long a question may be without an answer before the service is asked whether it is there, and how long that answer may take. */
 const [waitMs, probeMs] = [1000, 900]
@@ -15,25 +16,20 @@ const [recentMs, connectMs] = [2000, 1800]
 export function noticeSilence(clients: S3Client[]): void {
   let isSilent = false
   let answeredAt = Number.NEGATIVE_INFINITY
-  let asked: Promise<void> | undefined
-  /** Asks once for all who want to know. @throws ServiceSilent */
-  const askAfter = (request: Address, patienceMs = probeMs): Promise<void> => {
-    asked ??= isAnswered(request, patienceMs)
-      .then((answered) => {
-        isSilent = !answered
-        if (isSilent) throw new ServiceSilent()
-        answeredAt = performance.now()
-      })
-      .finally(() => (asked = undefined))
-    return asked
+  let asked: Promise<boolean> | undefined
+  /** Asks once for all who want to know; who has waited before waits for less. @throws ServiceSilent */
+  const askAfter = async (request: Address, patienceMs?: number): Promise<void> => {
+    asked ??= isAnswered(request).finally(() => (asked = undefined))
+    isSilent = !(await (patienceMs === undefined ? asked : Promise.race([asked, wait(patienceMs, false, { ref: false })])))
+    if (isSilent) throw new ServiceSilent()
+    answeredAt = performance.now()
   }
   const attempt = async <Result extends { response: unknown }>(request: Address, send: () => Promise<Result>): Promise<Result> => {
     const isQuestion = ['GET', 'HEAD'].includes(request.method)
-    if (isSilent) await askAfter(request)
-    else if (!isQuestion && performance.now() - answeredAt > recentMs) await askAfter(request, connectMs)
+    if (isSilent || (!isQuestion && performance.now() - answeredAt > recentMs)) await askAfter(request)
     try {
       const sent = send()
-      const answer = await (isQuestion ? unlessSilent(sent, () => askAfter(request)) : sent)
+      const answer = await (isQuestion ? unlessSilent(sent, () => askAfter(request, probeMs)) : sent)
       answeredAt = performance.now()
       return answer
     } catch (error) {
@@ -81,12 +77,12 @@ function discard({ response }: { response: unknown }): void {
 }
 
 /** Whether the service answers anything. What is refused or broken off is for the call itself to tell. */
-async function isAnswered({ protocol, hostname, port }: Address, patienceMs: number): Promise<boolean> {
+async function isAnswered({ protocol, hostname, port }: Address): Promise<boolean> {
   try {
     const { body } = await fetch(`${protocol}//${hostname}${port ? `:${port}` : ''}/`, {
       method: 'HEAD',
       redirect: 'manual',
-      signal: AbortSignal.timeout(patienceMs),
+      signal: AbortSignal.timeout(connectMs),
     })
     await body?.cancel()
     return true

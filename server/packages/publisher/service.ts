@@ -30,7 +30,7 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
       record(em, context, name, from, publisherId)
       return pkg
     },
-    () => `Only uploaders of ${name}, and administrators of this server, choose its publisher. Ask one of them.`,
+    () => `Only uploaders of ${name} and administrators of this server can choose its publisher. Ask one of them.`,
   )
 }
 

@@ -197,6 +197,11 @@ it('masks what stands before the host of an address in what the log says', () =>
   expect(lines.join('\n')).not.toMatch(/hid(%40)?den/)
 })
 
+it('lists a folder of blanks among the problems, also where backups have a place', () => {
+  expect(() => readConfig({ ...needed, DATA_DIR: '  ', BACKUP_TO: '/backups' })).toThrow(ConfigError)
+  expect(() => readConfig({ ...needed, DATA_DIR: '  ', BACKUP_TO: '/backups' })).toThrow(/DATA_DIR: /)
+})
+
 it('has the table of the README', () => {
   expect(readFileSync('README.md', 'utf8')).toContain(`<!-- configuration -->\n${configTable()}<!-- /configuration -->`)
 })
