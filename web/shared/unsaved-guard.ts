@@ -1,6 +1,6 @@
 import { useEventListener } from '@vueuse/core'
 import { type Ref, ref } from 'vue'
-import { onBeforeRouteLeave } from 'vue-router'
+import { onBeforeRouteLeave, onBeforeRouteUpdate } from 'vue-router'
 import type { Confirmation } from './confirmation.ts'
 
 /** Asks before leaving a page with unsaved changes, by the confirmation that it returns. */
@@ -13,12 +13,15 @@ export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>): Confirmation {
     settle?.(leave)
     settle = undefined
   }
-  onBeforeRouteLeave(() => {
+  function ask(): true | Promise<boolean> {
     if (!isDirty.value) return true
     settle?.(false)
     isAsking.value = true
     return new Promise<boolean>((resolve) => (settle = resolve))
-  })
+  }
+  onBeforeRouteLeave(ask)
+  // The same page of something else is another page; its filters and tabs in the address are not.
+  onBeforeRouteUpdate((to, from) => JSON.stringify(to.params) === JSON.stringify(from.params) || ask())
   useEventListener(window, 'beforeunload', (event) => {
     if (isDirty.value) event.preventDefault()
   })
