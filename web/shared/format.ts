@@ -15,14 +15,13 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
 
 /** "3 days ago", "in 2 months", "just now" (or in less than a minute). */
 export function relativeTime(moment: Date, now = new Date()): string {
-  const exact = (moment.getTime() - now.getTime()) / 1000
-  // To the minute first, so that what ends in an hour does so in an hour, not in 60 minutes.
-  const seconds = exact > 0 ? Math.round(exact / 60) * 60 : exact
+  const seconds = (moment.getTime() - now.getTime()) / 1000
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   if (unit === 'second') return 'just now'
   // 89 days are three months, but 23 hours are not a day; what ends in a week has seven days left, not six.
   const round = size > 86_400 || seconds > 0 ? Math.round : Math.trunc
-  return relative.format(round(seconds / size), unit)
+  const amount = round(seconds / size)
+  return unit === 'minute' && amount === 60 ? relative.format(1, 'hour') : relative.format(amount, unit)
 }
 
 /** "January 31, 2026 at 12:00 PM", in the reader's time zone. */
