@@ -94,8 +94,8 @@ it('restores a backup of an earlier schema, and brings it up to date', async () 
   await using app = await testApp()
   const alice = await app.member()
   await publish(alice, { name: 'acme', version: '1.0.0' })
-  // A migration that no later one builds on.
-  for (const statement of ['drop table job_tokens', "delete from schema_migrations where name like '%job_tokens'"])
+  // Migrations that no later one builds on.
+  for (const statement of ['drop table job_tokens', "delete from schema_migrations where name like '%job_tokens%'"])
     await app.services.database.orm.em.getConnection().execute(statement)
   const folder = folderOfTest()
   const { manifest } = await backUp(app, folder)
