@@ -13,17 +13,10 @@ import { seenByAnybody } from '../packages/policy.ts'
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 
 /** Whether a report names a package of this server that whoever asks may not know of. Two queries at most for all that a request asks for together. */
-export async function reportNamesHidden(context: Reader, versionId: string, { tags: _tags, leadsTo, ...said }: Report): Promise<boolean> {
-  return namesHidden(context, versionId, textsIn(said), leadsTo)
-}
-
-/** The same of why an analysis failed. */
-export const failureNamesHidden = (context: Reader, versionId: string, error: string): Promise<boolean> =>
-  namesHidden(context, versionId, error)
-
-async function namesHidden(context: Reader, versionId: string, text: string, noted?: readonly string[]): Promise<boolean> {
+export async function namesWhatIsHidden(context: Reader, versionId: string, { tags: _tags, leadsTo, ...said }: Report): Promise<boolean> {
   if (audienceOf(context) === 'members') return false
-  const names = noted ?? (await loadLedTo(context, `${versionId} ${hostedHere(context.config)}`)) ?? []
+  const text = textsIn(said)
+  const names = leadsTo ?? (await loadLedTo(context, `${versionId} ${hostedHere(context.config)}`)) ?? []
   const named = names.filter((name) => new RegExp(`(?<![a-z0-9_])${name}(?![a-z0-9_]|://)`).test(text))
   const shown = await Promise.all(named.map((name) => loadShown(context, name)))
   return shown.some((isShown) => !isShown)

@@ -1,11 +1,12 @@
 import type { Criterion, Report, Section } from '../analysis/report.ts'
 import { builder } from '../graphql/builder.ts'
+import { audienceOf } from '../access/audience.ts'
 import { viewerCan } from '../access/viewer-can.ts'
 import type { PackageVersion } from '../packages/entity.ts'
 import { canSeeActivity } from '../packages/policy.ts'
 import { ofPublicVersion, PackageVersionRef } from '../packages/refs.ts'
 import { loadPackage } from '../packages/service.ts'
-import { failureNamesHidden, reportNamesHidden } from './hidden-names.ts'
+import { namesWhatIsHidden } from './hidden-names.ts'
 import { logOf, renderRemark, reportOf } from './report.ts'
 import { versionTags } from './score.ts'
 import { type Score, scoreOf, type ScoreStatus } from './status.ts'
@@ -127,9 +128,9 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
     status: t.expose('status', { type: ScoreStatusEnum, description: 'Whether it is analyzed.' }),
     error: t.string({
       nullable: true,
-      description: 'Why its last analysis failed.',
-      resolve: async ({ versionId, error }, _args, context) =>
-        error !== null && (await failureNamesHidden(context, versionId, error)) ? 'The analysis failed.' : error,
+      description: 'Why its last analysis failed; members of this server are told more than that it did.',
+      // What a package client prints can name any package.
+      resolve: ({ error }, _args, context) => (error !== null && audienceOf(context) === 'anybody' ? 'The analysis failed.' : error),
     }),
     grantedPoints: t.exposeInt('granted', { nullable: true, description: 'The points that it got; null until it is analyzed.' }),
     maxPoints: t.exposeInt('maximum', {
@@ -158,7 +159,7 @@ builder.objectFields(ScoreRef, (t) => ({
     description: 'The findings in detail; null until it is analyzed, or if they name packages that you cannot see.',
     resolve: async ({ versionId, granted }, _args, context) => {
       const report = granted === null ? null : await reportOf(context, versionId)
-      return report && (await reportNamesHidden(context, versionId, report)) ? null : report
+      return report && (await namesWhatIsHidden(context, versionId, report)) ? null : report
     },
   }),
   log: t.string({
