@@ -164,6 +164,18 @@ describe('the token of a job', () => {
     expect(await readablePackages({ ...app.services, config }, id)).toContain('unnamed')
   })
 
+  it.each([true, false])(
+    'is for what anybody may read where anybody reads the report, and else for what members read: private %s',
+    async (isPrivate) => {
+      await using app = await testApp()
+      const asked: Promise<{ is_for_anybody: boolean | number }[]>[] = []
+      const onLine = () => void asked.push(app.services.database.reads.all('select is_for_anybody from job_tokens'))
+      await judge(app, {}, { isPrivate, onLine })
+      const [tokens] = await Promise.all(asked)
+      expect(tokens?.map(({ is_for_anybody: isForAnybody }) => Boolean(isForAnybody))).toEqual([!isPrivate])
+    },
+  )
+
   it('reads the packages that it is for, as package clients do, and nothing else', async () => {
     await using app = await testApp()
     const member = await app.member()
