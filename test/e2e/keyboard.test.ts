@@ -135,7 +135,7 @@ it('has a way past the header, and keys that can be switched off', async () => {
   await page.getByRole('row', { name: /test/ }).waitFor()
   await page.keyboard.press('Tab')
   expect(await focused(page)).toBe('Skip to content')
-  expect(await page.evaluate('getComputedStyle(document.activeElement).padding')).toBe('8px 12px')
+  await expect.poll(() => page.evaluate('getComputedStyle(document.activeElement).padding')).toBe('8px 12px')
   await page.keyboard.press('Enter')
   expect(await page.evaluate('document.activeElement.tagName')).toBe('MAIN')
 

@@ -74,7 +74,7 @@ it('shows how many packages are left when a filter is chosen far below them', as
     if (width === 390) await page.getByRole('button', { name: 'Show 2 packages' }).click()
     await expect.poll(() => top(found('2 packages'))).toEqual(inWindow)
   }
-  expect(await page.getByRole('navigation', { name: 'Filters', exact: true }).count()).toBe(0)
+  await page.getByRole('navigation', { name: 'Filters', exact: true }).waitFor({ state: 'detached' })
 })
 
 it('completes what is typed, and says what may have been meant', async () => {
