@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify'
-import { type Reads, toDate } from '../db/reads.ts'
+import { type Reads, toDate } from '../db/reads/reads.ts'
 import { splitArchiveName } from '../pub/archive-name.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 

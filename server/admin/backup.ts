@@ -1,7 +1,7 @@
 import { createBackup } from '../backup/create.ts'
 import { restoreBackup } from '../backup/restore/restore.ts'
 import type { Config } from '../config/config.ts'
-import { sharedClock } from '../db/shared-clock.ts'
+import { sharedClock } from '../db/postgres/shared-clock.ts'
 import { conflict } from '../errors.ts'
 import { openStores } from '../store/open.ts'
 import { adminCommand } from '../version.ts'

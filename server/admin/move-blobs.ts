@@ -1,4 +1,4 @@
-import { sharedClock } from '../db/shared-clock.ts'
+import { sharedClock } from '../db/postgres/shared-clock.ts'
 import { conflict, invalidInput } from '../errors.ts'
 import { areRemovalsHeld } from '../store/hold.ts'
 import { type MoveProgress, moveBlobs } from '../store/move.ts'

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { variables } from '../config/variables.ts'
-import { nameOfDatabase } from '../db/missing.ts'
+import { nameOfDatabase } from '../db/location/missing.ts'
 import { conflict, invalidInput } from '../errors.ts'
 import type { Moved } from '../move/move.ts'
 import type { Outcome } from './command.ts'

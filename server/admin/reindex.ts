@@ -1,4 +1,4 @@
-import { sharedClock } from '../db/shared-clock.ts'
+import { sharedClock } from '../db/postgres/shared-clock.ts'
 import { rebuildIndex } from '../search/rebuild.ts'
 import type { Operation, Outcome } from './command.ts'
 import { counted } from './counted.ts'

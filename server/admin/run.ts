@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { type Config, ConfigError, readConfig } from '../config/config.ts'
-import { openBeside, openDatabase } from '../db/orm.ts'
+import { openBeside, openDatabase } from '../db/open/orm.ts'
 import { ApiError, causeOf } from '../errors.ts'
 import { adminCommand } from '../version.ts'
 import { type Command, countsOf, type Options, type Outcome } from './command.ts'

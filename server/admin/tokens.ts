@@ -1,6 +1,6 @@
 import { audit } from '../audit/service.ts'
 import { idOf } from '../db/base.ts'
-import { sharedClock } from '../db/shared-clock.ts'
+import { sharedClock } from '../db/postgres/shared-clock.ts'
 import { notFound } from '../errors.ts'
 import { AccessToken } from '../tokens/entity.ts'
 import { alongWith, revokeTree } from '../tokens/revoke.ts'

@@ -1,6 +1,6 @@
 import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Database } from '../db/orm.ts'
+import type { Database } from '../db/open/orm.ts'
 import { Package } from '../packages/entity.ts'
 import { AdvisoryPackage } from './entity.ts'
 

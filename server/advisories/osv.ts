@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { ApiError, invalidInput } from '../errors.ts'
-import { refuseDeepJson } from '../http/json-body.ts'
+import { refuseDeepJson } from '../http/bodies/json-body.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
 

@@ -1,7 +1,7 @@
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as turn } from 'node:timers/promises'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { insertRows, readRow, readRows } from '../db/statements.ts'
 import { sha256 } from '../http/keys.ts'
 import type { Services } from '../services.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { readRow } from '../db/statements.ts'
 import { type Place, start } from './chain.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { changeRows, insertRows } from '../db/statements.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import { lockSetting, readSetting } from '../settings/service.ts'
 import type { Place } from './chain.ts'

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Context } from '../access/context.ts'
 import { requireScope } from '../access/guards.ts'
-import { sendHeadersOnly } from '../http/conditional.ts'
+import { sendHeadersOnly } from '../http/caching/conditional.ts'
 import type { Alternative, Data } from '../rest/route.ts'
 import type { User } from '../users/entity.ts'
 import { usersById } from '../users/loader.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
-import { nameOfServers } from '../db/postgres-watch.ts'
+import { nameOfServers } from '../db/postgres/postgres-watch.ts'
 import { conflict } from '../errors.ts'
 
 /** Works on a connection of its own, on which a statement may take as long as it takes. What is not committed by then is rolled back. */

@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { join } from 'node:path'
 import { z } from 'zod'
-import { keepPrivate } from '../db/private-files.ts'
+import { keepPrivate } from '../db/location/private-files.ts'
 import { isSliceOver, nextSlice } from '../threads/slices.ts'
 import { lineOf, namedBlobs } from './named-blobs.ts'
 import type { Snapshot } from './manifest.ts'

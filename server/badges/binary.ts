@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { Context } from '../access/context.ts'
-import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
+import { isFresh, sendHeadersOnly } from '../http/caching/conditional.ts'
 import { packageParameter, unknownPackage } from '../packages/parameters.ts'
 import { binary } from '../rest/route.ts'
 import { type Audience, audienceOf, cacheControlOf } from '../access/audience.ts'

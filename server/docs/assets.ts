@@ -1,8 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { compressText } from '../http/compression.ts'
-import { isFresh, sendHeadersOnly } from '../http/conditional.ts'
+import { compressText } from '../http/caching/compression.ts'
+import { isFresh, sendHeadersOnly } from '../http/caching/conditional.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 
 const files = { 'docs.css': 'text/css; charset=utf-8', 'docs.js': 'text/javascript; charset=utf-8' }

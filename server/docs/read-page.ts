@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers'
 import { type PackedPage, readIndex } from '../api-pages/read-index.ts'
 import { DamagedBytes } from '../blobs/store.ts'
 import { causeOf, serviceUnavailable, storageAway } from '../errors.ts'
-import { byteCache, type ByteCache } from '../http/byte-cache.ts'
+import { byteCache, type ByteCache } from '../http/caching/byte-cache.ts'
 import type { Services } from '../services.ts'
 
 type Store = Pick<Services, 'docs' | 'log'>

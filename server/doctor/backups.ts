@@ -5,7 +5,7 @@ import { openPlace } from '../backup/place/open.ts'
 import { lostPlace } from '../backup/schedule/lost-place.ts'
 import { readBucketAddress } from '../config/bucket-address.ts'
 import type { Config } from '../config/config.ts'
-import { isThere } from '../db/is-there.ts'
+import { isThere } from '../db/location/is-there.ts'
 import { readSettingIn } from '../settings/service.ts'
 import { type Check, examine } from './check.ts'
 

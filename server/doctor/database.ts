@@ -1,10 +1,10 @@
 import type { EntityManager, MikroORM } from '@mikro-orm/sql'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
-import { nameOfDatabase } from '../db/missing.ts'
-import { openToLook } from '../db/orm.ts'
-import { migrationsOf } from '../db/schema-state.ts'
-import { moveStateOf } from '../db/write-guard.ts'
+import { nameOfDatabase } from '../db/location/missing.ts'
+import { openToLook } from '../db/open/orm.ts'
+import { migrationsOf } from '../db/schema/schema-state.ts'
+import { moveStateOf } from '../db/location/write-guard.ts'
 import { adminCommand } from '../version.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
@@ -92,7 +92,7 @@ async function checkFile(path: string): Promise<Check[]> {
   const check = { name: 'integrity' }
   const advice = `Stop the server, copy the file, and restore a backup: ${adminCommand} restore <place>`
   try {
-    const { checkSqlite } = await import('../db/sqlite-check.ts')
+    const { checkSqlite } = await import('../db/sqlite/sqlite-check.ts')
     const problems = checkSqlite(path)
     if (problems.length > 0) return [{ ...check, status: 'failed', message: `The file is damaged: ${problems.join('; ')}`, advice }]
     return [{ ...check, status: 'ok', message: 'Every page and every reference of the file is as it should be.' }]

@@ -2,8 +2,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Client } from 'pg'
 import type { Config } from '../config/config.ts'
-import { nameOfReplica } from '../db/replica.ts'
-import { type Position, positionSql, readPosition, type Standing, standingOf } from '../db/replica-position.ts'
+import { nameOfReplica } from '../db/postgres/replica.ts'
+import { type Position, positionSql, readPosition, type Standing, standingOf } from '../db/postgres/replica-position.ts'
 import { type Check, examine, messageOf } from './check.ts'
 
 const timeoutMs = 3000

@@ -1,6 +1,6 @@
 import type { BlobStore } from '../blobs/store.ts'
 import { type Config, ConfigError } from '../config/config.ts'
-import { isThere } from '../db/is-there.ts'
+import { isThere } from '../db/location/is-there.ts'
 import { writeAndRead } from '../health/readiness.ts'
 import { isOwnStore, refuseForeignStore, refuseNewFileBesideArchives } from '../store/identity.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'

@@ -1,5 +1,5 @@
 import { batched } from '../db/batched.ts'
-import type { Reads } from '../db/reads.ts'
+import type { Reads } from '../db/reads/reads.ts'
 import { dayOf, startOfDay, windowEnd } from './days.ts'
 
 /** Downloads by weeks, the oldest first; the last week ends today. */

@@ -1,4 +1,4 @@
-import { type Parameter, toDate } from '../db/reads.ts'
+import { type Parameter, toDate } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { hostedHere } from '../packages/hosted-here.ts'

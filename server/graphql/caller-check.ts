@@ -4,7 +4,7 @@ import type { Context } from '../access/context.ts'
 import { refusal } from '../access/refusal.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseForeignOrigin } from '../http/csrf.ts'
-import { addressKey, type LimitName } from '../http/limits.ts'
+import { addressKey, type LimitName } from '../http/limits/limits.ts'
 import { builder } from './builder.ts'
 
 /** Throws an ApiError when the request is refused. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import { invalidInput, notAcceptable } from '../errors.ts'
-import { refuseDeepJson } from '../http/json-body.ts'
+import { refuseDeepJson } from '../http/bodies/json-body.ts'
 
 /** How a subscription's events are sent: as server-sent events. */
 export const eventStream = 'text/event-stream'

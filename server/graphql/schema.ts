@@ -74,9 +74,9 @@ import { builder } from './builder.ts'
 import { admissionOf } from './caller-check.ts'
 import type { Context } from '../access/context.ts'
 import { paceField } from './pacing.ts'
-import { neverCompress } from '../http/compression.ts'
+import { neverCompress } from '../http/caching/compression.ts'
 import { globalIdCheck } from './global-ids.ts'
-import { refuseUnstorableText } from '../http/storable-text.ts'
+import { refuseUnstorableText } from '../http/bodies/storable-text.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 
 /** The one schema that both doors execute. */

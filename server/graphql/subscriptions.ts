@@ -12,7 +12,7 @@ import { withinBudget } from '../access/budget.ts'
 import { type Context, renewContext } from '../access/context.ts'
 import { nobody } from '../access/refusal.ts'
 import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } from '../errors.ts'
-import { addressKey } from '../http/limits.ts'
+import { addressKey } from '../http/limits/limits.ts'
 import { masked } from './errors.ts'
 
 /** How often what is watched is read. */

@@ -1,5 +1,5 @@
 import type { Context } from '../access/context.ts'
-import { addressKey } from '../http/limits.ts'
+import { addressKey } from '../http/limits/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'
 

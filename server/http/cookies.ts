@@ -1,6 +1,6 @@
 import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { notStored } from './conditional.ts'
+import { notStored } from './caching/conditional.ts'
 
 /** Names of the cookies; the `__Host-` prefix is only valid over https. */
 export const cookieNames = (secure: boolean) => {

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import { lostRace } from '../db/races.ts'
 import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
-import { notStored } from './conditional.ts'
+import { notStored } from './caching/conditional.ts'
 import type { Log } from './log.ts'
 
 /** The largest JSON body. */

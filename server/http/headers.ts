@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify'
-import { notStored } from './conditional.ts'
+import { notStored } from './caching/conditional.ts'
 import { isSecure } from './cookies.ts'
 import type { Log } from './log.ts'
 import { warnerOfOtherScheme } from './public-url.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Reads } from '../db/reads.ts'
-import { toDate } from '../db/reads.ts'
+import type { Reads } from '../db/reads/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import { ArchiveFault } from './fault-entity.ts'
 

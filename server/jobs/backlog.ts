@@ -1,4 +1,4 @@
-import { type Reads, toDate } from '../db/reads.ts'
+import { type Reads, toDate } from '../db/reads/reads.ts'
 
 /** Jobs that wait, run, or have failed for good, by kind. */
 export type Backlog = {

@@ -2,7 +2,7 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { v4 as random } from 'uuid'
 import { changeRows, readRow, readRows, type Value } from '../db/statements.ts'
-import { unforced } from '../db/unforced.ts'
+import { unforced } from '../db/sqlite/unforced.ts'
 import { Job } from './entity.ts'
 
 /** A job that this process holds. */

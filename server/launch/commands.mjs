@@ -112,7 +112,7 @@ export function schema(args) {
 
 /** Writes an empty migration for each database. */
 export function migration(args) {
-  return run(nodePath(), ['server/db/new-migration.ts', ...args])
+  return run(nodePath(), ['server/db/schema/new-migration.ts', ...args])
 }
 
 /** Writes the table of variables into the README. */

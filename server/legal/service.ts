@@ -1,6 +1,6 @@
 import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { renderText } from '../markdown/service.ts'
 import type { Services } from '../services.ts'
 import { defaultMarkdown } from './defaults.ts'

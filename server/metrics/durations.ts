@@ -1,6 +1,6 @@
 import type { MetricObjectWithValues, MetricValueWithName, Registry } from 'prom-client'
-import type { RequestEnd } from '../http/request-log.ts'
-import { routeOf } from '../http/route-of.ts'
+import type { RequestEnd } from '../http/request-log/request-log.ts'
+import { routeOf } from '../http/request-log/route-of.ts'
 
 type Label = 'method' | 'route' | 'status' | 'le'
 type Client = typeof import('prom-client')

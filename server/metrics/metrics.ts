@@ -1,5 +1,5 @@
 import type { Config } from '../config/config.ts'
-import type { RequestEnd } from '../http/request-log.ts'
+import type { RequestEnd } from '../http/request-log/request-log.ts'
 import { version } from '../version.ts'
 import { openDurations } from './durations.ts'
 import { type Gauges, openGauges } from './gauges.ts'

@@ -1,7 +1,7 @@
 import type { Client } from 'pg'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { openDatabase } from '../db/orm.ts'
+import { openDatabase } from '../db/open/orm.ts'
 import { openLog } from '../http/log.ts'
 import { completeIndex } from '../search/rebuild.ts'
 

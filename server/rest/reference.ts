@@ -4,7 +4,7 @@ import { type GraphQLSchema, lexicographicSortSchema, printSchema } from 'graphq
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { compressText } from '../http/compression.ts'
+import { compressText } from '../http/caching/compression.ts'
 import { basePath, publicUrl } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { describeRoutes } from './openapi.ts'

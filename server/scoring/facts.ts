@@ -1,5 +1,5 @@
 import type { DependencyFacts, PackageFacts } from '../analysis/task.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { isVersionSeenByAnybody, seenByAnybody } from '../packages/policy.ts'

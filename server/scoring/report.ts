@@ -2,7 +2,7 @@ import { type Report, reportSchema } from '../analysis/report.ts'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
 import type { Context } from '../access/context.ts'
-import { byteCache } from '../http/byte-cache.ts'
+import { byteCache } from '../http/caching/byte-cache.ts'
 import { renderText } from '../markdown/service.ts'
 
 /** The last report that was made of a version, or null. It is read once, and remembered until there is another one. */

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { batched } from '../db/batched.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { readRows } from '../db/statements.ts'
 import type { Services } from '../services.ts'
 import { analysisKind, panaKind } from './requests.ts'

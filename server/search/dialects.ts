@@ -1,5 +1,5 @@
 import type { DatabaseConfig } from '../db/options.ts'
-import type { Parameter } from '../db/reads.ts'
+import type { Parameter } from '../db/reads/reads.ts'
 import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'

@@ -1,5 +1,5 @@
 import { dialectOf } from './dialects.ts'
-import type { Database } from '../db/orm.ts'
+import type { Database } from '../db/open/orm.ts'
 import { isIncomplete } from './rebuild.ts'
 import { everything } from './selection.ts'
 import { queryTerms } from './terms.ts'

@@ -1,4 +1,4 @@
-import type { Parameter } from '../db/reads.ts'
+import type { Parameter } from '../db/reads/reads.ts'
 import { type Place, readPlace, readRank, writeCursor } from './cursor.ts'
 import { dialectOf, isWithin, scoreConditions, type Statement } from './dialects.ts'
 import type { Selection } from './selection.ts'

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Pubspec } from '../archive/pubspec.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { licenseOf } from '../archive/license.ts'

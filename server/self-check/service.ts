@@ -1,7 +1,7 @@
 import { statfs } from 'node:fs/promises'
 import { describeConfig } from '../config/config.ts'
 import type { Context } from '../access/context.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { nameOfStore } from '../store/open.ts'

@@ -3,7 +3,7 @@ import type { Context } from '../access/context.ts'
 import { newId } from '../db/base.ts'
 import { deviceCookie, isSecure, setDeviceCookie } from '../http/cookies.ts'
 import { equalSecrets, hmac, type Keys, randomText } from '../http/keys.ts'
-import { addressRange } from '../http/limits.ts'
+import { addressRange } from '../http/limits/limits.ts'
 import { User } from '../users/entity.ts'
 import { originKinds, SignInOrigin } from './origin-entity.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { z } from 'zod'
-import type { Reads } from '../db/reads.ts'
+import type { Reads } from '../db/reads/reads.ts'
 import { ServerSetting } from './entity.ts'
 
 /** A setting: its key, what it looks like, and what it is until somebody changes it. */

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
-import { othersSince } from '../db/others.ts'
+import { othersSince } from '../db/open/others.ts'
 import { equalSecrets, hmac, type Keys, sha256 } from '../http/keys.ts'
 import type { Services } from '../services.ts'
 import { SetupCode } from './entity.ts'

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg'
 import { z } from 'zod'
-import type { PostgresConnections } from '../db/postgres-connections.ts'
+import type { PostgresConnections } from '../db/postgres/postgres-connections.ts'
 import type { Sizes } from './relations.ts'
 
 /** Sums up a PostgreSQL database; the server ends what takes longer than `budgetMs`. Rejects when it may not be asked. */

@@ -1,5 +1,5 @@
 import { type Config, ConfigError } from '../config/config.ts'
-import { nameOfDatabase } from '../db/missing.ts'
+import { nameOfDatabase } from '../db/location/missing.ts'
 import { adminCommand } from '../version.ts'
 import { nameOfStore, type StoreConfig } from './open.ts'
 

@@ -3,7 +3,7 @@ import { audit } from '../audit/service.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { notFound } from '../errors.ts'
 import { sha256 } from '../http/keys.ts'
-import { addressKey } from '../http/limits.ts'
+import { addressKey } from '../http/limits/limits.ts'
 import { AccessToken } from './entity.ts'
 import { isSecret } from '../access/token-secret.ts'
 

@@ -1,8 +1,8 @@
 import { SpanKind } from '@opentelemetry/api'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { type RequestEnd, shownPath } from '../http/request-log.ts'
+import { type RequestEnd, shownPath } from '../http/request-log/request-log.ts'
 import { wrapRequests } from '../http/request-scope.ts'
-import { routeOf } from '../http/route-of.ts'
+import { routeOf } from '../http/request-log/route-of.ts'
 import type { Root, Spans } from './spans.ts'
 
 /** A span for each request, by the conventions of OpenTelemetry for HTTP. Gives what ends it. */

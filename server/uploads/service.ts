@@ -1,9 +1,9 @@
 import type { EntityManager, FilterQuery } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
 import { idOf, newId } from '../db/base.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { insertRows, readRow, readRows } from '../db/statements.ts'
-import { unforced } from '../db/unforced.ts'
+import { unforced } from '../db/sqlite/unforced.ts'
 import { type ApiError, notFound, rateLimited } from '../errors.ts'
 import { Upload } from './entity.ts'
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 import { readRows } from '../db/statements.ts'
 import { rateLimited } from '../errors.ts'
 import { Upload } from './entity.ts'

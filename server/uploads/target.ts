@@ -1,4 +1,4 @@
-import { toDate } from '../db/reads.ts'
+import { toDate } from '../db/reads/reads.ts'
 
 /** The package that a version is published into, and what is known there of the version's number. */
 export type Target = {

@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.ts'
-import type { Limits } from '../http/limits.ts'
+import type { Limits } from '../http/limits/limits.ts'
 
 /**
  * Does what names a person by e-mail address, while the caller has tries left: who has an account here is not to be found out address by

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { invalidInput, missingAuthentication } from '../errors.ts'
-import { countFailures, type Limits } from '../http/limits.ts'
-import type { Database } from '../db/orm.ts'
+import { countFailures, type Limits } from '../http/limits/limits.ts'
+import type { Database } from '../db/open/orm.ts'
 import { User } from './entity.ts'
 import { type Hasher, verifyPassword } from './hashing.ts'
 

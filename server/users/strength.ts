@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { addressKey } from '../http/limits.ts'
+import { addressKey } from '../http/limits/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import type { Estimate, Question } from './strength-worker.ts'
 import { passwordThreads } from './password-threads.ts'

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Database } from '../../server/db/orm.ts'
+import type { Database } from '../../server/db/open/orm.ts'
 import type { GeneratedPackage } from './generate-packages.ts'
 
 /** The search that a database does by itself over the same texts: one index of all of them, ranked by its own function, and a table of tags. */

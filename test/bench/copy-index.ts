@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import pg from 'pg'
-import type { Database } from '../../server/db/orm.ts'
+import type { Database } from '../../server/db/open/orm.ts'
 
 /** The package whose versions all others get: published, with its archives. */
 export const model = 'model_package'

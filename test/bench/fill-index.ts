@@ -1,5 +1,5 @@
 import { newId } from '../../server/db/base.ts'
-import type { Database } from '../../server/db/orm.ts'
+import type { Database } from '../../server/db/open/orm.ts'
 import { skeletonOf } from '../../server/names/skeleton.ts'
 import { storeDocument } from '../../server/search/index-package.ts'
 import type { BareEngine } from './bare-engine.ts'

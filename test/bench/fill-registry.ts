@@ -1,5 +1,5 @@
 import { readConfig } from '../../server/config/config.ts'
-import type { Database } from '../../server/db/orm.ts'
+import type { Database } from '../../server/db/open/orm.ts'
 import { openLog } from '../../server/http/log.ts'
 import { openServices } from '../../server/open-services.ts'
 import { copyPackages, model, withoutIndexes } from './copy-index.ts'

@@ -1,8 +1,8 @@
 import SqliteDatabase from 'better-sqlite3'
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { type Database, openDatabase } from '../../server/db/orm.ts'
-import { previousRelease } from '../../server/db/previous-release.ts'
+import { type Database, openDatabase } from '../../server/db/open/orm.ts'
+import { previousRelease } from '../../server/db/schema/previous-release.ts'
 import { version } from '../../server/version.ts'
 import { testApp } from '../app.ts'
 

@@ -1,6 +1,6 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { migrationNames } from '../../server/db/migration-files.ts'
+import { migrationNames } from '../../server/db/schema/migration-files.ts'
 import { version } from '../../server/version.ts'
 import { root } from './sources.ts'
 
@@ -20,7 +20,7 @@ export function writeNextRelease(folder: string): string[] {
   for (const linked of ['node_modules', 'web']) symlinkSync(join(root, linked), join(folder, linked))
   write('package.json', readFileSync(join(root, 'package.json'), 'utf8').replace(`"version": "${version}"`, `"version": "${nextVersion}"`))
   const previousRelease = { version, lastMigration: migrationNames('postgres').at(-1) }
-  write('server/db/previous-release.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
+  write('server/db/schema/previous-release.ts', `export const previousRelease = ${JSON.stringify(previousRelease)}\n`)
   write(`server/db/migrations/postgres/${nextMigration}.ts`, migration)
   return [process.execPath, join(folder, 'server', 'main.ts')]
 }

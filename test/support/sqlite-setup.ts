@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../server/config/config.ts'
-import { openDatabase } from '../../server/db/orm.ts'
+import { openDatabase } from '../../server/db/open/orm.ts'
 
 const requiredForTests = { SERVER_URL: 'http://localhost:8080', JWT_SECRET: 'a secret for tests that is long enough' }
 

@@ -1,8 +1,8 @@
 import { existsSync, renameSync } from 'node:fs'
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isLocked, lockSqlite } from '../../db/lock.ts'
-import { makeFolder } from '../../db/private-files.ts'
+import { isLocked, lockSqlite } from '../../db/location/lock.ts'
+import { makeFolder } from '../../db/location/private-files.ts'
 
 const prefix = '.backup-'
 /** In each folder: held by the process that works with it as long as it lives. */

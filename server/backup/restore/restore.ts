@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts'
-import { migrationNames } from '../../db/migration-files.ts'
+import { migrationNames } from '../../db/schema/migration-files.ts'
 import { conflict } from '../../errors.ts'
 import { restoringMark } from '../../store/identity.ts'
 import { nameOfStore, openStores, type Stores } from '../../store/open.ts'

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { nextMoment } from '../../config/cron.ts'
-import type { Reads } from '../../db/reads.ts'
+import type { Reads } from '../../db/reads/reads.ts'
 import { lockSetting, readSetting, readSettingIn, type Setting, writeSetting } from '../../settings/service.ts'
 
 const moment = z.iso.datetime()

@@ -1,5 +1,5 @@
 import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
-import type { Reads } from '../../db/reads.ts'
+import type { Reads } from '../../db/reads/reads.ts'
 
 /**
  * A package whose latest version depends on another one of this server. `isBare`: it names no registry, so that the client asks its default

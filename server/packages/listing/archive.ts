@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { StoredBytes } from '../../blobs/store.ts'
-import { byteCache, type ByteCache } from '../../http/byte-cache.ts'
+import { byteCache, type ByteCache } from '../../http/caching/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { isBrowsingOn } from '../../access/browsing.ts'

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it, onTestFinished, vi } from 'vitest'
-import { checkpointAside } from '../../../server/db/checkpoints.ts'
-import { SqliteWriter } from '../../../server/db/sqlite-writer.ts'
-import { guardWrites } from '../../../server/db/write-guard.ts'
+import { checkpointAside } from '../../../server/db/sqlite/checkpoints.ts'
+import { SqliteWriter } from '../../../server/db/sqlite/sqlite-writer.ts'
+import { guardWrites } from '../../../server/db/location/write-guard.ts'
 
 it('empties the log in a thread, while the connection that wrote it is used on', async () => {
   const { path, writer, insert, close } = opened(1000)

@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { openTurns, type Turns } from '../../../server/db/turns.ts'
-import { Turn } from '../../../server/db/sqlite-turn.ts'
-import { guardWrites } from '../../../server/db/write-guard.ts'
-import { isUnforced, unforced } from '../../../server/db/unforced.ts'
+import { Turn } from '../../../server/db/sqlite/sqlite-turn.ts'
+import { guardWrites } from '../../../server/db/location/write-guard.ts'
+import { isUnforced, unforced } from '../../../server/db/sqlite/unforced.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'snug-unforced-'))
 let native: SqliteDatabase.Database

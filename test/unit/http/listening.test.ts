@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import { ConfigError } from '../../../server/config/config.ts'
-import { listeningProblem } from '../../../server/http/listening.ts'
+import { listeningProblem } from '../../../server/http/connections/listening.ts'
 
 const place = { host: '0.0.0.0', port: 80, settings: { host: 'HOST', port: 'LISTEN_PORT' } }
 

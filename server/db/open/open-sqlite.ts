@@ -1,0 +1,42 @@
+import { MikroORM } from '@mikro-orm/sqlite'
+import SqliteDatabase from 'better-sqlite3'
+import { entities } from '../../entities.ts'
+import { checkpointAside, maxLogPages } from '../sqlite/checkpoints.ts'
+import { type Opened } from './opened.ts'
+import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
+import { keepPrivate } from '../location/private-files.ts'
+import { cacheSize, sqliteReads } from '../reads/sqlite-reads.ts'
+import { SqliteWriter } from '../sqlite/sqlite-writer.ts'
+import { guardWrites } from '../location/write-guard.ts'
+
+/** Opens an SQLite file: one connection for the ORM, one for reads. */
+export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<Opened> {
+  const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
+  const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
+  const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
+  checkpointAside(SQLITE_PATH, writer)
+  return {
+    orm,
+    // One process has the file, so its clock is the database's.
+    now: () => new Date(),
+    source: async () => sqliteReads(SQLITE_PATH, writer),
+    pool: () => writer.pool(),
+    close: () => orm.close(true),
+  }
+}
+
+function openNative(path: string): SqliteDatabase.Database {
+  keepPrivate(path)
+  const native = new SqliteDatabase(path, { timeout: 2000 })
+  // Whoever waits here holds up everybody: see SqliteWriter, which waits between tries instead.
+  const settings = [
+    'journal_mode = WAL',
+    'synchronous = FULL',
+    'foreign_keys = ON',
+    'busy_timeout = 20',
+    `wal_autocheckpoint = ${maxLogPages}`,
+    cacheSize,
+  ]
+  for (const setting of settings) native.pragma(setting)
+  return native
+}

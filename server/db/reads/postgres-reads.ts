@@ -1,0 +1,39 @@
+import type { QueryConfig } from 'pg'
+import type { PostgresConnections } from '../postgres/postgres-connections.ts'
+import type { Parameter, Source } from './reads.ts'
+import type { Replica } from '../postgres/replica.ts'
+
+/** Reads on connections of their own. Other instances write, too, so nothing is remembered. */
+export function postgresReads(pool: PostgresConnections): Source {
+  const prepare = preparing()
+  const rows = async (sql: string, values: Parameter[]) => (await pool.query(prepare(sql, values))).rows
+  return { ...sourceOf(rows), pool, close: () => pool.close() }
+}
+
+/** Reads on a replica while it has all that the primary has, and else on the primary. */
+export function replicaReads(replica: Replica, primary: Source): Source {
+  const prepare = preparing()
+  const rows = async (sql: string, values: Parameter[]) => {
+    const done = await replica.attempt(async (client) => (await client.query<Record<string, unknown>>(prepare(sql, values))).rows)
+    return done ? done.value : primary.rows(sql, values)
+  }
+  return { ...sourceOf(rows), replica, close: () => replica.close() }
+}
+
+function sourceOf(rows: Source['rows']): Pick<Source, 'row' | 'rows' | 'recalled'> {
+  const row = async (sql: string, values: Parameter[]) => (await rows(sql, values))[0]
+  return { row, rows, recalled: row }
+}
+
+/** What makes a statement for a driver that numbers parameters; a connection prepares each once. */
+function preparing(): (sql: string, values: Parameter[]) => QueryConfig<unknown[]> {
+  const prepared = new Map<string, { name: string; text: string }>()
+  return (sql, values) => {
+    let statement = prepared.get(sql)
+    if (!statement) {
+      let position = 0
+      prepared.set(sql, (statement = { name: `read_${prepared.size}`, text: sql.replaceAll('?', () => `$${++position}`) }))
+    }
+    return { ...statement, values }
+  }
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(import.meta.dirname, '../migrations')
+const databases = ['sqlite', 'postgres'] as const
+
+/** Where the checksums of the migrations are kept that are changed no more. */
+export const sealFile = join(root, 'checksums.json')
+
+/** The migrations of a database in the order in which they run. */
+export const migrationNames = (database: (typeof databases)[number]): string[] =>
+  readdirSync(join(root, database))
+    .filter((file) => file.endsWith('.ts'))
+    .map((file) => file.slice(0, -3))
+    .toSorted()
+
+/** The SHA-256 of every migration, by its path below the folder of migrations. */
+export function checksums(): Record<string, string> {
+  const paths = databases.flatMap((database) => migrationNames(database).map((name) => `${database}/${name}.ts`))
+  return Object.fromEntries(
+    paths.map((path) => [
+      path,
+      createHash('sha256')
+        .update(readFileSync(join(root, path)))
+        .digest('hex'),
+    ]),
+  )
+}
+
+/**
+ * Writes an empty migration for each database, numbered after all others, and seals those that are there: their checksums are kept, so that
+ * a test notices when one that databases have already run is changed.
+ * @returns the paths of the new files.
+ * @throws Error when the name does not fit, or is taken.
+ */
+export function addMigration(name: string, today: Date): string[] {
+  if (!/^[a-z][a-z0-9_]{2,59}$/.test(name)) throw new Error('Name the migration in lowercase words: npm run migration -- package_topics')
+  const earlier = migrationNames('sqlite')
+  if (earlier.some((one) => one.endsWith(`_${name}`))) throw new Error(`There is a migration ${name} already.`)
+  writeFileSync(sealFile, `${JSON.stringify(checksums(), null, 2)}\n`)
+  const title = `Migration${numberAfter(earlier.at(-1), today)}_${name}`
+  return databases.map((database) => {
+    const path = join(root, database, `${title}.ts`)
+    writeFileSync(path, emptyMigration(title))
+    return path
+  })
+}
+
+/** Fourteen digits: the day, and a count. */
+function numberAfter(last: string | undefined, today: Date): bigint {
+  const next = BigInt(/\d+/.exec(last ?? '')?.[0] ?? 0) + 1n
+  const first = BigInt(`${today.toISOString().slice(0, 10).replaceAll('-', '')}000001`)
+  return next > first ? next : first
+}
+
+const emptyMigration = (title: string): string => `import { Migration } from '@mikro-orm/migrations'
+
+export class ${title} extends Migration {
+  override up() {
+    this.addSql('')
+  }
+}
+`

@@ -1,0 +1,46 @@
+import multipart from '@fastify/multipart'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { parse } from 'node:querystring'
+import { unavailable } from '../../db/unavailable.ts'
+import { invalidInput, unsupportedMediaType } from '../../errors.ts'
+import { refuseEncoded } from './json-body.ts'
+
+const formLimit = 64 * 1024
+
+/** Lets the routes of this scope take small forms and JSON alike, and nothing else: `request.body` holds the fields, a list for a repeated one. */
+export async function acceptForms(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('application/json', { parseAs: 'string', bodyLimit: formLimit }, scope.getDefaultJsonParser('error', 'error'))
+  scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formLimit }, (_request, text, done) =>
+    done(null, parse(String(text))),
+  )
+  scope.addHook('preParsing', async (request) => refuseEncoded(request))
+}
+
+/** Lets the routes of this scope take forms and plain bytes as streams, and nothing else: the handler reads them, within its own limits. */
+export async function acceptBytes(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null))
+  scope.addContentTypeParser('*', (_request, _payload, done) =>
+    done(unsupportedMediaType('multipart/form-data or application/octet-stream')),
+  )
+  await scope.register(multipart, { throwFileSizeLimit: false })
+}
+
+/** Lets the routes of this scope take forms with files as streams, and nothing else. */
+export async function acceptFiles(scope: FastifyInstance): Promise<void> {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, _payload, done) => done(unsupportedMediaType('multipart/form-data')))
+  await scope.register(multipart, { throwFileSizeLimit: false })
+}
+
+/** What to answer with when reading a body failed with `error`. If there is more to come, the connection closes after the answer. */
+export function bodyFault({ request, reply }: { request: FastifyRequest; reply: FastifyReply }, error: unknown): unknown {
+  if (request.raw.errored) return invalidInput('The connection broke before all was sent. Send it again.')
+  if (!request.raw.readableEnded) reply.header('connection', 'close')
+  return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
+}
+
+/** The form reader's own complaints are plain errors; those of the disk have a code, and those of the database are known by their words. */
+const isFormFault = (error: unknown): error is Error =>
+  error instanceof Error && error.constructor === Error && !('code' in error) && !unavailable(error)

@@ -1,0 +1,32 @@
+import { ConfigError } from '../../config/config.ts'
+
+/** A place to listen at, with the settings that name it. */
+type Place = { host: string; port: number; settings: { host: string; port: string } }
+
+/**
+ * What keeps a server from listening there, in terms of the settings; the error itself when it is something else. A ConfigError unless it may pass
+ * by itself: a port is let go of, and a resolver is back.
+ */
+export function listeningProblem(error: unknown, place: Place): unknown {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  const message = messageOf(code, place)
+  if (message === null) return error
+  return passing.includes(String(code)) ? new Error(message, { cause: error }) : Object.assign(new ConfigError([message]), { cause: error })
+}
+
+const passing = ['EADDRINUSE', 'EAI_AGAIN']
+
+function messageOf(code: unknown, { host, port, settings }: Place): string | null {
+  switch (code) {
+    case 'EADDRINUSE':
+      return `${settings.port}: another program uses port ${port} already. Stop it, or choose another port.`
+    case 'EACCES':
+      return `${settings.port}: this account may not use port ${port}. Choose one above 1023, and let a proxy pass requests on to it.`
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `${settings.host}: this machine has no address ${host}. Use 0.0.0.0 for all of its addresses, or 127.0.0.1 behind a proxy.`
+    default:
+      return null
+  }
+}
