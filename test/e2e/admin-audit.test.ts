@@ -21,8 +21,9 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await page.getByRole('row', { name: /package\.version_published/ }).waitFor()
 
   await choose(page, 'Event', 'Any package event')
+  await expect.poll(() => new URL(page.url()).search).toBe('?kind=package.')
+  await expect.poll(() => rows.count()).toBe(3)
   await page.getByRole('row', { name: /package\.created/ }).waitFor()
-  expect(new URL(page.url()).search).toBe('?kind=package.')
   await page.getByRole('textbox', { name: 'Package' }).fill('acme')
   await page.keyboard.press('Enter')
   await page.getByRole('textbox', { name: 'Actor' }).fill(member.email)
@@ -65,7 +66,7 @@ it('filters the audit log, shows an entry, and saves what is shown as CSV and ND
   await drawer.getByText(member.email).waitFor()
   await page.keyboard.press('Escape')
   await drawer.waitFor({ state: 'hidden' })
-  expect(new URL(page.url()).searchParams.has('entry')).toBe(false)
+  await expect.poll(() => new URL(page.url()).searchParams.has('entry')).toBe(false)
 
   const nobody = { actorId: null, package: 'by_nobody', createdAt: app.services.now() }
   await fill(app, 1, () => ({ ...nobody, kind: 'package.scored', summary: 'Scored by itself' }))
@@ -103,7 +104,7 @@ it('lets the owner set how long entries are kept, and names how many are deleted
   await question.waitFor()
   await expectSound(page, 'audit-retention-question')
   await question.getByRole('button', { name: 'Keep entries for 365 days' }).click()
-  await page.getByText('Entries are kept for 365 days.', { exact: false }).first().waitFor()
+  await page.getByText('newest first. Entries are kept for 365 days.').waitFor()
 
   await page.getByRole('button', { name: 'Retention…' }).click()
   await choose(page, 'Keep entries', 'Forever')

@@ -49,7 +49,7 @@ it('warns on the pages of a package', async () => {
   const page = await openPage(app.url)
   await startSession(page, app.url, member.email)
   await page.goto('/packages/acme')
-  await page.getByRole('heading', { name: /acme/ }).first().waitFor()
+  await page.getByRole('heading', { name: 'acme 1.2.0' }).waitFor()
   expect(await page.getByText('This version has a known security problem').count()).toBe(0)
   await page.getByRole('link', { name: /^Versions/ }).click()
   await page.getByRole('row', { name: /1\.0\.0.*Security/ }).waitFor()

@@ -14,15 +14,16 @@ async function newToken(page: Page) {
   return page.locator('[data-secret]').textContent()
 }
 
-/** What is pasted into a field of the dialog. */
+/** A field of the dialog, into which what was copied is pasted. */
 async function pasted(page: Page) {
   await page.evaluate(`(() => {
-    const field = document.querySelector('[role=dialog]').appendChild(document.createElement('textarea'))
+    const dialog = document.querySelector('[data-secret]').closest('[role=dialog]') // the other one may still be closing
+    const field = dialog.appendChild(document.createElement('textarea'))
     field.dataset.pasted = ''
     field.focus()
   })()`)
   await page.keyboard.press('Control+V')
-  return page.locator('[data-pasted]').inputValue()
+  return page.locator('[data-pasted]')
 }
 
 it.each([
@@ -35,10 +36,12 @@ it.each([
   await page.addInitScript(script)
   await startSession(page, app.url, email)
   const secret = await newToken(page)
-  await page.getByRole('button', { name: 'Copy token' }).press('Enter')
+  const button = page.getByRole('button', { name: 'Copy token' })
+  await button.press('Enter')
   await page.getByRole('status').getByText('Copied token.').waitFor()
-  expect(await page.getByRole('button', { name: 'Copy token' }).evaluate((button) => button === document.activeElement)).toBe(true)
-  expect(await pasted(page)).toBe(secret)
+  await expect.poll(() => button.evaluate((element) => element === document.activeElement)).toBe(true)
+  const field = await pasted(page)
+  await expect.poll(() => field.inputValue()).toBe(secret)
 })
 
 it('says when nothing could be copied', async () => {
@@ -49,8 +52,7 @@ it('says when nothing could be copied', async () => {
   await startSession(page, app.url, email)
   await newToken(page)
   const button = page.getByRole('button', { name: 'Copy token' })
-  await button.click()
-  await button.getByText('Not copied').waitFor()
+  await Promise.all([button.getByText('Not copied').waitFor(), button.click()]) // it says so for two seconds
   await page.getByText('The browser did not copy token. Select it and copy it with the keyboard.').waitFor()
   expect(await button.textContent()).not.toContain('Copied')
 })

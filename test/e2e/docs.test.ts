@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
-import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
+import { expectAccessible, openPage, screenshot, settled } from '../support/browser.ts'
 import { consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { dartdocFolder } from '../support/dartdoc.ts'
 import { documentVersion, importDocs } from '../support/docs.ts'
@@ -33,7 +33,7 @@ it.each(['', '/registry'])('reads documentation that reaches neither storage nor
   await page.getByRole('link', { name: 'Circle.around' }).click()
   await page.getByRole('heading', { name: 'Circle class' }).waitFor()
   expect(new URL(page.url()).hash).toBe('#Circle.around')
-  expect(await page.locator('html').getAttribute('data-theme')).toBe('dark')
+  await expect.poll(() => page.locator('html').getAttribute('data-theme')).toBe('dark')
   await page.getByRole('button', { name: 'Light mode' }).waitFor()
   for (const next of ['Light mode', 'Dark mode']) {
     for (const width of [1280, 360]) {
@@ -46,7 +46,7 @@ it.each(['', '/registry'])('reads documentation that reaches neither storage nor
   }
 
   // A window of its own is an ordinary one, and knows who is signed in.
-  const opened = page.context().waitForEvent('page', { timeout: 10_000 })
+  const opened = page.context().waitForEvent('page')
   // Playwright misses a window whose document arrives before it watches it.
   await page.context().route('**/packages/shapes/versions/*', async (route) => {
     await opened
@@ -70,7 +70,7 @@ it('reads without JavaScript', async () => {
   await page.getByRole('link', { name: 'All symbols' }).click()
   await page.getByRole('link', { name: 'Circle', exact: true }).click()
   await page.getByRole('navigation', { name: 'On this page' }).getByRole('link', { name: 'Circle.around' }).click()
-  expect(page.url()).toMatch(/Circle\.html#Circle\.around$/)
+  await expect.poll(() => page.url()).toMatch(/Circle\.html#Circle\.around$/)
   expect(await page.getByRole('button').count()).toBe(0)
 })
 
@@ -92,6 +92,7 @@ it('does nothing that a hostile package has dartdoc write', async () => {
   await page.getByRole('link', { name: 'Shape', exact: true }).click()
   await page.getByText('after all of it').waitFor()
   for (const text of ['click me', 'or me', 'or this', 'away', 'over everything']) await page.getByText(text).click()
+  await settled(page)
   expect(await page.getByRole('textbox').count()).toBe(0)
   expect(await page.title()).toBe('Shape class')
   expect(page.url()).toBe(`${app.url}/documentation/shapes/latest/shapes/Shape-class.html`)

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 
 it.each([
@@ -18,6 +18,7 @@ it.each([
   await page.goto(path.replace('{admin}', admin.id))
   const failure = page.getByRole('main').getByRole('alert').filter({ hasText: 'InternalError' })
   await failure.waitFor()
+  await settled(page)
   expect(await page.getByText('NotFound').count()).toBe(0)
   await rename('away', table)
   await failure.getByRole('button', { name: 'Retry' }).click()

@@ -71,6 +71,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
   await page.getByRole('link', { name: 'Terms of use' }).click()
   const leaving = page.getByRole('alertdialog', { name: 'Leave without saving?' })
   await leaving.getByRole('button', { name: 'Cancel' }).click()
+  await leaving.waitFor({ state: 'hidden' })
   expect(new URL(page.url()).pathname).toBe('/admin/settings/legal')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText(/Your own text, changed/).waitFor()
@@ -90,7 +91,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
   await page.getByRole('alertdialog').getByRole('button', { name: 'Restore' }).click()
   await page.getByText('The built-in text', { exact: true }).waitFor()
   expect((await app.anonymous.get('/api/legal/privacy')).body.isCustom).toBe(false)
-  expect(await editor(page).inputValue()).toBe(text)
+  await expect.poll(() => editor(page).inputValue()).toBe(text)
 })
 
 it('lets the owner discard unsaved changes, and shows other administrators the text without letting them edit it', async () => {

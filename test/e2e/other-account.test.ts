@@ -79,7 +79,7 @@ describe('a page of one account, in whose browser another is signed in by now,',
     await page.getByRole('button', { name: 'Run' }).click()
     await notice.getByRole('button', { name: 'Reload' }).click()
     await account('Bob').waitFor()
-    expect(await page.getByLabel('Query').textContent()).toContain('Carol')
+    await expect.poll(() => page.getByLabel('Query').textContent()).toContain('Carol')
     expect((await me(bob)).displayName).toBe('Bob')
   })
 
@@ -107,6 +107,7 @@ describe('a page of one account, in whose browser another is signed in by now,',
     await proof.getByRole('button', { name: 'Confirm' }).click()
     await notice.waitFor()
     await page.keyboard.press('Escape')
+    await notice.waitFor({ state: 'hidden' }) // as long as it is there, Escape is for it
     await proof.getByText('Nothing was changed').waitFor()
     await page.keyboard.press('Escape')
     await proof.waitFor({ state: 'hidden' })
@@ -141,6 +142,7 @@ describe('a page of an account that was signed in anew in another tab', () => {
     await name.fill('Alice Anders')
     await save()
     await account('Alice Anders').waitFor()
+    await settled(page)
     expect(await page.getByRole('alertdialog').count()).toBe(0)
   })
 

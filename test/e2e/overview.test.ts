@@ -4,7 +4,7 @@ import { changeState } from '../../server/backup/schedule/state.ts'
 import { AccessToken } from '../../server/tokens/entity.ts'
 import { collectGarbage } from '../../server/uploads/collect.ts'
 import { folderOfTest } from '../support/backups.ts'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 import { pathOf, plantOrphans } from '../support/stored.ts'
@@ -94,6 +94,7 @@ it('lists archives that cannot be downloaded, and a collection that waits for co
   await startSession(page, app.url, admin.email)
   await page.goto('/admin')
   await page.getByText('Everything works').waitFor()
+  await settled(page)
   expect(await page.getByText('cannot be downloaded').count()).toBe(0)
   await writeFile(pathOf(app, body.versions[0].archive_sha256), 'something else')
   expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 503 })

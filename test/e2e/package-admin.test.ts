@@ -117,8 +117,9 @@ it('changes options and uploaders, and shows what happened', async () => {
   await expect.poll(() => rows.count()).toBe(6)
   await expectSound(page, 'package-activity')
   await choose(page, 'Event', 'Uploader added')
+  await expect.poll(() => new URL(page.url()).search).toBe('?kind=package.uploader_added')
+  await rows.filter({ hasText: 'published acme' }).first().waitFor({ state: 'hidden' })
   await page.getByRole('row', { name: /Alice Archer added Bob Baker to the uploaders of acme/ }).waitFor()
-  expect(new URL(page.url()).search).toBe('?kind=package.uploader_added')
   await choose(page, 'Event', 'Version retracted')
   await page.getByText('No events').waitFor()
   await page.getByRole('note').getByRole('link', { name: 'better' }).click()
@@ -147,7 +148,8 @@ it('says what uploaders who leave can still do as members of the publisher', asy
     await dialog.getByRole('button', { name: 'Cancel' }).click()
   }
   await page.getByRole('button', { name: 'Remove Alice Archer' }).click()
-  expect(await dialog.textContent()).toContain('They will no longer be an uploader of acme. Members of acme-corp can still publish it.')
+  const said = 'They will no longer be an uploader of acme. Members of acme-corp can still publish it.'
+  await expect.poll(() => dialog.textContent()).toContain(said)
 })
 
 it('hides administration from those without permission', async () => {

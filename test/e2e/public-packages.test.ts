@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectAccessible, openPage } from '../support/browser.ts'
+import { expectAccessible, openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -24,6 +24,7 @@ describe('public packages', () => {
     await page.getByRole('link', { name: 'acme' }).waitFor()
     await page.getByRole('listitem').filter({ hasText: 'hushed' }).getByText('Unlisted').waitFor()
     await page.getByRole('button', { name: 'Switch on…' }).click()
+    await page.getByRole('alertdialog').waitFor()
     await expectSound(page, 'public-packages-confirm')
     await page.getByRole('alertdialog').getByRole('button', { name: 'Switch on' }).click()
     await page.getByRole('button', { name: 'Switch off…' }).waitFor()
@@ -100,6 +101,7 @@ describe('whoever did not sign in', () => {
     await page.getByRole('link', { name: 'acme' }).click()
     await page.getByRole('heading', { name: 'acme', exact: false, level: 1 }).first().waitFor()
     await page.getByText('Made for a test.').waitFor()
+    await settled(page)
     expect(await page.content()).not.toContain('Alice Inside')
     await expectSound(page, 'browsing-package')
     await page.getByRole('link', { name: /^Versions/ }).click()

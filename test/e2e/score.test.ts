@@ -92,8 +92,8 @@ it('gives the report as Markdown, and finds packages by their score', async () =
   const notes = page.getByRole('region', { name: 'Notes' })
   expect(await notes.locator('strong').textContent()).toBe('2')
   expect(await notes.locator('img, [href^=javascript]').count()).toBe(0)
-  await page.getByRole('button', { name: 'Copy as Markdown' }).click()
-  await page.getByRole('button', { name: 'Copied' }).waitFor()
+  const copied = page.getByRole('button', { name: 'Copied' }) // for two seconds
+  await Promise.all([copied.waitFor(), page.getByRole('button', { name: 'Copy as Markdown' }).click()])
   const text = await page.evaluate<string>('navigator.clipboard.readText()')
   expect(text).toContain('# acme 1.0.0: 6 of 10 points')
   expect(text).toContain('## Follow Dart file conventions: 6/10\n\n- 🟡 **Provides a valid pubspec** (6/10)\n\n  Looks fine.')

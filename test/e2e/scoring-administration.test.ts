@@ -59,12 +59,13 @@ it('changes the settings, and says where the environment does not permit scoring
   // It is disabled while it saves, too.
   await expect.poll(settings).toMatchObject({ scoringEnabled: false, docsEnabled: true, concurrency: 2, timeoutSeconds: 120 })
   await expect.poll(() => save.isDisabled()).toBe(true)
-  expect(await page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
+  await expect.poll(() => page.getByRole('button', { name: 'Score remaining…' }).isDisabled()).toBe(true)
 
   // Neither a click, nor a server that is away, nor what another administrator saves discards what was typed.
   await page.getByLabel('Time limit in seconds').fill('90')
   await admin.put('/api/admin/sdk/settings', { concurrency: 3 })
-  await page.waitForResponse((response) => response.request().postData()?.includes('"operationName":"ScoringAdministration"') === true)
+  const asked = await page.waitForRequest((request) => request.postData()?.includes('"operationName":"ScoringAdministration"') === true)
+  await asked.response()
   await page.route('**/graphql', (route) => route.fulfill({ status: 503, body: 'away' }))
   await page.getByText('The server did not respond.').first().waitFor()
   await page.unroute('**/graphql')

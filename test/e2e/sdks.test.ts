@@ -42,7 +42,7 @@ it('installs an SDK, shown through its steps on its page and in the tray of ever
   await choose(page, 'Version', '3.10.4')
   await page.waitForResponse((response) => response.request().postData()?.includes('"operationName":"Sdks"') === true)
   await settled(page)
-  await dialog.getByRole('combobox', { name: 'Version' }).getByText('3.10.4').waitFor({ timeout: 1000 })
+  await dialog.getByRole('combobox', { name: 'Version' }).getByText('3.10.4').waitFor()
   await choose(page, 'Version', '3.11.0')
   const finish = holdDownloads(site)
   await dialog.getByRole('button', { name: 'Install' }).click()
@@ -92,6 +92,7 @@ it('makes another SDK the default, rebuilds and removes, and says why an install
   await page.getByRole('button', { name: 'Remove Flutter 3.41.0' }).click()
   const question = page.getByRole('alertdialog')
   await question.getByRole('button', { name: 'Remove' }).click()
+  await question.waitFor({ state: 'hidden' }) // it hides the headings behind it
   await expect.poll(() => page.getByRole('heading', { name: 'Flutter 3.41.0' }).count()).toBe(0)
 
   await page.getByRole('button', { name: 'Remove Dart 3.11.0' }).click()
@@ -109,5 +110,6 @@ it('makes another SDK the default, rebuilds and removes, and says why an install
   await runJobs(app)
   await page.getByRole('button', { name: 'Remove Dart 3.11.0' }).click()
   await question.getByRole('button', { name: 'Remove' }).click()
+  await question.waitFor({ state: 'hidden' })
   await expect.poll(() => page.getByRole('heading', { name: 'Dart 3.11.0' }).count()).toBe(0)
 })

@@ -1,7 +1,7 @@
-import type { Locator } from 'playwright-core'
+import type { Locator, Response } from 'playwright-core'
 import { expect, it } from 'vitest'
 import type { TestApp } from '../app.ts'
-import { openPage } from '../support/browser.ts'
+import { openPage, settled } from '../support/browser.ts'
 import { choose, consoleApp, overflow, publishTo, startSession } from '../support/console.ts'
 import { writeDownloads } from '../support/downloads.ts'
 import { expectSound } from '../support/looks.ts'
@@ -41,7 +41,9 @@ it('narrows a search by filters, each at an address of its own', async () => {
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
   expect(await results.allTextContents()).toEqual([expect.stringContaining('camera_view')])
   await expectSound(page, 'packages-filtered')
-  await page.getByRole('link', { name: 'Remove the filter license:mit' }).click()
+  const remove = page.getByRole('link', { name: 'Remove the filter license:mit' })
+  await remove.click()
+  await remove.waitFor({ state: 'hidden' })
   await page.goBack()
   await page.getByRole('link', { name: 'Clear filters' }).click()
   await page.getByRole('status').filter({ hasText: '3 packages' }).waitFor()
@@ -85,7 +87,9 @@ it('completes what is typed, and says what may have been meant', async () => {
   await page.goto('/packages')
   const box = page.getByRole('main').getByRole('combobox', { name: 'Search packages' })
   await box.click()
-  await box.pressSequentially('lic')
+  const isAnswer = (response: Response) => response.request().postData()?.includes('"query":"lic"') === true
+  await Promise.all([page.waitForResponse(isAnswer), box.pressSequentially('lic')])
+  await settled(page) // other completions would undo a step through these
   await page.getByRole('option', { name: 'license:' }).waitFor()
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
@@ -100,7 +104,7 @@ it('completes what is typed, and says what may have been meant', async () => {
   await page.getByRole('option').first().waitFor({ state: 'hidden' })
   expect(await box.inputValue()).toBe('camera')
   await page.keyboard.press('Escape')
-  expect(await box.inputValue()).toBe('')
+  await expect.poll(() => box.inputValue()).toBe('')
   await box.fill('camera')
   await page.getByRole('option', { name: 'camera_view' }).click()
   await page.getByRole('heading', { name: 'camera_view 0.3.0' }).waitFor()
@@ -112,6 +116,7 @@ it('completes what is typed, and says what may have been meant', async () => {
   await page.getByRole('main').getByRole('combobox', { name: 'Search packages' }).fill('http kit')
   await page.keyboard.press('Enter')
   await page.getByText('1 package for “http kit”').waitFor()
+  await page.getByRole('link', { name: 'http_kit', exact: true }).waitFor()
   await page.goto(`/packages?q=${'long'.repeat(60)}`)
   await page.getByText('Nothing found for').waitFor()
   expect(await overflow(page)).toBeLessThanOrEqual(0)
@@ -159,9 +164,11 @@ it('leaves room for the search in the header of every page, however narrow the w
   await page.goto('/packages/http_kit')
   const box = page.getByRole('banner').getByRole('combobox', { name: 'Search packages' })
   await box.waitFor()
+  await settled(page)
   for (const width of [360, 640, 768, 1024, 1280]) {
     await page.setViewportSize({ width, height: 740 })
-    const bounds = await box.boundingBox()
-    expect({ width, box: bounds?.width }).toMatchObject({ width, box: expect.toSatisfy((box: number) => box >= 160) })
+    await expect.poll(() => page.evaluate('innerWidth')).toBe(width)
+    const bounds = async () => ({ width, box: (await box.boundingBox())?.width })
+    await expect.poll(bounds).toMatchObject({ width, box: expect.toSatisfy((box: number) => box >= 160) })
   }
 })

@@ -19,7 +19,7 @@ it('leads from the code in the log to a server that is ready', async () => {
   const page = await openPage(app.url, { tolerate })
 
   await page.goto('/packages/anything')
-  expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('Set up Snug')
+  await page.getByRole('heading', { level: 1, name: 'Set up Snug' }).waitFor()
   await expectAccessible(page)
   await page.getByLabel('Setup code').fill('AAAABBBBCCCC')
   await page.keyboard.press('Enter')

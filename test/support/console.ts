@@ -66,8 +66,10 @@ export async function publishTo(url: string, token: string, ...packages: Archive
 
 /** Picks an option of a select box. */
 export async function choose(page: Page, name: string, option: string): Promise<void> {
+  const choice = page.getByRole('option', { name: option, exact: true })
   await page.getByRole('combobox', { name }).click()
-  await page.getByRole('option', { name: option, exact: true }).click()
+  await choice.click()
+  await choice.waitFor({ state: 'hidden' }) // the list takes the focus along as it closes
 }
 
 /** How far the page is wider than its window. */
