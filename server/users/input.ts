@@ -4,9 +4,12 @@ import { z } from 'zod'
 export const email = z.string().trim().max(254, 'must be at most 254 characters long').pipe(z.email('must be an e-mail address'))
 
 // oxlint-disable-next-line no-control-regex -- control characters are what this is about
-const noControl = /^[^\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]*$/
+const noControl = /^[^\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]*$/
 
-/** A name for people to read: one line, without control or direction characters. */
+/** What a reader sees something of: neither a blank, of which the one of Braille is a letter to Unicode, nor drawn as nothing. */
+const visible = /[^\p{White_Space}\p{Default_Ignorable_Code_Point}\u2800]/u
+
+/** A name for people to read: one line that is not blank, without control or direction characters. */
 export const label = (maxLength: number) =>
   z
     .string()
@@ -14,6 +17,7 @@ export const label = (maxLength: number) =>
     .min(1, 'must not be empty')
     .max(maxLength, `must be at most ${maxLength} characters long`)
     .regex(noControl, 'must not contain control characters')
+    .regex(visible, 'must contain a character that can be seen')
 
 /** A person's name. */
 export const displayName = label(100)
