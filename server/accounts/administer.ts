@@ -8,7 +8,7 @@ import { Invite } from '../invites/entity.ts'
 import { issueInvite } from '../invites/service.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { revokeSessions } from '../sessions/service.ts'
-import { changeUnlessOwner, editable } from '../users/editable.ts'
+import { changeUnlessOwner, editable, replacePassword } from '../users/editable.ts'
 import { type Role } from '../roles/roles.ts'
 import { User } from '../users/entity.ts'
 import { generatePassword } from '../users/generate-password.ts'
@@ -112,7 +112,7 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
 /**
  * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another.
  * @throws ApiError NotFound, InvalidInput, InsufficientPermissions for the owner, for oneself, and for a session that did not prove its password
- *   lately.
+ *   lately; Conflict when the password was replaced meanwhile.
  */
 export async function resetPassword(
   context: SignedInContext,
@@ -128,7 +128,7 @@ export async function resetPassword(
   const password = generatedPassword ?? (await acceptPassword(context, given ?? '', user))
   const passwordHash = await hashPassword(context, password)
   await em.transactional(async (inner) => {
-    await changeUnlessOwner(inner, id, { passwordHash, mustChangePassword: true })
+    await replacePassword(inner, user, passwordHash)
     await cutOff(inner, id)
     audit(inner, {
       kind: 'user.password_reset',

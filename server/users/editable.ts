@@ -1,6 +1,6 @@
 import type { Loaded } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
-import { insufficientPermissions, notFound } from '../errors.ts'
+import { conflict, insufficientPermissions, notFound } from '../errors.ts'
 import { User } from './entity.ts'
 import { isOutOfReach } from './policy.ts'
 
@@ -24,9 +24,21 @@ const untouchableOwner = () => insufficientPermissions('The owner cannot be chan
 export async function changeUnlessOwner(
   em: EntityManager,
   id: string,
-  columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive' | 'passwordHash' | 'mustChangePassword'>>,
+  columns: Partial<Pick<User, 'role' | 'displayName' | 'isActive'>>,
 ): Promise<void> {
   if ((await em.nativeUpdate(User, { id, role: { $ne: 'owner' } }, columns)) > 0) return
   await editable(em, id)
   throw untouchableOwner()
+}
+
+/**
+ * Gives somebody a password that they must change, in place of the one that they had when `user` was read: of two resets at once one counts,
+ * so that nobody hands on a password that is worthless already.
+ * @throws ApiError as `changeUnlessOwner`; Conflict when the password was replaced meanwhile.
+ */
+export async function replacePassword(em: EntityManager, user: Loaded<User, 'passwordHash'>, passwordHash: string): Promise<void> {
+  const still = { id: user.id, role: { $ne: 'owner' }, passwordHash: user.passwordHash ?? null } as const
+  if ((await em.nativeUpdate(User, still, { passwordHash, mustChangePassword: true })) > 0) return
+  await editable(em, user.id)
+  throw conflict(`The password of ${user.displayName} was replaced a moment ago. Reset it again if that was not meant.`)
 }
