@@ -9,7 +9,7 @@ import { capConnections } from './http/connections/address-cap.ts'
 import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
 import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
-import { parseJsonBody, refuseEncoded } from './http/bodies/json-body.ts'
+import { parseJsonBody, refuseEncoded, textOfBody } from './http/bodies/json-body.ts'
 import { answerOtherMethods } from './http/methods.ts'
 import { keepPace } from './http/connections/pace.ts'
 import { boundPipelining } from './http/connections/pipelining.ts'
@@ -91,9 +91,9 @@ function refuseUnknownPaths(app: FastifyInstance): void {
 
 function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, text: string | Buffer) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
     refuseEncoded(request)
-    return parseJsonBody(text.toString())
+    return parseJsonBody(textOfBody(bytes))
   })
 }
 

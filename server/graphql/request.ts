@@ -1,6 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import { invalidInput, notAcceptable } from '../errors.ts'
-import { refuseDeepJson } from '../http/bodies/json-body.ts'
+import { parseJsonBody, refuseDeepJson, textOfBody } from '../http/bodies/json-body.ts'
+import type { GraphQLParams } from 'graphql-yoga'
 
 /** How a subscription's events are sent: as server-sent events. */
 export const eventStream = 'text/event-stream'
@@ -8,22 +9,43 @@ export const eventStream = 'text/event-stream'
 const json = ['application/graphql-response+json', 'application/json']
 
 /**
- * The request as the fetch standard has it; a body was read already, as text.
- * @throws ApiError InvalidInput when its JSON is too deep or, in an address, none, or when it wants another answer than JSON or the explorer's page.
+ * The request as the fetch standard has it, without its body (`parametersOf`).
+ * @throws ApiError InvalidInput when JSON in its address is too deep or none, or when it wants another answer than JSON or the explorer's page.
  */
 export function toFetch(request: FastifyRequest): RequestInit {
-  const { method, headers, body, query } = request
+  const { method, headers, query } = request
   const type = headers['content-type']
   const accept = acceptable(headers.accept, method)
   const parameters = query as Record<string, string | string[]>
-  for (const text of [body, ...Object.values(parameters).flat()]) if (typeof text === 'string') refuseDeepJson(text)
+  for (const text of Object.values(parameters).flat()) if (typeof text === 'string') refuseDeepJson(text)
   if (method !== 'POST') refuseBadJson(parameters)
-  if (method === 'POST' && body === undefined) throw invalidInput('The body is empty; send a JSON object with `query`.')
   return {
     method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
     headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
-    ...(typeof body === 'string' && { body }),
   }
+}
+
+/**
+ * What a request sends in its body: query, variables and so on; undefined for one that has them in its address.
+ * @throws ApiError InvalidInput when it is no UTF-8, no JSON, or no object.
+ */
+export function parametersOf({ method, body }: FastifyRequest): GraphQLParams | undefined {
+  if (method !== 'POST') return undefined
+  const value = body === undefined ? undefined : parseJsonBody(textOfBody(body as Buffer))
+  if (value === undefined) throw invalidInput('The body is empty; send a JSON object with `query`.')
+  if (Array.isArray(value)) throw invalidInput('Send one query at a time: batches are not supported.')
+  if (typeof value !== 'object' || value === null) throw invalidInput('The body must be a JSON object with `query`.')
+  return value
+}
+
+/**
+ * Refuses what beside the query does not fit.
+ * @throws ApiError InvalidInput that names it.
+ */
+export function refuseMisfits({ variables, extensions, operationName }: { [Name in keyof GraphQLParams]?: unknown }): void {
+  for (const [name, value] of Object.entries({ variables, extensions }))
+    if (value != null && (typeof value !== 'object' || Array.isArray(value))) throw invalidInput(`${name}: must be an object.`, name)
+  if (operationName != null && typeof operationName !== 'string') throw invalidInput('operationName: must be a string.', 'operationName')
 }
 
 /** An address carries these as JSON; what is empty counts as left out. */

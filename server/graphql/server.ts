@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { type DocumentNode, execute, type ExecutionArgs, type FieldNode, type GraphQLSchema, Kind, visit } from 'graphql'
-import type { Plugin } from 'graphql-yoga'
+import type { GraphQLParams, Plugin } from 'graphql-yoga'
 import { Readable } from 'node:stream'
 import { withinBudget } from '../access/budget.ts'
 import { queryOf, readDocuments, type TrustedDocuments } from '../console/documents.ts'
@@ -11,7 +11,7 @@ import { refuseExpensive } from './cost.ts'
 import { answerErrors, masked } from './errors.ts'
 import { nameLiterals } from './literals.ts'
 import { refuseDeepQuery } from './nesting.ts'
-import { eventStream, takesEvents, toFetch } from './request.ts'
+import { eventStream, parametersOf, refuseMisfits, takesEvents, toFetch } from './request.ts'
 import { subscribe } from './subscriptions.ts'
 import { executeInTurn } from './turns.ts'
 import { compressText } from '../http/caching/compression.ts'
@@ -31,18 +31,19 @@ import { mayBrowseAnonymously } from '../access/audience.ts'
 /** How much a query may be; what it may cost is beside. */
 const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
 
-type Door = { caller: Context }
+/** `sent`: what came in the body; undefined for a GET, which has it in its address. */
+type Door = { caller: Context; sent: GraphQLParams | undefined }
 
 /** Serves `/graphql`: queries by POST, or by GET when they change nothing; to browsers the explorer, a page of the console. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
   const { fetch } = await openYoga(services, schema)
   const sendConsole = consoleSender(services)
   await app.register(async (scope) => {
-    // Yoga parses the text itself; the server refuses what is too long or not JSON.
+    // The bytes are read only when it is known who sends them, and once they count toward the limit.
     scope.removeAllContentTypeParsers()
-    scope.addContentTypeParser('application/json', { parseAs: 'string' }, async (request: FastifyRequest, text: string | Buffer) => {
+    scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
       refuseEncoded(request)
-      return text
+      return bytes
     })
     scope.setErrorHandler((error, request, reply) => sendFailure(services.log, error, request, reply, graphqlEnvelope))
     async function handler(this: FastifyInstance, request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
@@ -51,7 +52,9 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
       refuseUselessCredential(caller)
       const startedAt = performance.now()
-      const response = await withinBudget(caller, () => fetch(addressOf(request, services), toFetch(request), { caller }))
+      const response = await withinBudget(caller, () =>
+        fetch(addressOf(request, services), toFetch(request), { caller, sent: parametersOf(request) }),
+      )
       if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
       return send(response, reply)
     }
@@ -118,6 +121,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
     plugins: [
+      takeParameters,
       readQuery(readDocuments()),
       nameLiterals,
       ...(armor.protect().plugins as Plugin[]),
@@ -137,6 +141,14 @@ const wantsExplorer = (request: FastifyRequest): boolean =>
   !['query', 'extensions'].some((name) => name in (request.query as object)) &&
   prefers(request, 'text/html')
 
+/** Gives Yoga what was read of the body here: it would take what is no UTF-8, and word its refusals in its own way. */
+const takeParameters: Plugin<Door & Context, Door> = {
+  onRequestParse({ serverContext, setRequestParser }) {
+    const { sent } = serverContext
+    if (sent) setRequestParser(() => sent)
+  },
+}
+
 /**
  * Finds the text that a request sends or names. It is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part
  * of it.
@@ -145,11 +157,11 @@ const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> =>
   async onParams({ params, setParams, context }) {
     // To read and to check a long query takes a slice of its own.
     await nextSlice()
-    if (Array.isArray(params)) throw invalidInput('Send one query at a time: batches are not supported.')
     const query = queryOf(documents, params, context.caller)
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
     if (Buffer.byteLength(query) > limits.bytes) throw bodyTooLarge(limits.bytes)
     refuseDeepQuery(query)
+    refuseMisfits(params)
     setParams({ ...params, query })
   },
 })

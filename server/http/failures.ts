@@ -25,7 +25,9 @@ export type Envelope = (failure: ApiError) => object
 const ours: Envelope = ({ code, message }) => ({ error: { code, message } })
 
 /** As GraphQL clients read errors, also of what failed before a query was looked at. */
-export const graphqlEnvelope: Envelope = ({ code, message, retryAfter }) => ({ errors: [{ message, extensions: { code, retryAfter } }] })
+export const graphqlEnvelope: Envelope = ({ code, message, retryAfter, extensions: { field } }) => ({
+  errors: [{ message, extensions: { code, field, retryAfter } }],
+})
 
 /** Answers with an error in the service's envelope or another; what is not ours to tell is logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {

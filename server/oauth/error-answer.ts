@@ -25,7 +25,7 @@ function faultOf(thrown: unknown): Fault | null {
   const error = unavailable(thrown) ?? thrown
   if (error instanceof OauthError) return { status: 400, code: error.code, description: error.message }
   if (error instanceof ApiError) {
-    if (error.status === 415) return { status: 415, code: 'invalid_request', description: error.message }
+    if (error.code === 'InvalidInput') return { status: error.status, code: 'invalid_request', description: error.message }
     if (error.code !== 'RateLimitExceeded' && error.code !== 'ServiceUnavailable') return null
     return { status: error.status, code: 'temporarily_unavailable', description: error.message, retryAfter: error.retryAfter }
   }

@@ -1,20 +1,33 @@
 import multipart from '@fastify/multipart'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isUtf8 } from 'node:buffer'
 import { parse } from 'node:querystring'
 import { unavailable } from '../../db/unavailable.ts'
 import { invalidInput, unsupportedMediaType } from '../../errors.ts'
-import { refuseEncoded } from './json-body.ts'
+import { notUtf8, refuseEncoded, textOfBody } from './json-body.ts'
 
 const formLimit = 64 * 1024
 
 /** Lets the routes of this scope take small forms and JSON alike, and nothing else: `request.body` holds the fields, a list for a repeated one. */
 export async function acceptForms(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('application/json', { parseAs: 'string', bodyLimit: formLimit }, scope.getDefaultJsonParser('error', 'error'))
-  scope.addContentTypeParser('application/x-www-form-urlencoded', { parseAs: 'string', bodyLimit: formLimit }, (_request, text, done) =>
-    done(null, parse(String(text))),
+  const options = { parseAs: 'buffer', bodyLimit: formLimit } as const
+  const parseJson = scope.getDefaultJsonParser('error', 'error')
+  scope.addContentTypeParser(
+    'application/json',
+    options,
+    (request, bytes: Buffer, done) => void parseJson(request, textOfBody(bytes), done),
   )
+  scope.addContentTypeParser('application/x-www-form-urlencoded', options, async (_request: FastifyRequest, bytes: Buffer) => formOf(bytes))
   scope.addHook('preParsing', async (request) => refuseEncoded(request))
+}
+
+/** The fields of a form, whose percent-encoded bytes must be UTF-8 as well. */
+function formOf(bytes: Buffer): unknown {
+  const text = textOfBody(bytes)
+  const decoded = bytes.toString('latin1').replaceAll(/%([0-9a-f]{2})/gi, (_sign, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+  if (!isUtf8(Buffer.from(decoded, 'latin1'))) throw notUtf8()
+  return parse(text)
 }
 
 /** Lets the routes of this scope take forms and plain bytes as streams, and nothing else: the handler reads them, within its own limits. */

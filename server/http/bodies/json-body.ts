@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import { isUtf8 } from 'node:buffer'
 import { visit } from 'jsonc-parser'
 import { encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
 
@@ -33,6 +34,18 @@ export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): voi
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1] ?? 'utf-8'
   if (!/^(?:utf-?8|us-ascii)$/i.test(charset)) throw unsupportedMediaType(`UTF-8, not ${charset}`)
 }
+
+/**
+ * The text of a body. What is not UTF-8 is refused: to replace it would store other text than was sent (RFC 8259 §8.1).
+ * @throws ApiError InvalidInput.
+ */
+export function textOfBody(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw notUtf8()
+  return bytes.toString()
+}
+
+/** 400 for bytes that are no UTF-8. */
+export const notUtf8 = () => invalidInput('The body is not valid UTF-8. Encode it as UTF-8, and send it again.')
 
 /**
  * The value of a JSON body; none at all is undefined, whatever type was announced for it. A duplicate key is refused: which of the two counts would be unclear.
