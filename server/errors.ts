@@ -56,7 +56,7 @@ export const insufficientPermissions = (message: string) => new ApiError('Insuff
 export const passwordProofRequired = () =>
   new ApiError(
     'InsufficientPermissions',
-    'Confirm your password first: send it to POST /api/auth/confirm-password, then try again within 10 minutes.',
+    'Confirm your password first: send it as currentPassword to POST /api/auth/confirm-password, then try again within 10 minutes.',
     { proof: 'password' },
   )
 

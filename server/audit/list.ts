@@ -85,7 +85,7 @@ async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Cond
 function known(id: string): string {
   const plain = idOf(id)
   if (plain) return plain
-  throw invalidInput('There is no audit entry with this id, so none is older.')
+  throw invalidInput('olderThan: must be the id of an entry, as the answer before gave it.', 'olderThan')
 }
 
 function ofKind(kind: string) {

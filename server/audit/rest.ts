@@ -24,6 +24,7 @@ export const auditRoutes = [
     {
       summary:
         'Everything that happened, newest first, fifty an answer. `Accept: text/csv` or `application/x-ndjson` gives all of it as a file.',
+      names: { before: 'olderThan' },
       answer: { from: ({ auditEntries }) => answer(auditEntries as Connection) },
       alternatives: [exportedAs(csv), exportedAs(ndjson)],
     },

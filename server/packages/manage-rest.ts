@@ -55,7 +55,11 @@ export const manageRoutes = [
   route(
     'GET /api/packages/:pkg/activity-log',
     'query ($pkg: String!, $before: ID) { package(name: $pkg) { activity(first: 50, olderThan: $before) { nodes { id: uuid createdAt kind summary version actorId actor { userId: uuid displayName email } } pageInfo { hasNextPage } } } }',
-    { summary: 'What happened to the package, newest first, fifty an answer, for those who may change it.', answer: { from: activity } },
+    {
+      summary: 'What happened to the package, newest first, fifty an answer, for those who may change it.',
+      names: { before: 'olderThan' },
+      answer: { from: activity },
+    },
   ),
 ]
 

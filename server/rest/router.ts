@@ -13,12 +13,20 @@ import type { Services } from '../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
 import { type CompiledOperation, compileOperations } from './operation.ts'
+import { inRestNames } from './names.ts'
 import { type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 
 const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
 
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
+
+/** Refuses by the names that REST has. */
+const inNamesOf =
+  ({ names }: Route) =>
+  (error: Error): never => {
+    throw inRestNames(error, names)
+  }
 
 /** What GraphQL answers is text; a route for bytes says itself what is. */
 function onSendOf(route: Route | BinaryRoute): { onSend?: onSendAsyncHookHandler } {
@@ -79,7 +87,7 @@ function operationHandler(services: Services, operation: CompiledOperation, rout
     if (route.alternatives) {
       reply.header('vary', 'accept')
       const preferred = route.alternatives.find(({ type }) => prefers(request, type))
-      if (preferred) return preferred.handler(context, () => operation.variables(request))
+      if (preferred) return preferred.handler(context, () => operation.variables(request)).catch(inNamesOf(route))
     }
     return hidingMissing(route, context, async () => {
       const data = await operation.run(context)

@@ -7,7 +7,12 @@ const later = (app: TestApp, minutes: number) => (app.clock.now = new Date((app.
 const confirm = (browser: Actor, currentPassword = 'correct horse') => browser.post('/api/auth/confirm-password', { currentPassword })
 const unproved = {
   status: 403,
-  body: { error: { code: 'InsufficientPermissions', message: expect.stringContaining('Confirm your password first') } },
+  body: {
+    error: {
+      code: 'InsufficientPermissions',
+      message: expect.stringMatching(/^Confirm your password first: send it as currentPassword to POST/),
+    },
+  },
 }
 
 /** Only GraphQL does this; a refusal is given as REST would answer it. */

@@ -126,6 +126,19 @@ it.each(['kind=x', 'kind=user.%25', 'before=1', 'before=..%2f', 'from=yesterday'
   },
 )
 
+it('names what is no id of an entry as whoever asked called it', async () => {
+  await using app = await testApp()
+  const admin = await app.admin()
+  const refused = {
+    status: 400,
+    body: { error: { code: 'InvalidInput', message: expect.stringMatching(/^before: must be the id of an entry/) } },
+  }
+  for (const accept of ['application/json', 'text/csv'])
+    expect(await admin.get(`${path}?before=zz`, { headers: { accept } })).toMatchObject(refused)
+  const { body } = await admin.graphql('{ auditEntries(first: 1, olderThan: "zz") { nodes { id } } }')
+  expect(body.errors).toMatchObject([{ message: expect.stringMatching(/^olderThan: /), extensions: { field: 'olderThan' } }])
+})
+
 it('refuses a cursor that is not its own', async () => {
   await using app = await testApp()
   const admin = await app.admin()

@@ -75,6 +75,7 @@ describe('choosing the publisher of a package', () => {
     for (const body of [
       {},
       { publisherId: 5 },
+      { publisherId: '' },
       { publisherId: ['acme'] },
       { publisherId: 'x'.repeat(65) },
       { publisherId: 'a\0' },

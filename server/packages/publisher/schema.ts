@@ -39,6 +39,7 @@ builder.mutationField('setPackagePublisher', (t) =>
         description: 'Plain identifier of the publisher; null for none. It must be given.',
         validate: z
           .string()
+          .min(1, 'must not be empty; null for no publisher')
           .max(64, 'must be the id of a publisher')
           .regex(/^[^\0]*$/, 'must be the id of a publisher')
           .nullish(),
