@@ -24,7 +24,6 @@ export async function fillRegistry(env: Record<string, string>, packages: number
     if (database.backend === 'sqlite') {
       await fillIndex(database, packages - 1)
       await addAllVersions(database)
-      await database.fork().execute('analyze')
     } else {
       await fillIndex(database, Math.min(packages, generated) - 1)
       await copyPackages(database, url, packages)
