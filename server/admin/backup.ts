@@ -18,7 +18,7 @@ export async function backup({ em, config }: Operation, place = ''): Promise<str
   const { manifest, copied } = await createBackup({ em, config, stores, now }, place)
   const { id, tables, blobs } = manifest
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
-  const text = `Backup ${id} is complete: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, ${counted(blobs.count, 'blobs')} (${counted(blobs.bytes, 'bytes')}). Copied now: ${counted(copied, 'blobs')}.`
+  const text = `Backup ${id} ${blobs.lacking.length === 0 ? 'is complete' : 'is not whole'}: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, ${counted(blobs.count, 'blobs')} (${counted(blobs.bytes, 'bytes')}). Copied now: ${counted(copied, 'blobs')}.`
   if (blobs.lacking.length === 0) return text
   const lines = blobs.lacking.map(({ sha256, problem }) => `${problem}: ${sha256}`)
   throw conflict([text, 'The server itself does not have these whole, so the backup lacks them:', ...lines].join('\n'))

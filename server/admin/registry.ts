@@ -17,7 +17,7 @@ const looking: Command[] = [
   {
     name: 'doctor',
     about:
-      'Checks everything that the server needs: settings, database, storage, archives known to be damaged, address, clocks, space, versions, SDKs.',
+      'Checks everything that the server needs: settings, database, storage, archives known to be damaged, failed jobs, backups, address, clocks, space, versions, SDKs.',
     options: {
       quick: { about: 'Leaves out what reads the whole database.' },
       settings: { about: 'Prints the settings as the server takes them, too, without secrets.' },

@@ -3,10 +3,12 @@ import { ownerSetting } from '../backup/owner.ts'
 import { dataAround } from '../backup/place/apart.ts'
 import { openPlace } from '../backup/place/open.ts'
 import { lostPlace } from '../backup/schedule/lost-place.ts'
+import { readState } from '../backup/schedule/state.ts'
 import { readBucketAddress } from '../config/bucket-address.ts'
 import type { Config } from '../config/config.ts'
 import { isThere } from '../db/location/is-there.ts'
 import { readSettingIn } from '../settings/service.ts'
+import { adminCommand } from '../version.ts'
 import { type Check, examine } from './check.ts'
 
 /** Looks whether scheduled backups can be made where they should be. `em` is null when the database cannot be asked. */
@@ -47,5 +49,19 @@ async function checkPlace(
       'Name another place in BACKUP_TO, or run the backup command, which says what to do if this server replaces the other one.'
     return { ...check, status: 'failed', message: `${place.name} has backups of another server.`, advice }
   }
-  return { ...check, status: 'ok', message: `The place for backups ${place.name} answers and takes bytes.` }
+  return (
+    (em && (await lastBackup(em))) ?? { ...check, status: 'ok', message: `The place for backups ${place.name} answers and takes bytes.` }
+  )
+}
+
+/** What is to say of the last scheduled backup: that it failed, or lacks something. Null when it is as it should be, or there was none. */
+async function lastBackup(em: EntityManager): Promise<Check | null> {
+  const check = { name: 'backups', status: 'warning' } as const
+  const { lastSuccess, lastFailure } = await readState(em)
+  if (lastFailure && (!lastSuccess || lastFailure.at > lastSuccess.at))
+    return { ...check, message: `The last scheduled backup failed at ${lastFailure.at}: ${lastFailure.reason}` }
+  if (!lastSuccess || lastSuccess.lacking === 0) return null
+  const message = `The last scheduled backup, ${lastSuccess.id}, lacks ${lastSuccess.lacking} archives or documentations that the server itself did not have whole.`
+  const advice = `To find the versions of archives: ${adminCommand} check-integrity`
+  return { ...check, message, advice }
 }

@@ -5,6 +5,7 @@ import { examineBackups } from './backups.ts'
 import { type Check, examine } from './check.ts'
 import { clockOf } from './clocks.ts'
 import { examineDatabase } from './database.ts'
+import { checkJobs } from './jobs.ts'
 import { checkAccount, checkSpace, checkVersions } from './machine.ts'
 import { examineReplica } from './replica.ts'
 import { checkSandbox, checkSdks } from './sdks.ts'
@@ -14,7 +15,7 @@ import { examineStore } from './store.ts'
 export type Diagnosis = { checks: Check[]; settings: string[] | null }
 
 /**
- * Looks at everything that the server needs: its settings, database, store, place for backups, address, clocks, space, versions and SDKs. A
+ * Looks at everything that the server needs: its settings, database, store, jobs, place for backups, address, clocks, space, versions and SDKs. A
  * server may be running or not; nothing of the registry is changed. `quick` leaves out what reads the whole database.
  */
 export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
@@ -35,6 +36,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
       ...(await examineReplica(config, em)),
       ...store.checks,
       ...(em ? await examine('archives', () => checkArchives(em)) : []),
+      ...(em ? await examine('jobs', () => checkJobs(em, config)) : []),
       ...(await examineBackups(config, em)),
       ...address.checks,
       ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),

@@ -1,8 +1,11 @@
 import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
+import type { Log } from '../../http/log.ts'
 import { type Handler, handler, type Work } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
+import { adminCommand } from '../../version.ts'
+import type { Made } from '../create.ts'
 import { changeState } from './state.ts'
 import type { Outcome, Told } from './thread.ts'
 
@@ -14,10 +17,8 @@ export function backupJob({ config, database, log, now }: Services, place: strin
     const { made, forgotten, problem } = await inThread(config, place, work)
     const { id, finishedAt, files, blobs } = made.manifest
     const bytes = files.reduce((sum, file) => sum + file.bytes, blobs.bytes)
-    log.info(`Backup ${id} is complete in ${place}: ${blobs.count} blobs, ${made.copied} of them copied now, ${bytes} bytes in all.`)
-    const lacking = blobs.lacking.length
-    if (lacking > 0) log.warning(`Backup ${id} lacks ${lacking} blobs that the server itself does not have whole.`)
-    const lastSuccess = { id, at: finishedAt, bytes, blobs: blobs.count, lacking, place }
+    tellMade(log, made, `${bytes} bytes in all, in ${place}`)
+    const lastSuccess = { id, at: finishedAt, bytes, blobs: blobs.count, lacking: blobs.lacking.length, place }
     await note(async () => [{ lastSuccess }, null])
     for (const one of forgotten?.backups ?? []) log.info(`Deleted the old backup ${one} in ${place}.`)
     if (problem === null) return
@@ -25,6 +26,19 @@ export function backupJob({ config, database, log, now }: Services, place: strin
     await failed(`Backup ${id} is complete, but the old ones could not be deleted: ${problem}`)
   }
   return handler(z.object({}), backUp, { maxConcurrent: 1, isApart: true, gaveUp: async (_subject, error) => void (await failed(error)) })
+}
+
+/** A backup that lacks something is no good news, although there is no better one to be had. */
+function tellMade(log: Log, { manifest: { id, blobs }, copied }: Made, size: string): void {
+  const { count, lacking } = blobs
+  const counts = `${count} blobs, ${copied} of them copied now, ${size}`
+  if (lacking.length === 0) return log.info(`Backup ${id} is complete: ${counts}.`)
+  const missing = lacking.filter(({ problem }) => problem === 'missing').length
+  const parts = `${missing} missing, ${lacking.length - missing} damaged`
+  log.warning(
+    `Backup ${id} lacks ${lacking.length} archives or documentations that the server itself does not have whole (${parts}): ${counts}. ` +
+      `To find the versions of archives: ${adminCommand} check-integrity`,
+  )
 }
 
 function inThread(config: Config, place: string, { signal, progress }: Work): Promise<Outcome> {
