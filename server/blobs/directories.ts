@@ -2,14 +2,11 @@ import { closeSync, existsSync, fsync, openSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { makeFolders } from '../config/make-folders.ts'
 
 /** Makes directories with those above them. A new name lasts once the directory that holds it is synced. */
 export async function makeDirectories(paths: string[]): Promise<void> {
-  for (const path of paths) {
-    const first = await mkdir(path, { recursive: true })
-    if (first === undefined) continue
-    for (let made = path; made.length >= first.length; made = dirname(made)) await syncDirectory(dirname(made))
-  }
+  for (const path of paths) for (const made of makeFolders(path)) await syncDirectory(dirname(made))
 }
 
 /**

@@ -1,7 +1,8 @@
-import { chmodSync, closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
+import { makeFolders } from '../../config/make-folders.ts'
 
-/** Makes a folder for this account only, unless it is there. */
-export const makeFolder = (path: string): void => void mkdirSync(path, { recursive: true, mode: 0o700 })
+/** Makes a folder, and those above it, for this account only, unless they are there. */
+export const makeFolder = (path: string): void => void makeFolders(path, 0o700)
 
 /**
  * Makes an SQLite file for this account only, or takes the others' rights to it away. What SQLite puts beside it gets the rights of the file.

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, it, onTestFinished } from 'vitest'
+import { folderPlace } from '../../../server/backup/place/folder.ts'
 import { ConfigError, readConfig } from '../../../server/config/config.ts'
+import { makeFolders } from '../../../server/config/make-folders.ts'
 import { placeProblem } from '../../../server/config/place-problem.ts'
 import { openToLook } from '../../../server/db/open/orm.ts'
 import { openLog } from '../../../server/http/log.ts'
@@ -20,6 +22,15 @@ function places() {
   writeFileSync(file, '')
   writeFileSync(junk, 'This is no database. '.repeat(1000))
   return { folder, file, junk }
+}
+
+/** What is told of an error that this ends with. */
+function problemOf(work: () => unknown, path: string): unknown {
+  try {
+    return work()
+  } catch (error) {
+    return placeProblem(error, 'BLOB_PATH', path)
+  }
 }
 
 const configOf = (folder: string, settings: Record<string, string>) =>
@@ -62,6 +73,24 @@ it.each([
   ['SQLITE_CORRUPT_VTAB', 'BLOB_PATH: /data is damaged. Restore a backup.'],
 ])('says what to do about %s', (code, problem) => {
   expect(placeProblem(Object.assign(new Error(code), { code }), 'BLOB_PATH', '/data')).toMatchObject({ problems: [problem] })
+})
+
+it('makes folders with those above them, and ends where a file system takes none', () => {
+  const { folder, file } = places()
+  const made = ['one', 'one/two', 'one/two/three'].map((name) => join(folder, name))
+  expect(makeFolders(join(folder, 'one/two/three'), 0o700)).toEqual(made)
+  expect(made.map((path) => statSync(path).mode % 0o1000)).toEqual([0o700, 0o700, 0o700])
+  expect(makeFolders(join(folder, 'one/two'))).toEqual([])
+  expect(() => makeFolders(join(file, 'below/further'))).toThrow(/^EEXIST/)
+  const path = '/proc/snug/backups'
+  const problem = `BLOB_PATH: ${path} cannot be made: the file system at /proc takes no folders. Choose another place.`
+  expect(problemOf(() => makeFolders(path), path)).toMatchObject({ problems: [problem] })
+})
+
+it('refuses a place for backups that no folder can be made in', async () => {
+  await expect(folderPlace('/proc/snug').prepare()).rejects.toThrow(
+    'No backup can be made in /proc/snug: /proc/snug cannot be made: the file system at /proc takes no folders. Choose another place.',
+  )
 })
 
 it('leaves every other error as it is', () => {

@@ -1,0 +1,22 @@
+import { mkdirSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Makes a folder with those above it, unless they are there; gives those that it made, the outermost first. Node's own way (`recursive`) never
+ * ends where a file system refuses a folder with the words for one that is missing above it, as /proc does.
+ * @throws Error of the system, for the folder that cannot be made.
+ */
+export function makeFolders(path: string, mode = 0o777): string[] {
+  if (isFolder(path)) return []
+  const above = dirname(path) === path ? [] : makeFolders(dirname(path), mode)
+  try {
+    mkdirSync(path, { mode })
+    return [...above, path]
+  } catch (error) {
+    // Another process may have been quicker.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && isFolder(path)) return above
+    throw error
+  }
+}
+
+const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
