@@ -2,11 +2,12 @@ import { rememberAddress } from './addresses/service.ts'
 import { openAnalyzer } from './analysis/analyze.ts'
 import type { BlobStore } from './blobs/store.ts'
 import { sweepScratch } from './backup/place/scratch.ts'
-import { checkBackupPlace } from './backup/schedule/start-check.ts'
+import { checkBackupPlace, makeBackupFolder } from './backup/schedule/start-check.ts'
 import type { Config } from './config/config.ts'
+import { requireMakeable } from './config/make-folders.ts'
 import { placeProblem } from './config/place-problem.ts'
 import type { StatementWatch } from './db/meter.ts'
-import { type Database, openDatabase } from './db/open/orm.ts'
+import { openDatabase } from './db/open/orm.ts'
 import { makeFolder } from './db/location/private-files.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits/limits.ts'
@@ -18,29 +19,22 @@ import { sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
-import { openBlobs, openDocs } from './store/open.ts'
+import { isStoreUnmade, openBlobs, openDocs } from './store/open.ts'
 import { openTracing } from './tracing/open.ts'
+
+type Options = { now?: () => Date; onQuery?: (sql: string) => void }
 
 /**
  * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
+ * What is refused leaves no folders behind.
  * @throws ConfigError when a folder or the database cannot be used, the database and the archive store do not belong together, or backups cannot
  * be made where they should be.
  */
-export async function openServices(
-  config: Config,
-  log: Log,
-  options: { now?: () => Date; onQuery?: (sql: string) => void } = {},
-): Promise<Services> {
-  await openDataFolder(config)
+export async function openServices(config: Config, log: Log, options: Options = {}): Promise<Services> {
+  refuseUnmakeable(config)
   await checkBackupPlace(config, log)
-  void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
   const tracing = await openTracing(config, log)
-  const blobs = traced(tracing, await openBlobs(config), config.BLOB_BACKEND)
-  const docs = config.DOCS_BACKEND === 'filesystem' ? traced(tracing, await openDocs(config, blobs), 'filesystem') : blobs
-  await refuseNewFileBesideArchives(config, blobs)
-  const database = await openOwnDatabase({ config, log, blobs, tracing }, options.onQuery)
-  const now = options.now ?? database.now
-  await tieTogether({ config, database, blobs, now })
+  const { database, blobs, docs, now } = await openOwnDatabase({ config, log, tracing }, options)
   const analyzer = openAnalyzer({ processes: maxConcurrency })
   const metrics = await openMetrics(config)
   if (metrics) watchParts(metrics, { config, database, analyzer, now, log })
@@ -61,44 +55,72 @@ export async function openServices(
   }
 }
 
-/** Makes the folder of the data, without what killed processes left in it. */
-async function openDataFolder({ DATA_DIR }: Config): Promise<void> {
-  try {
-    makeFolder(DATA_DIR)
-    await sweepScratch(DATA_DIR)
-  } catch (error) {
-    throw placeProblem(error, 'DATA_DIR', DATA_DIR)
+/** What can be refused is, before a folder is made for the rest. */
+function refuseUnmakeable({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEND, DOCS_PATH }: Config): void {
+  const folders = {
+    DATA_DIR,
+    ...(BLOB_BACKEND === 'filesystem' && { BLOB_PATH }),
+    ...(DOCS_BACKEND === 'filesystem' && { DOCS_PATH }),
   }
+  for (const [setting, path] of Object.entries(folders))
+    try {
+      requireMakeable(path)
+    } catch (error) {
+      throw placeProblem(error, setting, path)
+    }
 }
 
-/** A store whose calls are traced, if a setting asks for that. */
-const traced = (tracing: Services['tracing'], store: BlobStore, kept: string): BlobStore => tracing?.blobs(store, kept) ?? store
+type Opened = Pick<Services, 'database' | 'blobs' | 'docs' | 'now'>
+type Surroundings = Pick<Services, 'config' | 'log' | 'tracing'>
 
-/** Has the database and the store know each other, and the address; closes the database when that is refused. */
-async function tieTogether({ config, database, blobs, now }: Pick<Services, 'config' | 'database' | 'blobs' | 'now'>): Promise<void> {
+/** Opens the database unless it is another store's, upgrades it, and opens its store; closes the database when something is refused later. */
+async function openOwnDatabase({ config, log, tracing }: Surroundings, { now: clock, onQuery }: Options): Promise<Opened> {
+  const open = once(async () => traced(tracing, await openBlobs(config), config.BLOB_BACKEND))
+  const look = async () => (isStoreUnmade(config) ? null : open())
+  await refuseNewFileBesideArchives(config, look)
+  const database = await openDatabase(config, {
+    onQuery,
+    watch: inside(tracing?.statements, watchStatements(config, log)),
+    beforeMigrating: async (orm) => refuseForeignStore(orm, await look(), config),
+    onMigration: (message) => log.info(message),
+    onReplica: (message, isUsed) => (isUsed ? log.info(message) : log.warning(message)),
+  })
+  tracing?.jobs(database.orm.em)
   try {
+    await openDataFolder({ config, log })
+    const blobs = await open()
+    const docs = config.DOCS_BACKEND === 'filesystem' ? traced(tracing, await openDocs(config, blobs), 'filesystem') : blobs
+    const now = clock ?? database.now
     await joinStore(database.fork(), blobs, config)
     await rememberAddress({ config, database, now })
+    return { database, blobs, docs, now }
   } catch (error) {
     await database.close()
     throw error
   }
 }
 
-type OwnDatabase = Pick<Services, 'config' | 'log' | 'blobs' | 'tracing'>
-
-/** Opens the database unless it is another store's, and upgrades it. */
-async function openOwnDatabase({ config, log, blobs, tracing }: OwnDatabase, onQuery?: (sql: string) => void): Promise<Database> {
-  const database = await openDatabase(config, {
-    onQuery,
-    watch: inside(tracing?.statements, watchStatements(config, log)),
-    beforeMigrating: (orm) => refuseForeignStore(orm, blobs, config),
-    onMigration: (message) => log.info(message),
-    onReplica: (message, isUsed) => (isUsed ? log.info(message) : log.warning(message)),
-  })
-  tracing?.jobs(database.orm.em)
-  return database
+/** Makes the folder of the data, without what killed processes left in it, and that of the backups. */
+async function openDataFolder({ config, log }: Pick<Services, 'config' | 'log'>): Promise<void> {
+  const { DATA_DIR } = config
+  try {
+    makeFolder(DATA_DIR)
+    await sweepScratch(DATA_DIR)
+  } catch (error) {
+    throw placeProblem(error, 'DATA_DIR', DATA_DIR)
+  }
+  void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
+  await makeBackupFolder(config)
 }
+
+/** Does something when it is asked for, and not again. */
+function once<Value>(work: () => Promise<Value>): () => Promise<Value> {
+  let begun: Promise<Value> | undefined
+  return () => (begun ??= work())
+}
+
+/** A store whose calls are traced, if a setting asks for that. */
+const traced = (tracing: Services['tracing'], store: BlobStore, kept: string): BlobStore => tracing?.blobs(store, kept) ?? store
 
 /** Two that watch statements, one within the other. */
 const inside = (outer?: StatementWatch, inner?: StatementWatch): StatementWatch | undefined =>

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -17,6 +17,18 @@ export function makeFolders(path: string, mode = 0o777): string[] {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && isFolder(path)) return above
     throw error
   }
+}
+
+/**
+ * Looks whether a path is a folder or could be made one, and leaves everything as it is.
+ * @throws Error of the system when a file is in the way, or the account may not write where it would be made.
+ */
+export function requireMakeable(path: string): void {
+  if (isFolder(path)) return
+  if (existsSync(path)) throw Object.assign(new Error(`ENOTDIR: not a directory, mkdir '${path}'`), { code: 'ENOTDIR', path })
+  const above = dirname(path)
+  if (isFolder(above)) accessSync(above, constants.W_OK | constants.X_OK)
+  else if (above !== path) requireMakeable(above)
 }
 
 const isFolder = (path: string): boolean => statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false

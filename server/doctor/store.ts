@@ -49,7 +49,7 @@ async function checkIdentity(config: Config, { orm, em }: Database, store: BlobS
   const check = { name: 'store identity' }
   try {
     if (orm) await refuseForeignStore(orm, store, config)
-    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewFileBesideArchives(config, store)
+    else if (config.DB_BACKEND === 'postgres' || !isThere(config.SQLITE_PATH)) await refuseNewFileBesideArchives(config, async () => store)
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     const [message = '', ...advice] = error.problems

@@ -14,19 +14,19 @@ type StoreSide = { id: string | null; hasArchives: boolean }
 const emptyDatabase: DatabaseSide = { id: null, archives: [] }
 
 /**
- * Refuses archives beside an SQLite file that does not exist yet, before it is made.
+ * Refuses archives beside an SQLite file that does not exist yet, before it is made. `look` opens the store, unless nothing is there.
  * @throws ConfigError that says what to do.
  */
-export async function refuseNewFileBesideArchives(place: Place, blobs: BlobStore): Promise<void> {
+export async function refuseNewFileBesideArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
   if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
-  await requireFit(emptyDatabase, blobs, place)
+  await requireFit(emptyDatabase, await look(), place)
 }
 
 /**
- * Refuses a store that belongs to another database, before anything is written into either.
+ * Refuses a store that belongs to another database, before anything is written into either; null is one of which nothing is there yet.
  * @throws ConfigError that says what to do.
  */
-export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore, place: Place): Promise<void> {
+export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore | null, place: Place): Promise<void> {
   await requireFit(await readDatabase(orm), blobs, place)
 }
 
@@ -69,20 +69,20 @@ export const restoringMark = 'restoring '
 const storeId: Setting<string | null> = { key: 'store.id', schema: z.string().nullable(), initial: null }
 const sampleSize = 20
 
-async function requireFit(database: DatabaseSide, blobs: BlobStore, place: Place): Promise<void> {
-  const store = { id: await blobs.identity(), hasArchives: await hasArchives(blobs) }
+async function requireFit(database: DatabaseSide, blobs: BlobStore | null, place: Place): Promise<void> {
+  const store = blobs ? { id: await blobs.identity(), hasArchives: await hasArchives(blobs) } : { id: null, hasArchives: false }
   const problem = await misfit(database, store, blobs)
   if (problem) throw refusal(problem, place)
 }
 
 /** What keeps a database and a store from working together; null when nothing does. */
-async function misfit(database: DatabaseSide, store: StoreSide, blobs: BlobStore): Promise<Problem | null> {
+async function misfit(database: DatabaseSide, store: StoreSide, blobs: BlobStore | null): Promise<Problem | null> {
   if (store.id?.startsWith(restoringMark)) return 'unfinished'
   const hasVersions = database.archives.length > 0
   if (database.id !== null && store.id !== null) return database.id === store.id ? null : 'other'
   if (!hasVersions && !store.hasArchives) return null
   if (!hasVersions) return 'emptyDatabase'
-  if (!store.hasArchives) return 'emptyStore'
+  if (!blobs || !store.hasArchives) return 'emptyStore'
   // A store that another database has marked is that one's, whatever it contains.
   if (store.id !== null) return 'other'
   return (await holdsMostOf(blobs, database.archives)) ? null : 'strange'

@@ -1,8 +1,10 @@
+import { readdirSync } from 'node:fs'
 import { openFilesystemBlobs } from '../blobs/filesystem.ts'
 import { nameOfBucket, type S3Config } from '../blobs/s3/settings.ts'
 import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import { placeProblem } from '../config/place-problem.ts'
+import { isThere } from '../db/location/is-there.ts'
 
 /** What the configuration says of the store of the archives. */
 export type StoreConfig = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'> & S3Config
@@ -20,6 +22,10 @@ export async function openBlobs(config: StoreConfig): Promise<BlobStore> {
   const { openS3Blobs } = await import('../blobs/s3/s3.ts')
   return openS3Blobs(config)
 }
+
+/** Whether there is nothing yet where the archives are to be: opening it makes its folders. */
+export const isStoreUnmade = ({ BLOB_BACKEND, BLOB_PATH }: Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'>): boolean =>
+  BLOB_BACKEND === 'filesystem' && (!isThere(BLOB_PATH) || readdirSync(BLOB_PATH).length === 0)
 
 /**
  * Opens the store of the documentation, given that of the archives, which may be the same.

@@ -36,6 +36,7 @@ export function bucketPlace(config: PlaceConfig, address: BucketAddress): Backup
     name,
     nameOf: (key) => `${name}${key}`,
     check,
+    inspect: check,
     prepare: check,
     owner: () => ask(() => readMarker(bucket, keyOf(ownerKey))),
     claim: (id) => ask(() => writeMarker(bucket, keyOf(ownerKey), id, { replace: false })),

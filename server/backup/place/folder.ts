@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import { syncDirectory } from '../../blobs/directories.ts'
 import { streamFile } from '../../blobs/file-stream.ts'
 import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
+import { requireMakeable } from '../../config/make-folders.ts'
 import { reasonOf } from '../../config/place-problem.ts'
 import { isThere } from '../../db/location/is-there.ts'
 import { makeFolder } from '../../db/location/private-files.ts'
@@ -29,6 +30,11 @@ export function folderPlace(root: string): BackupPlace {
       explained(root, async () => {
         await check()
         await tryWriting(root)
+      }),
+    inspect: () =>
+      explained(root, async () => {
+        await check()
+        requireMakeable(root)
       }),
     prepare: () =>
       explained(root, async () => {

@@ -32,6 +32,8 @@ export type BackupPlace = {
   nameOf: (key: string) => string
   /** Tries whether it can be used, and leaves it as it was. @throws ApiError Conflict when it has other files; Error when it cannot be used. */
   check: () => Promise<void>
+  /** The same without writing into a folder: it may be full, or not be there yet. */
+  inspect: () => Promise<void>
   /** The same, and makes what has to be there before anything is written. */
   prepare: () => Promise<void>
   /** Removes what was being written when a backup was killed. Only the owner may. */

@@ -6,7 +6,8 @@ import { dataAround } from '../place/apart.ts'
 import { openPlace } from '../place/open.ts'
 
 /**
- * Prepares the place of the scheduled backups, if there are to be any. A service that is away keeps no server from starting: it is told.
+ * Looks whether scheduled backups can be made where they should be, if there are to be any, and makes nothing. A service that is away keeps no
+ * server from starting: it is told.
  * @throws ConfigError when the place cannot be used.
  */
 export async function checkBackupPlace(config: Config, log: Log): Promise<void> {
@@ -16,11 +17,25 @@ export async function checkBackupPlace(config: Config, log: Log): Promise<void> 
   const within = dataAround(config, BACKUP_TO)
   if (within !== null) throw new ConfigError([`BACKUP_TO: ${BACKUP_TO} ${within}. Name a place apart from the data.`])
   try {
-    await (await openPlace(config, BACKUP_TO)).prepare()
+    await (await openPlace(config, BACKUP_TO)).inspect()
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
     const isAway = bucket && !(error instanceof ConfigError || error instanceof ApiError)
-    if (!isAway) throw new ConfigError([`BACKUP_TO: ${message}`])
-    log.warning(`No backup can be made at the moment: ${message}`)
+    if (!isAway) throw refusal(error)
+    log.warning(`No backup can be made at the moment: ${messageOf(error)}`)
   }
 }
+
+/**
+ * Makes the folder of the scheduled backups, if there are to be any.
+ * @throws ConfigError when it cannot be made.
+ */
+export async function makeBackupFolder(config: Config): Promise<void> {
+  const { BACKUP_TO } = config
+  if (BACKUP_TO === undefined || readBucketAddress(BACKUP_TO)) return
+  await (await openPlace(config, BACKUP_TO)).prepare().catch((error: unknown) => {
+    throw refusal(error)
+  })
+}
+
+const refusal = (error: unknown) => new ConfigError([`BACKUP_TO: ${messageOf(error)}`])
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))

@@ -46,7 +46,7 @@ type Options = {
   onQuery?: ((sql: string) => void) | undefined
   /** Runs every statement. */
   watch?: StatementWatch | undefined
-  /** May refuse the database before anything is changed in it. */
+  /** May refuse a database that this version works on, before anything is changed in it. */
   beforeMigrating?: (orm: MikroORM) => Promise<void>
   /** Hears of each migration of a database that was in use before. */
   onMigration?: Tell
@@ -75,8 +75,10 @@ export async function openDatabase(
   try {
     if (!isMove) await refuseUnfinished(orm, config)
     refuseMoving(config)
+    // First of all, whether it can be used: the rest may make folders.
+    const isCurrent = await isMigrated(orm, config)
     await beforeMigrating?.(orm)
-    await bringUpToDate(orm, config, onMigration)
+    if (!isCurrent) await bringUpToDate(orm, config, onMigration)
     meterStatements(orm, watch)
     const { reads, heavyReads } = await openSources(opened, { onQuery, watch, onReplica })
     const close = async () => {
@@ -117,7 +119,6 @@ function refuseMoving(config: DatabaseConfig): void {
 
 /** What changes the schema may take as long as it takes, so it has a connection without time-outs. */
 async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell): Promise<void> {
-  if (await isMigrated(orm, config)) return
   const patient = config.DB_BACKEND === 'sqlite' ? orm : await openPatiently(config)
   try {
     await migrate(patient, config, tell)
