@@ -64,7 +64,7 @@ async function answerOf(orm: MikroORM, { DB_BACKEND }: Config): Promise<{ versio
 }
 
 async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: Check; isCurrent: boolean }> {
-  const { pending, unknown, writer, isUsable } = await migrationsOf(orm, config)
+  const { pending, unknown, isNew, writer, isUsable } = await migrationsOf(orm, config)
   const check = { name: 'migrations' }
   const by = writer === null ? 'a newer version' : `Snug ${writer}`
   if (unknown.length > 0 && isUsable) {
@@ -78,6 +78,11 @@ async function checkMigrations(orm: MikroORM, config: Config): Promise<{ check: 
     const message = `The database was migrated by ${by} and has ${unknown.join(', ')}, which this version does not know.`
     const advice = 'Start the newer version, or restore a backup from before the upgrade.'
     return { check: { ...check, status: 'failed', message, advice }, isCurrent: false }
+  }
+  if (isNew) {
+    const setting = config.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL'
+    const advice = `The server makes its tables when it starts for the first time. If it should have packages, correct ${setting}, or restore a backup: ${adminCommand} restore <place>`
+    return { check: { ...check, status: 'warning', message: 'There is nothing in the database yet.', advice }, isCurrent: false }
   }
   if (pending.length > 0) {
     const message = `The database lacks ${pending.length} migrations of this version.`

@@ -5,7 +5,7 @@ import { isThere } from '../location/is-there.ts'
 import { lockSqlite } from '../location/lock.ts'
 import { meterStatements, type StatementWatch } from '../meter.ts'
 import { migrate, type Tell } from '../schema/migrate.ts'
-import { explainMissing } from '../location/missing.ts'
+import { explainMissing, nameOfDatabase } from '../location/missing.ts'
 import { refuseMoved, refuseUnfinished } from '../location/moved.ts'
 import type { Opened } from './opened.ts'
 import type { DatabaseConfig, Logging } from '../options.ts'
@@ -14,9 +14,10 @@ import { makeFolder } from '../location/private-files.ts'
 import { writeProbe } from './probe.ts'
 import { openReads, type Reads } from '../reads/reads.ts'
 import type { TellOfReplica } from '../postgres/replica.ts'
-import { isMigrated } from '../schema/schema-state.ts'
+import { isMigrated, migrationsOf } from '../schema/schema-state.ts'
 import { reportStatements } from '../statements.ts'
 import { type MoveState, moveStateOf } from '../location/write-guard.ts'
+import { adminCommand } from '../../version.ts'
 
 /** The open database: the ORM for units of work, prepared reads for what every request needs. */
 export type Database = {
@@ -139,13 +140,22 @@ export async function openBeside(config: DatabaseConfig, { isMove = false }: Pic
   const orm = await openPatiently(config)
   try {
     if (!isMove) await refuseUnfinished(orm, config)
-    if (!(await isMigrated(orm, config)))
-      throw new Error('The database was last used by an older version. Start this version of the server once.')
+    if (!(await isMigrated(orm, config))) throw await unready(orm, config)
     return orm
   } catch (error) {
     await orm.close(true)
     throw explainMissing(error, config)
   }
+}
+
+/** The error for a database that no server of this version has made ready. */
+async function unready(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
+  const { isNew } = await migrationsOf(orm, config)
+  if (!isNew) return new Error('The database was last used by an older version. Start this version of the server once.')
+  const [name, setting] = [nameOfDatabase(config), config.DB_BACKEND === 'sqlite' ? 'SQLITE_PATH' : 'POSTGRES_URL']
+  return new Error(
+    `There is nothing in ${name} yet. Start the server once; or if it should have packages, correct ${setting} or restore a backup: ${adminCommand} restore <place>`,
+  )
 }
 
 /**

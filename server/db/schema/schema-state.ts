@@ -23,6 +23,8 @@ export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise
 export type Migrations = {
   pending: string[]
   unknown: string[]
+  /** Whether it had none at all: no server has used it yet. */
+  isNew: boolean
   /** The version that migrated it last, where there are unknown ones and it said so. */
   writer: string | null
   /** Whether this program works on it, perhaps after migrating it. */
@@ -37,10 +39,11 @@ export async function migrationsOf(orm: MikroORM, { DB_BACKEND }: Pick<DatabaseC
   const [known, done] = [migrationNames(DB_BACKEND), await applied(orm)]
   const unknown = done.filter((name) => !known.includes(name))
   const pending = known.filter((name) => !done.includes(name))
-  if (unknown.length === 0) return { pending, unknown, writer: null, isUsable: true }
+  const isNew = done.length === 0
+  if (unknown.length === 0) return { pending, unknown, isNew, writer: null, isUsable: true }
   const oldest = await settingOf(orm, oldestKey)
   const isUsable = DB_BACKEND === 'postgres' && pending.length === 0 && oldest !== null && !isBefore(version, oldest)
-  return { pending, unknown, writer: await settingOf(orm, writerKey), isUsable }
+  return { pending, unknown, isNew, writer: await settingOf(orm, writerKey), isUsable }
 }
 
 /** The migrations that a database had. */
