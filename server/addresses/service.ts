@@ -3,7 +3,7 @@ import { audit } from '../audit/service.ts'
 import type { Config } from '../config/config.ts'
 import { batched } from '../db/batched.ts'
 import type { Reads } from '../db/reads/reads.ts'
-import { conflict, notFound } from '../errors.ts'
+import { conflict, invalidInput, notFound } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { renewIndex } from '../search/rebuild.ts'
 import { normalHostedUrl } from '../pub/hosted-url.ts'
@@ -45,11 +45,11 @@ export async function isThisServer(request: { em: EntityManager; config: Config 
 
 /**
  * Remembers an address that the server had before it remembered addresses by itself.
- * @throws ApiError Conflict when it is no address of a registry, or known already.
+ * @throws ApiError InvalidInput when it is no address of a registry; Conflict when it is known already.
  */
 export async function addAddress(em: EntityManager, url: string, now: Date): Promise<string> {
   const address = normalHostedUrl(url)
-  if (address === null) throw conflict(`${url} is not an address that packages can be hosted at. Write it as https://pub.example.com.`)
+  if (address === null) throw invalidInput(`${url} is not an address that packages can be hosted at. Write it as https://pub.example.com.`)
   if (await em.count(ServerAddress, { address })) throw conflict(`${address} is remembered already.`)
   await em.transactional(async (inner) => {
     await inner.insert(ServerAddress, { address, firstUsedAt: now, lastUsedAt: now })

@@ -10,7 +10,7 @@ export async function listServerAddresses({ em }: Operation): Promise<Outcome> {
 /**
  * Remembers an address that the server had before.
  * @returns what to tell the operator.
- * @throws ApiError Conflict when it is no address, or known already.
+ * @throws ApiError InvalidInput when it is no address; Conflict when it is known already.
  */
 export async function rememberServerAddress({ em }: Operation, url: string): Promise<string> {
   return `${await addAddress(em, url, new Date())} counts as this server. ${searchLater}`

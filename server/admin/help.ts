@@ -27,7 +27,7 @@ export function listOfCommands(groups: Record<string, readonly Command[]>): stri
     `How a command is used: ${adminCommand} <command> --help`,
     '',
     'Run it where the server runs, with the same settings. The server may be running, except for adopt-store and restore.',
-    'Exit codes: 0 all is well, 1 the command failed or found something wrong, 2 wrong usage, 78 the settings cannot be used.',
+    'Exit codes: 0 all is well, 1 the command failed or found something wrong, 2 wrong usage or a value that cannot be used, 78 the settings cannot be used.',
   ].join('\n')
 }
 

@@ -1,3 +1,4 @@
+import { ConfigError } from '../config/config.ts'
 import { sharedClock } from '../db/postgres/shared-clock.ts'
 import { conflict, invalidInput } from '../errors.ts'
 import { areRemovalsHeld } from '../store/hold.ts'
@@ -8,13 +9,13 @@ import type { Operation } from './command.ts'
 /**
  * Copies all archives to the other kind of store: `s3` or `filesystem`. Servers may be running.
  * @returns what to tell the operator.
- * @throws ApiError InvalidInput; Conflict while a backup runs, when a store belongs to another database, or, with everything else copied, when
+ * @throws ConfigError without a bucket; ApiError InvalidInput; Conflict while a backup runs, when a store belongs to another database, or, with everything else copied, when
  *   archives were missing or damaged at the source.
  */
 export async function move({ em, config }: Operation, kind = '', say = sayNow): Promise<string> {
   if (kind !== 's3' && kind !== 'filesystem') throw invalidInput(`Unknown store ${kind}: write s3 or filesystem.`)
   if (!config.S3_BUCKET)
-    throw invalidInput('S3_BUCKET is not set: set it, and the other variables of the bucket, beside those of the server.')
+    throw new ConfigError(['S3_BUCKET is not set: set it, and the other variables of the bucket, beside those of the server.'])
   // A backup goes on with the store that it began with, and the server is to be stopped when everything is copied.
   if (await areRemovalsHeld(em, (await sharedClock(em, config))()))
     throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was copied.')

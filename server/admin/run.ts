@@ -10,7 +10,7 @@ import { commandGroups, commands } from './registry.ts'
 /** Where a command's words go, and where its settings come from: the environment, unless others are given. */
 export type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment?: NodeJS.ProcessEnv }
 
-/** `config` is EX_CONFIG of sysexits.h, as the server's own. */
+/** `usage` is for values that cannot be used, too; `config` is EX_CONFIG of sysexits.h, as the server's own. */
 const codes = { fine: 0, wrong: 1, usage: 2, config: 78 }
 
 /** Runs the command that the words after `admin` name; gives the exit code. */
@@ -31,7 +31,7 @@ export async function runAdmin([name = '', ...words]: string[], { out, err, envi
     const message = messageOf(error)
     if (asJson) out(JSON.stringify({ ok: false, error: { code: codeOf(error), message } }))
     err(message)
-    return error instanceof ConfigError ? codes.config : codes.wrong
+    return codeAfter(error, command)
   }
 }
 
@@ -90,6 +90,13 @@ async function openAlone(config: Config) {
 async function openWithServer(config: Config) {
   const orm = await openBeside(config)
   return { em: orm.em.fork(), close: () => orm.close(true) }
+}
+
+function codeAfter(error: unknown, { values }: Command): number {
+  if (error instanceof ConfigError) return codes.config
+  // What is in a file that was named rightly is no matter of usage.
+  const isUsage = error instanceof ApiError && error.code === 'InvalidInput' && values !== '<file>'
+  return isUsage ? codes.usage : codes.wrong
 }
 
 function messageOf(error: unknown): string {

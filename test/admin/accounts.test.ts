@@ -46,17 +46,17 @@ it('makes accounts, lists them and changes their roles', async () => {
     'user.updated: The operator changed bob: role admin, on the command line',
     'user.created: The operator created an account for bob (member), on the command line',
   ])
-  for (const [words, message] of [
-    [['create-user', 'bob@EXAMPLE.com'], 'There is an account with the e-mail address bob@EXAMPLE.com already.'],
-    [['create-user', 'bob'], '<email>: must be an e-mail address.'],
-    [['create-user', 'eve@example.com', '--name', 'a\nb'], '--name: must not contain control characters.'],
-    [['create-user', 'eve@example.com', '--role', 'king'], 'There is no role king: write viewer, member, admin, owner.'],
-    [['users', '--role', 'king'], 'There is no role king'],
-    [['change-role', 'bob@example.com', 'owner'], 'To hand the server over: npm run admin -- make-owner'],
-    [['change-role', owner.email, 'viewer'], 'The owner cannot be changed here.'],
-    [['change-role', 'nobody@example.com', 'viewer'], 'There is no user with the e-mail address nobody@example.com.'],
+  for (const [code, words, message] of [
+    [1, ['create-user', 'bob@EXAMPLE.com'], 'There is an account with the e-mail address bob@EXAMPLE.com already.'],
+    [2, ['create-user', 'bob'], '<email>: must be an e-mail address.'],
+    [2, ['create-user', 'eve@example.com', '--name', 'a\nb'], '--name: must not contain control characters.'],
+    [2, ['create-user', 'eve@example.com', '--role', 'king'], 'There is no role king: write viewer, member, admin, owner.'],
+    [2, ['users', '--role', 'king'], 'There is no role king'],
+    [2, ['change-role', 'bob@example.com', 'owner'], 'To hand the server over: npm run admin -- make-owner'],
+    [1, ['change-role', owner.email, 'viewer'], 'The owner cannot be changed here.'],
+    [1, ['change-role', 'nobody@example.com', 'viewer'], 'There is no user with the e-mail address nobody@example.com.'],
   ] as const)
-    expect([words, await admin(app, ...words)]).toMatchObject([words, { code: 1, out: '', err: expect.stringContaining(message) }])
+    expect([words, await admin(app, ...words)]).toMatchObject([words, { code, out: '', err: expect.stringContaining(message) }])
   expect((await adminJson(app, 'users')).body.users).toHaveLength(2)
 })
 

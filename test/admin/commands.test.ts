@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -8,6 +9,7 @@ import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 import { shaOf } from '../support/stored.ts'
 import { admin, adminJson, environmentOf, runCommand } from '../support/admin.ts'
+import { createDatabase } from '../support/postgres.ts'
 
 const names = [...commands.keys()]
 
@@ -43,6 +45,47 @@ it.each([
   expect([code, out]).toEqual([2, ''])
   expect(err).toContain(message)
   expect(err).toContain(`Usage: npm run admin -- ${words[0]}`)
+})
+
+it.each([
+  [2, ['restore-archive', 'acme'], 'Name the archive by its SHA-256'],
+  [2, ['move-blobs', 'tape'], 'Unknown store tape: write s3 or filesystem.'],
+  [2, ['backup', 's3://'], 'The place for backups cannot be used'],
+  [2, ['remember-address', 'nowhere'], 'nowhere is not an address that packages can be hosted at.'],
+  [2, ['verify-audit', 'svc'], 'svc is no hash of the audit log'],
+  [1, ['import-advisories', import.meta.filename], ''],
+  [1, ['revoke-token', 'svc_pat_x'], 'There is no token'],
+  [78, ['move-blobs', 's3'], 'S3_BUCKET is not set'],
+])('ends with %i for %j, and says what is wrong', async (code, words, message) => {
+  await using app = await testApp()
+  expect(await runCommand({ ...environmentOf(app), S3_BUCKET: '' }, ...words)).toEqual({
+    code,
+    out: '',
+    err: expect.stringContaining(message),
+  })
+})
+
+it('says of an empty database that it is empty, and what to do', async () => {
+  await using app = await testApp()
+  const environment: Record<string, string> = environmentOf(app)
+  if (app.config.DB_BACKEND === 'postgres') {
+    const { url, drop } = await createDatabase()
+    onTestFinished(drop)
+    environment['POSTGRES_URL'] = url
+  } else {
+    environment['SQLITE_PATH'] = join(app.config.DATA_DIR, 'empty.sqlite')
+    await writeFile(environment['SQLITE_PATH'], '')
+  }
+  const { code, err } = await runCommand(environment, 'users')
+  expect([code, err]).toEqual([
+    1,
+    expect.stringMatching(/^There is nothing in the database .* yet\. Start the server once; or if it should have packages/),
+  ])
+  const { checks } = JSON.parse((await runCommand(environment, 'doctor', '--quick', '--json')).out)
+  expect(checks.find(({ name }: { name: string }) => name === 'migrations')).toMatchObject({
+    status: 'warning',
+    message: 'There is nothing in the database yet.',
+  })
 })
 
 it('prints one JSON object on stdout, whatever comes of the command', async () => {
