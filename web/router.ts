@@ -125,7 +125,7 @@ export const router = createRouter({
   scrollBehavior: (to, from, saved) => {
     if (saved) return saved
     if (to.hash) return { el: `[id="${CSS.escape(to.hash.slice(1))}"]` }
-    return to.path === from.path || isSamePackage(to.params, from.params) ? undefined : { top: 0 }
+    return to.path === from.path || isSameSubject(to, from) ? undefined : { top: 0 }
   },
 })
 
@@ -150,5 +150,8 @@ router.beforeEach(async (to) => {
   return open || viewer.value ? true : loginRoute(to.fullPath)
 })
 
-const isSamePackage = (one: Record<string, unknown>, other: Record<string, unknown>) =>
-  one.name !== undefined && one.name === other.name && one.version === other.version
+const isSameSubject = (to: RouteLocationNormalized, from: RouteLocationNormalized) =>
+  subjectOf(to) === subjectOf(from) && subjectOf(to) !== '//'
+
+/** What the tabs of a package, a version or a publisher are about: whoever goes from one to another stays where the tabs are. */
+const subjectOf = ({ params: { name, slug, version } }: RouteLocationNormalized) => [name, slug, version].join('/')

@@ -1,0 +1,80 @@
+import type { Page } from 'playwright-core'
+import { expect, it } from 'vitest'
+import { openPage, screenshot, settled } from '../support/browser.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
+
+const sizes = [
+  [390, 844],
+  [768, 1024],
+  [1280, 800],
+] as const
+const manifest = `name: acme
+version: 1.0.0
+description: Reads the tides of all harbors, and says when to leave yours, with forecasts.
+environment:
+  sdk: ^3.0.0
+`
+
+async function opened(app: Awaited<ReturnType<typeof consoleApp>>): Promise<Page> {
+  const admin = await app.admin({ displayName: 'Adam Admin' })
+  const files = { 'README.md': `# Acme\n\n${'Words.\n\n'.repeat(60)}`, 'CHANGELOG.md': '## 1.0.0\n\n- First.\n' }
+  await publishTo(app.url, admin.secret ?? '', { name: 'acme', version: '1.0.0', manifest, files })
+  const publisher = { id: 'harbor', displayName: 'Harbor', description: 'Packages about the sea.', websiteUrl: 'https://harbor.example' }
+  await admin.post('/api/publishers', { ...publisher, contactEmail: 'sea@harbor.example' })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, admin.email)
+  return page
+}
+
+const headerOf = (page: Page) => page.locator('main header').boundingBox()
+
+it.each([
+  ['package', '/packages/acme', 'acme: sections'],
+  ['publisher', '/publishers/harbor', 'Harbor: sections'],
+])('the header of a %s has the same height before and after its answer', async (name, path, tabs) => {
+  await using app = await consoleApp()
+  const page = await opened(app)
+  for (const [width, height] of sizes) {
+    await page.setViewportSize({ width, height })
+    const gate = Promise.withResolvers<void>()
+    await page.route('**/graphql', async (route) => {
+      const isAsked = /"operationName":"(Package|Publisher)"/.test(route.request().postData() ?? '')
+      if (isAsked) await gate.promise
+      await route.continue()
+    })
+    await page.goto(path)
+    await page.getByRole('status').filter({ hasText: 'Loading' }).waitFor()
+    const before = await headerOf(page)
+    await screenshot(page, `steady-${name}-${width}-before`)
+    gate.resolve()
+    await page.getByRole('navigation', { name: tabs }).waitFor()
+    await settled(page)
+    await screenshot(page, `steady-${name}-${width}-after`)
+    expect(await headerOf(page), `${width}`).toEqual(before)
+    await page.unroute('**/graphql')
+  }
+})
+
+it.each([
+  ['/packages/acme', 'acme: sections', ['Changelog', 'Install', 'Readme', 'License']],
+  ['/publishers/harbor', 'Harbor: sections', ['Members', 'Activity', 'Settings', 'Packages']],
+])('the tabs of %s stay where they are when another is chosen', async (path, label, names) => {
+  await using app = await consoleApp()
+  const page = await opened(app)
+  const tabs = page.getByRole('navigation', { name: label })
+  for (const [width, height] of sizes) {
+    await page.setViewportSize({ width, height })
+    await page.goto(path)
+    await tabs.waitFor()
+    await settled(page)
+    await page.evaluate('scrollTo(0, 120)')
+    await expect.poll(() => page.evaluate('scrollY')).toBe(120)
+    const before = (await tabs.boundingBox())?.y
+    for (const name of names) {
+      await tabs.getByRole('link', { name }).click()
+      await page.getByRole('navigation', { name: label }).locator('[aria-current=page]', { hasText: name }).waitFor()
+      await settled(page)
+      expect((await tabs.boundingBox())?.y, `${name} at ${width}`).toBe(before)
+    }
+  }
+})
