@@ -11,6 +11,7 @@ import {
 } from '@urql/vue'
 import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import { byHash, send } from './documents.ts'
+import { sendChange, sendQuery } from './fresh-answers.ts'
 
 /** An error, as the server reports it. */
 export interface Failure {
@@ -40,8 +41,7 @@ export const client = new Client({
   preferGetMethod: false,
   fetchSubscriptions: true, // as server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
-  fetch: send,
-  exchanges: [mapExchange({ onOperation: byHash, onError }), cacheExchange, fetchExchange],
+  exchanges: [mapExchange({ onOperation, onError }), cacheExchange, fetchExchange],
 })
 
 /** Calls back when the server no longer accepts the session for what a page shows. */
@@ -139,6 +139,12 @@ export function failureOf(error: CombinedError): Failure {
     ...(typeof retryAfter === 'number' && { retryAfter }),
     ...(typeof proof === 'string' && { proof }),
   }
+}
+
+/** What sends an operation: the cache must not be told of a time before a change that it knows of. */
+function onOperation(sent: Operation): Operation {
+  const fetch = { query: sendQuery, mutation: sendChange, subscription: send, teardown: send }[sent.kind]
+  return byHash({ ...sent, context: { ...sent.context, fetch } })
 }
 
 /** A change asks for a session by itself, and what nobody asked for must not take the page away. */

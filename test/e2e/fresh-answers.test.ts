@@ -1,0 +1,37 @@
+import { expect, it } from 'vitest'
+import { openPage } from '../support/browser.ts'
+import { consoleApp, publishTo, startSession } from '../support/console.ts'
+
+it('shows what a change made, also where a page was being read when it was made', async () => {
+  await using app = await consoleApp()
+  const alice = await app.member()
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' }, { name: 'acme', version: '1.1.0' })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, alice.email)
+  await page.goto('/packages/acme/versions')
+  await page.getByRole('row', { name: /^1\.1\.0/ }).waitFor()
+  await page.getByRole('link', { name: '1.0.0', exact: true }).click()
+  await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor()
+
+  const [read, retracted] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let asked = 0
+  await page.route('**/graphql', async (route) => {
+    if (!route.request().postData()?.includes('"operationName":"Package"')) return route.continue()
+    asked++
+    const response = await route.fetch()
+    read.resolve()
+    await retracted.promise
+    await route.fulfill({ response }).catch(() => undefined)
+    return undefined
+  })
+  await page.goBack()
+  await page.getByRole('heading', { name: 'acme 1.1.0' }).waitFor() // as it was before, while it is read again
+  await read.promise
+  const row = page.getByRole('row', { name: /^1\.1\.0/ })
+  await row.getByRole('button', { name: 'Retract 1.1.0' }).click()
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Retract' }).click()
+  await row.getByText(/^Retracted /).waitFor()
+  retracted.resolve()
+  await page.getByRole('heading', { name: 'acme 1.0.0' }).waitFor()
+  expect(asked).toBe(2)
+})
