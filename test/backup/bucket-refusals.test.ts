@@ -24,7 +24,7 @@ it('refuses malformed addresses, and repeats nothing of them', async () => {
   for (const [address, message] of Object.entries(malformed)) {
     for (const command of ['backup', 'restore', 'verify']) {
       const { code, out, err } = await runCommand(environmentOf(app), command, address)
-      expect([address, command, code, out, err]).toEqual([address, command, 1, '', expect.stringContaining(message)])
+      expect([address, command, code, out, err]).toEqual([address, command, 2, '', expect.stringContaining(message)])
       expect(err).not.toContain('verysecret')
     }
     const { code, err } = await runCommand({ ...environmentOf(app), BACKUP_TO: address }, 'backup', address)
