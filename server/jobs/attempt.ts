@@ -1,6 +1,6 @@
 import { isRefusedForMove } from '../db/unavailable.ts'
-import { traceOf } from '../errors.ts'
 import type { Services } from '../services.ts'
+import { describeFailure } from './failure.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
 import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
 
@@ -86,8 +86,9 @@ async function record(
   const { id, kind, subject, attempts } = held
   const isFinal = attempts >= maxAttempts || error instanceof PermanentFailure
   const retryAt = isFinal ? null : new Date(now().getTime() + backOffMs(attempts))
-  const trace = error instanceof PermanentFailure ? error.message : traceOf(error)
-  log.error(`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${trace}`)
+  const { isKnown, text } = describeFailure(error)
+  // What is tried again may pass.
+  log[isKnown && !isFinal ? 'warning' : 'error'](`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${text}`)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
   const shown = message.slice(0, maxErrorLength) || 'It failed without an error message.'
   const isOurs = await fail(database.fork(), held, now(), shown, retryAt)

@@ -1,7 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
+import { conflict } from '../../errors.ts'
 import type { Log } from '../../http/log.ts'
+import type { Described } from '../../jobs/failure.ts'
 import { type Handler, handler, type Work } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
 import { adminCommand } from '../../version.ts'
@@ -41,6 +43,13 @@ function tellMade(log: Log, { manifest: { id, blobs }, copied }: Made, size: str
   )
 }
 
+/** What the thread told, as the job's failure. A stack is that of the thread: its first line is all that people are shown. */
+function failureOf({ isKnown, text }: Described): Error {
+  if (isKnown) return conflict(text)
+  const [message = ''] = text.replace(/^Error: /, '').split('\n')
+  return Object.assign(new Error(message), { stack: text })
+}
+
 function inThread(config: Config, place: string, { signal, progress }: Work): Promise<Outcome> {
   signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
@@ -51,7 +60,7 @@ function inThread(config: Config, place: string, { signal, progress }: Work): Pr
   signal.addEventListener('abort', stop)
   worker.on('message', (told: Told) => {
     if ('outcome' in told) resolve(told.outcome)
-    else if ('error' in told) reject(new Error(told.error))
+    else if ('failure' in told) reject(failureOf(told.failure))
     else if (!signal.aborted) progress({ done: told.done })
   })
   worker.once('error', reject)

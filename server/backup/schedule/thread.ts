@@ -2,6 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { Config } from '../../config/config.ts'
 import { openBeside } from '../../db/open/orm.ts'
 import { sharedClock } from '../../db/postgres/shared-clock.ts'
+import { conflict } from '../../errors.ts'
+import { type Described, describeFailure } from '../../jobs/failure.ts'
 import { openStores } from '../../store/open.ts'
 import { lowerPriority } from '../../threads/low-priority.ts'
 import { createBackup, type Made } from '../create.ts'
@@ -12,7 +14,7 @@ import { lostPlace } from './lost-place.ts'
 /** What became of a backup and of the old ones: these are looked at only once the new one is complete. */
 export type Outcome = { made: Made; forgotten: Forgotten | null; problem: string | null }
 /** What the thread tells. */
-export type Told = { done: number } | { outcome: Outcome } | { error: string }
+export type Told = { done: number } | { outcome: Outcome } | { failure: Described }
 
 // A thread of its own: the copies are hashed, which would keep requests waiting.
 const { config, place } = workerData as { config: Config; place: string }
@@ -23,7 +25,7 @@ parentPort?.once('message', () => stop.abort(new Error('The backup was told to s
 const tell = (told: Told) => parentPort?.postMessage(told)
 await backUp()
   .then((outcome) => tell({ outcome }))
-  .catch((error: unknown) => tell({ error: messageOf(error) }))
+  .catch((error: unknown) => tell({ failure: describeFailure(error) }))
 parentPort?.close()
 
 async function backUp(): Promise<Outcome> {
@@ -31,7 +33,7 @@ async function backUp(): Promise<Outcome> {
   try {
     const em = orm.em.fork()
     const lost = await lostPlace(em, await openPlace(config, place), place)
-    if (lost !== null) throw new Error(lost)
+    if (lost !== null) throw conflict(lost)
     const source = { em, config, stores: await openStores(config), now: await sharedClock(em, config) }
     const made = await createBackup(source, place, { signal: stop.signal, report: everySecond((done) => tell({ done })) })
     try {

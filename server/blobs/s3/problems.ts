@@ -5,12 +5,13 @@ import { nameOfBucket, type S3Config } from './settings.ts'
 /** How messages name a bucket, where its name is said, how its variables begin, and below which key it is tried. */
 export type BucketUse = { what: string; said: string; variables: 'S3_' | 'BACKUP_S3_'; probes: string }
 
-/** The error for what a bucket answered: a ConfigError that says what to correct, or an Error when it does not answer. */
+/** The error for what a bucket answered: a ConfigError that says what to correct, or an Error (STORAGE_AWAY) when it does not answer. */
 export function bucketFailure(error: unknown, config: S3Config, use: BucketUse, right: string | null = null): Error {
   const name = `${use.what} ${nameOfBucket(config)}`
   const problem = problemOf(error, config, use, right)
   if (problem) return new ConfigError([`${name} cannot be used: ${problem}`, `(${describe(error)})`])
-  return new Error(`${name} does not answer at ${addressOf(config)}: ${describe(error)}`, { cause: error })
+  const away = new Error(`${name} does not answer at ${addressOf(config)}: ${describe(error)}`, { cause: error })
+  return Object.assign(away, { code: 'STORAGE_AWAY' })
 }
 
 /** What is wrong with the configuration; null when the service is away, which passes. */

@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { ConfigError } from '../../server/config/config.ts'
+import { DatabaseAway } from '../../server/db/unavailable.ts'
+import { conflict, diskFull, storageAway } from '../../server/errors.ts'
+import { describeFailure } from '../../server/jobs/failure.ts'
+import { handler } from '../../server/jobs/handler.ts'
+import { enqueue } from '../../server/jobs/queue.ts'
+import { regularly } from '../../server/jobs/regularly.ts'
+import { startWorker } from '../../server/jobs/worker.ts'
+import { testApp } from '../app.ts'
+
+const coded = (code: string, message: string, more = {}) => Object.assign(new Error(message), { code, ...more })
+
+it.each([
+  ['a database that is away', coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432', { syscall: 'connect' }), 'connect ECONNREFUSED'],
+  ['a database that takes too long', new DatabaseAway('A write took longer than 1500 ms.'), 'A write took longer than 1500 ms.'],
+  ['a full database', coded('SQLITE_FULL', 'database or disk is full'), 'database or disk is full'],
+  ['a full disk', coded('ENOSPC', 'ENOSPC: no space left on device, write'), 'ENOSPC: no space left on device, write'],
+  ['a full store', diskFull(), "The server's disk is full"],
+  [
+    'a bucket that refuses',
+    storageAway(coded('AccessDenied', 'Access Denied')),
+    'cannot be reached at the moment. Try again later. Error: Access Denied',
+  ],
+  ['a bucket that is away', coded('STORAGE_AWAY', 'The bucket does not answer'), 'The bucket does not answer'],
+  [
+    'several addresses',
+    Object.assign(new AggregateError([new Error('one'), new Error('two')]), { code: 'ECONNREFUSED', syscall: 'connect' }),
+    'Error: one, Error: two',
+  ],
+  ['settings', new ConfigError(['S3_BUCKET: there is no such bucket.']), 'S3_BUCKET: there is no such bucket.'],
+  ['what people may read', conflict('Another backup is running.'), 'Another backup is running.'],
+])('tells %s in words, and without a stack', (_what, error, text) => {
+  const described = describeFailure(error)
+  expect(described).toEqual({ isKnown: true, text: expect.stringContaining(text) })
+  expect(described.text).not.toContain('failures.test.ts')
+})
+
+it('tells what nobody expected with where it came from', () => {
+  for (const error of [new TypeError('x is not a function'), coded('ENOENT', 'no such file')])
+    expect(describeFailure(error)).toEqual({ isKnown: false, text: expect.stringContaining('failures.test.ts') })
+})
+
+it('warns of what is known to happen, of a job while it is tried again and of what is done at intervals', async () => {
+  await using app = await testApp()
+  const run = async (error: Error, maxAttempts: number) => {
+    app.lines.length = 0
+    const fail = async () => {
+      throw error
+    }
+    const failing = handler(z.unknown(), fail, { maxAttempts })
+    await app.services.database.fork().transactional((em) => enqueue(em, { kind: 'failing', subject: 'a' }, app.services.now()))
+    const worker = startWorker(app.services, { failing })
+    await worker.settled()
+    await worker.stop()
+    await app.services.database.fork().execute('delete from jobs')
+    return app.lines.join('')
+  }
+  const full = coded('ENOSPC', 'no space left')
+  expect(await run(full, 2)).toMatch(/ WARNING job \S+ \(failing a\), attempt 1 of 2: no space left\n$/)
+  expect(await run(full, 1)).toMatch(/ ERROR job \S+ \(failing a\), attempt 1 of 1: no space left\n$/)
+  expect(await run(new Error('a mistake'), 2)).toMatch(/ ERROR job \S+ \(failing a\), attempt 1 of 2: Error: a mistake.* at /)
+  app.lines.length = 0
+  let turns = 0
+  const end = regularly('tidying', 5, app.services, async () => {
+    turns++
+    throw turns === 1 ? full : new Error('a mistake')
+  })
+  await expect.poll(() => turns).toBeGreaterThan(1)
+  end()
+  const [first, second] = app.lines.filter((line) => line.includes('tidying'))
+  expect(first).toMatch(/ WARNING tidying: no space left\n$/)
+  expect(second).toMatch(/ ERROR tidying: Error: a mistake.* at /)
+})
