@@ -7,6 +7,7 @@ import { domainCheck, domainCheckKind } from './publishers/domain-check.ts'
 import { sdkRemoval } from './sdks/installing/collect.ts'
 import { sdkInstall } from './sdks/installing/install.ts'
 import { installKind as sdkInstallKind, removalKind as sdkRemovalKind } from './sdks/service.ts'
+import { excerptsJob, excerptsKind } from './search/complete-excerpts.ts'
 import { analysis } from './scoring/analyze.ts'
 import { panaAnalysis } from './scoring/pana.ts'
 import { analysisKind, panaKind } from './scoring/requests.ts'
@@ -15,6 +16,7 @@ import type { Services } from './services.ts'
 /** Who does which kind of job. */
 export const jobHandlers = (services: Services): Handlers => ({
   [removalKind]: archiveRemoval(services),
+  [excerptsKind]: excerptsJob(services),
   [checkKind]: integrityCheck(services),
   [domainCheckKind]: domainCheck(services),
   [sdkInstallKind]: sdkInstall(services),

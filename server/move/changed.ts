@@ -3,7 +3,14 @@ import { copiedNote } from './target.ts'
 import type { Move } from './under-way.ts'
 
 /** Filled from the other tables, so made anew when any of them changed. */
-const index = ['package_search_documents', 'package_search_brief', 'package_search_full']
+const index = [
+  'package_search_documents',
+  'package_search_brief',
+  'package_search_full',
+  'package_search_excerpts',
+  'package_search_excerpts_brief',
+  'package_search_excerpts_full',
+]
 
 /**
  * Takes out of the target what an interrupted move brought and the SQLite file has otherwise by now, with all that refers to it. What was written

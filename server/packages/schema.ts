@@ -21,8 +21,6 @@ builder.node(PackageRef, {
       description: 'The page of the package on this server.',
       resolve: ({ name }, _args, { request, config }) => `${publicUrl(request, config.SERVER_URL)}/packages/${name}`,
     }),
-    createdAt: t.expose('createdAt', { ...ofPublicPackage, type: 'DateTime', description: 'When the first version was published.' }),
-    updatedAt: t.expose('updatedAt', { ...ofPublicPackage, type: 'DateTime', description: 'When it last changed.' }),
   }),
 })
 

@@ -35,11 +35,11 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
   const report = { ...found, leadsTo: [...new Set([...(found.leadsTo ?? []), ...(await packagesLedTo(em, here, versionId))])] }
   if (!(await writeReport(em, versionId, { ...findings, report }))) return false
   const { granted, maximum } = pointsOf(findings.report)
-  const { name, version, packageId, isLatest } = about
+  const { name, version, packageId, isShown } = about
   const summary = `${name} ${version} got ${granted} of ${maximum} points`
   await recordEvents(em, [{ kind: 'package.scored', actor: null, summary, package: name, version }])
   await writeLog(em, { level: 'info', package: name, version, message: `${granted} of ${maximum} points (${engineOf(findings.report)})` })
-  if (isLatest) await refreshIndex(em, here, packageId)
+  if (isShown) await refreshIndex(em, here, packageId)
   return true
 }
 
@@ -114,18 +114,22 @@ export const engineOf = ({ engine }: Pick<Report, 'engine'>): string => `${engin
 
 const isPostgres = (em: EntityManager) => em.getPlatform() instanceof BasePostgreSqlPlatform
 
-type About = { name: string; version: string; packageId: string; isLatest: boolean }
+type About = { name: string; version: string; packageId: string; isShown: boolean }
 
 /** The version, whose package nobody else changes until the end of the transaction; null when it is gone. SQLite has one writer anyway. */
 async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
   const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
   if (isPostgres(em)) await readRow(em, lock, [versionId])
-  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string }>(
+  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string; has_excerpt: boolean | number }>(
     em,
-    'select p.name, v.version, v.package_id, p.latest_version from package_versions v join packages p on p.id = v.package_id where v.id = ?',
+    `select p.name, v.version, v.package_id, p.latest_version, exists (select 1 from package_search_excerpts e where e.package_id = p.id) as has_excerpt
+     from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
     [versionId],
   )
-  return row ? { name: row.name, version: row.version, packageId: row.package_id, isLatest: row.version === row.latest_version } : null
+  if (!row) return null
+  // Anybody may be shown another version.
+  const isShown = row.version === row.latest_version || Boolean(row.has_excerpt)
+  return { name: row.name, version: row.version, packageId: row.package_id, isShown }
 }
 
 async function writeReport(em: EntityManager, versionId: string, { generation, report, surface, log }: Findings): Promise<boolean> {

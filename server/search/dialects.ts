@@ -1,5 +1,6 @@
 import type { DatabaseConfig } from '../db/options.ts'
 import type { Parameter } from '../db/reads/reads.ts'
+import { seenByAnybody } from '../packages/policy.ts'
 import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
@@ -30,31 +31,52 @@ export type Dialect = {
 export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (backend === 'sqlite' ? sqlite : postgres)
 
 /** The condition that a document may be found at all. The numbers are literals, so that the indexes of public packages are used. */
-export const isWithin: Record<Reach, string> = { anybody: 'd.shown_to = 2', members: 'd.shown_to in (1, 2)', unlisted: 'd.shown_to = 0' }
+export const isWithin: Record<Reach, string> = {
+  anybody: 'd.shown_to = 2',
+  excerpts: 'd.shown_to = 1',
+  members: 'd.shown_to in (1, 2)',
+  unlisted: 'd.shown_to = 0',
+}
+
+/**
+ * The documents of a reach. Excerpts are there only while their package is public: an instance of an earlier version, which knows nothing of them,
+ * may make it private.
+ */
+export const documentsOf = (reach: Reach): string =>
+  reach === 'excerpts'
+    ? `(select o.id, o.package_id, o.name, o.shown_to, o.likes, e.created_at, e.updated_at, e.downloads, e.score, e.tags from package_search_excerpts e
+        join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${seenByAnybody('p')})`
+    : 'package_search_documents'
+
+/** Where the terms of a reach's documents are. */
+function termsOf(reach: Reach, breadth: Breadth): string {
+  const index = reach === 'excerpts' ? 'package_search_excerpts' : 'package_search'
+  return breadth === 'full' ? `${index}_full` : `${index}_brief`
+}
 
 // All that match in the same place match equally, the newest first: a ranking by how rare a word is among all packages would tell whoever
 // sees only the public ones of the others, and needs the texts, which this index does not keep.
 const sqlite: Dialect = {
   ranked: (selection, breadth, limit) => ({
     sql: `select d.package_id as id, d.name, d.downloads, 0.5 as score from (
-      select rowid from package_search_brief m where package_search_brief match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
-    ) best join package_search_documents d on d.id = best.rowid order by d.id desc`,
+      select rowid from ${termsOf(selection.reach, breadth)} m where ${termsOf(selection.reach, breadth)} match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
+    ) best join ${documentsOf(selection.reach)} d on d.id = best.rowid order by d.id desc`,
     parameters: [sqliteMatch(selection, breadth), limit],
   }),
   matching: (selection, breadth) => ({
-    sql: `select rowid as id from ${tableOf[breadth]} m where ${tableOf[breadth]} match ? ${andWithin(selection, 'm.rowid')}`,
+    sql: `select rowid as id from ${termsOf(selection.reach, breadth)} m where ${termsOf(selection.reach, breadth)} match ? ${andWithin(selection, 'm.rowid')}`,
     parameters: [sqliteMatch(selection, breadth)],
   }),
   newest: (selection, limit) => ({
     sql: `select d.package_id as id, d.name from (
-      select rowid from package_search_full m where package_search_full match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
-    ) found join package_search_documents d on d.id = found.rowid order by d.id desc`,
+      select rowid from ${termsOf(selection.reach, 'full')} m where ${termsOf(selection.reach, 'full')} match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
+    ) found join ${documentsOf(selection.reach)} d on d.id = found.rowid order by d.id desc`,
     parameters: [sqliteMatch(selection, 'full'), limit],
   }),
   everything,
   similar: (name, reach, limit) => ({
     // The cross join keeps the order of the ranking, so that it ends when enough are found which may be.
-    sql: `select d.name from package_search_trigrams t cross join package_search_documents d on d.id = t.rowid
+    sql: `select d.name from package_search_trigrams t cross join ${documentsOf(reach)} d on d.id = t.rowid
       where t.package_search_trigrams match ? and ${isWithin[reach]} order by t.rank limit ?`,
     parameters: [Array.from({ length: name.length - 2 }, (_, index) => `"${name.slice(index, index + 3)}"`).join(' OR '), limit],
   }),
@@ -69,40 +91,39 @@ const postgres: Dialect = {
     sql: `with wanted as materialized (select ?::tsquery as terms, ?::tsquery as words)
     select d.package_id as id, d.name, d.downloads, best.score from (
       select m.id, ts_rank('{0.2, 0.3, 0.4, 1}', m.terms, (select words from wanted), 1) as score
-      from (select id, terms from package_search_brief where terms @@ (select terms from wanted) offset 0) m
+      from (select id, terms from ${termsOf(selection.reach, breadth)} where terms @@ (select terms from wanted) offset 0) m
       where true ${andWithin(selection, 'm.id')} order by 2 desc, 1 limit ?
-    ) best join package_search_documents d on d.id = best.id order by best.score desc, d.id`,
+    ) best join ${documentsOf(selection.reach)} d on d.id = best.id order by best.score desc, d.id`,
     parameters: [postgresMatch(selection, breadth), postgresWords(selection, breadth), limit],
   }),
   matching: (selection, breadth) => ({
-    sql: `select m.id from (select id from ${tableOf[breadth]} where terms @@ (select ?::tsquery) offset 0) m where true ${andWithin(selection, 'm.id')}`,
+    sql: `select m.id from (select id from ${termsOf(selection.reach, breadth)} where terms @@ (select ?::tsquery) offset 0) m where true ${andWithin(selection, 'm.id')}`,
     parameters: [postgresMatch(selection, breadth)],
   }),
   newest: (selection, limit) => ({
     sql: `select d.package_id as id, d.name from (
       select id from (${postgres.matching(selection, 'full').sql}) matching order by id desc limit ?
-    ) found join package_search_documents d on d.id = found.id order by d.id desc`,
+    ) found join ${documentsOf(selection.reach)} d on d.id = found.id order by d.id desc`,
     parameters: [postgresMatch(selection, 'full'), limit],
   }),
   everything,
   similar: (name, reach, limit) => ({
-    sql: `select d.name from (select ?::text as text) wanted, package_search_documents d
+    sql: `select d.name from (select ?::text as text) wanted, ${documentsOf(reach)} d
       where d.name % wanted.text and ${isWithin[reach]} order by similarity(d.name, wanted.text) desc limit ?`,
     parameters: [name, limit],
   }),
   hasTag: 'position(?::text in d.tags) > 0',
 }
 
-const tableOf = { name: 'package_search_brief', brief: 'package_search_brief', full: 'package_search_full' }
-
 /**
  * The conditions that a document is for everybody and that its score fits, which are asked of its row: a dependency may change it for many documents at once, and to
  * change a text writes all its terms into the inverted index anew. That a package is unlisted only itself says, so it is a term.
  */
 function andWithin({ reach, scores }: Selection, id: string): string {
-  const conditions = [...(reach === 'anybody' ? [isWithin[reach]] : []), ...scoreConditions(scores)]
+  const isAsked = reach === 'anybody' || reach === 'excerpts'
+  const conditions = [...(isAsked ? [isWithin[reach]] : []), ...scoreConditions(scores)]
   return conditions.length > 0
-    ? `and exists (select 1 from package_search_documents d where d.id = ${id} and ${conditions.join(' and ')})`
+    ? `and exists (select 1 from ${documentsOf(reach)} d where d.id = ${id} and ${conditions.join(' and ')})`
     : ''
 }
 
@@ -114,7 +135,7 @@ export function scoreConditions(scores: readonly ScoreFilter[]): string[] {
 }
 
 function everything(reach: Reach): Statement {
-  return { sql: `select d.id from package_search_documents d where ${isWithin[reach]}`, parameters: [] }
+  return { sql: `select d.id from ${documentsOf(reach)} d where ${isWithin[reach]}`, parameters: [] }
 }
 
 /** Terms are letters, digits, marks and the signs of tags, so quoting them is enough in both query languages. */

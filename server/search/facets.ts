@@ -1,7 +1,6 @@
-import { type Source } from './source.ts'
 import { isCommon, matched, walked } from './listing.ts'
 import { flags } from './query.ts'
-import { type Searcher, type Selection, selectionOf } from './selection.ts'
+import { partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { type Filter, filters } from './tags.ts'
 
 /** What the packages that were found have in common: how many have each value of a filter, the most frequent first. */
@@ -12,8 +11,8 @@ export type FacetValue = { value: string; count: number }
 export type Facets = { facets: Facet[]; isExact: boolean }
 
 /** The counts of what whoever searches may see, in the order of the sidebar; at most ten values each. */
-export async function facetsOf(source: Source, selection: Selection, searcher: Searcher): Promise<Facets> {
-  const { tags, scores, isExact } = await sample(source, selection)
+export async function facetsOf(source: Source, parts: readonly Selection[], searcher: Searcher): Promise<Facets> {
+  const { tags, scores, isExact } = await sample(source, parts)
   const counts = countTags(tags).set('score', countScores(scores))
   const facets = shownFilters(searcher).map((filter) => ({ filter, values: (counts.get(filter) ?? []).slice(0, maxValues) }))
   return { facets: facets.filter(({ values }) => values.length > 0), isExact }
@@ -49,13 +48,14 @@ const shownFilters = (searcher: Searcher): Facet['filter'][] => {
 }
 
 /** The tags and scores of the first packages that are selected. */
-async function sample(source: Source, selection: Selection): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
-  const { sql, parameters, conditions } = (await isCommon(source, selection)) ? walked(source, selection) : matched(source, selection)
-  const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
-  const rows = await source.heavyReads.all<{ tags: string; score: number }>(
-    `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`,
-    ...parameters,
-  )
+async function sample(source: Source, parts: readonly Selection[]): Promise<{ tags: string[]; scores: number[]; isExact: boolean }> {
+  const rows: { tags: string; score: number }[] = []
+  for (const part of parts) {
+    const { sql, parameters, conditions } = (await isCommon(source, part)) ? walked(source, part) : matched(source, part)
+    const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
+    const select = `select d.tags, d.score from ${sql} ${where} limit ${maxSampled + 1}`
+    rows.push(...(await source.heavyReads.all<{ tags: string; score: number }>(select, ...parameters)))
+  }
   const first = rows.slice(0, maxSampled)
   return { tags: first.map(({ tags }) => tags), scores: first.map(({ score }) => score), isExact: rows.length <= maxSampled }
 }
@@ -87,7 +87,7 @@ async function valuesOf(
   filter: Facet['filter'],
 ): Promise<{ value: string; count: number | null }[]> {
   const selection = await selectionOf(source, rest, searcher)
-  const sampled = selection ? await sample(source, selection) : { tags: [], scores: [] }
+  const sampled = selection ? await sample(source, await partsOf(source, selection)) : { tags: [], scores: [] }
   const counted = filter === 'score' ? countScores(sampled.scores) : (countTags(sampled.tags).get(filter) ?? [])
   if (filter !== 'is' || !searcher) return counted
   const seen = new Set(counted.map(({ value }) => value))

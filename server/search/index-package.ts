@@ -3,7 +3,10 @@ import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
 import { type DocumentTerms, documentTerms } from './terms.ts'
 
-/** Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). */
+/**
+ * Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). What others
+ * find of a public package that has 1 is its excerpt.
+ */
 export type ShownTo = 0 | 1 | 2
 
 /** What search shows and finds of a package: its tags, and the texts of its latest version. */
@@ -26,7 +29,7 @@ export type SearchDocument = {
  * The cost depends on the texts alone, not on how many packages there are.
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
-  const { packageId, name, description, topics, readme, tags, shownTo, score, createdAt, updatedAt } = document
+  const { packageId, name, tags, shownTo, score, createdAt, updatedAt } = document
   const row = await readRow<{ id: number | string }>(
     em,
     `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, score, tags) values (?, ?, ?, ?, ?, ?, ?)
@@ -35,11 +38,25 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
     [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `],
   )
   if (!row) throw new Error(`No search document for ${name}`)
+  await storeTerms(em, 'package_search', row.id, document, shownTo === 0 ? [unlistedTerm] : [])
+  if (!(em.getPlatform() instanceof BasePostgreSqlPlatform))
+    await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
+}
+
+/** Which index: of documents, or of excerpts (excerpts.ts). */
+type Index = 'package_search' | 'package_search_excerpts'
+
+/** What is looked for in a document. */
+export type Texts = Pick<SearchDocument, 'name' | 'description' | 'topics' | 'readme' | 'tags'>
+
+/** Writes the terms of the document with this number, or in place of the old ones. */
+export async function storeTerms(em: EntityManager, index: Index, id: number | string, texts: Texts, marks: string[] = []): Promise<void> {
+  const { name, description, topics, readme, tags } = texts
   const terms = documentTerms(name, description, topics, readme ?? '')
-  const tagTerms = [everyTerm, ...(shownTo === 0 ? [unlistedTerm] : []), ...tags.map(tagTerm)]
+  const tagTerms = [everyTerm, ...marks, ...tags.map(tagTerm)]
   await (em.getPlatform() instanceof BasePostgreSqlPlatform
-    ? storeVectors(em, row.id, terms, tagTerms)
-    : storeTexts(em, row.id, name, terms, tagTerms))
+    ? storeVectors(em, index, id, terms, tagTerms)
+    : storeTexts(em, index, id, terms, tagTerms))
 }
 
 /**
@@ -85,23 +102,21 @@ export async function removeFromIndex(em: EntityManager, packageId: string): Pro
   await changeRows(em, 'delete from package_search_documents where package_id = ?', [packageId])
 }
 
-async function storeTexts(em: EntityManager, id: number | string, name: string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+async function storeTexts(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const { words, parts, description, topics, all } = terms
   const brief = [words, parts, description, topics, tagTerms].map((list) => list.join(' '))
-  await changeRows(
-    em,
-    'insert or replace into package_search_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)',
-    [id, ...brief],
-  )
-  await changeRows(em, 'insert or replace into package_search_full (rowid, terms) values (?, ?)', [id, [...all, ...tagTerms].join(' ')])
-  await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [id, name])
+  await changeRows(em, `insert or replace into ${index}_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)`, [
+    id,
+    ...brief,
+  ])
+  await changeRows(em, `insert or replace into ${index}_full (rowid, terms) values (?, ?)`, [id, [...all, ...tagTerms].join(' ')])
 }
 
-async function storeVectors(em: EntityManager, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
+async function storeVectors(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const tags = tagTerms.map(quoted).join(' ')
   const vectors = {
-    package_search_brief: `${labelled(terms)} ${tags}`,
-    package_search_full: `${terms.all.map(quoted).join(' ')} ${tags}`,
+    [`${index}_brief`]: `${labelled(terms)} ${tags}`,
+    [`${index}_full`]: `${terms.all.map(quoted).join(' ')} ${tags}`,
   }
   for (const [table, vector] of Object.entries(vectors)) {
     await changeRows(

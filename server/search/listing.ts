@@ -1,8 +1,7 @@
 import type { Parameter } from '../db/reads/reads.ts'
 import { type Place, readPlace, readRank, writeCursor } from './cursor.ts'
-import { dialectOf, isWithin, scoreConditions, type Statement } from './dialects.ts'
-import type { Selection } from './selection.ts'
-import type { Source } from './source.ts'
+import { dialectOf, documentsOf, isWithin, scoreConditions, type Statement } from './dialects.ts'
+import type { Selection, Source } from './selection.ts'
 
 /** A package that was found. `score`: from 0, when nothing was ranked, to 1 for the very name. */
 export type SearchMatch = { id: string; name: string; score: number; cursor: string }
@@ -13,36 +12,58 @@ export type ListSort = keyof typeof orders
 export type Stretch = { limit: number; offset: number; after?: string | null | undefined }
 
 /**
- * What is selected, sorted: by a moment or a number, the latest and the largest first, or by name.
+ * What any part selects, sorted: by a moment or a number, the latest and the largest first, or by name.
  * @throws ApiError InvalidInput for a cursor of another list.
  */
-export async function listPackages(source: Source, selection: Selection, sort: ListSort, stretch: Stretch): Promise<SearchMatch[]> {
-  const { column, direction, beyond } = orders[sort]
+export async function listPackages(
+  source: Source,
+  [whole, excerpts]: readonly [Selection, ...Selection[]],
+  sort: ListSort,
+  { limit, offset: skipped, after }: Stretch,
+): Promise<SearchMatch[]> {
   // A place tells downloads, and how many packages there are: to whoever may not know either, a cursor is a number of matches.
-  const isCounted = selection.reach === 'anybody'
-  const { limit, after } = isCounted ? { ...stretch, after: null } : stretch
-  const offset = stretch.offset + (isCounted && stretch.after ? readRank(stretch.after) : 0)
+  if (whole.reach !== 'anybody') {
+    const rows = await listRows(source, whole, sort, { limit, offset: skipped, after })
+    return rows.map((row) => matchOf(row, placeOf(sort, row.key, row.document)))
+  }
+  const offset = skipped + (after ? readRank(after) : 0)
+  const some = excerpts ? await listRows(source, excerpts, sort, { limit: offset + limit, offset: 0 }) : []
+  // As many as there are excerpts may come before the first one wanted in their stead.
+  const early = Math.min(offset, some.length)
+  const rows = await listRows(source, whole, sort, { limit: limit + early, offset: offset - early })
+  const merged = some.length === 0 ? rows : [...rows, ...some].toSorted(orderOf(sort)).slice(early, early + limit)
+  return merged.map((row, index) => matchOf(row, offset + index + 1))
+}
+
+const matchOf = ({ id, name }: Row, position: Place | number): SearchMatch => ({ id, name, score: 0, cursor: writeCursor(position) })
+
+/** As the databases sort: names are ASCII. */
+function orderOf(sort: ListSort): (a: Row, b: Row) => number {
+  const sign = orders[sort].direction === 'desc' ? -1 : 1
+  const compare = <Key>(a: Key, b: Key) => (a < b ? -1 : a > b ? 1 : 0)
+  return (a, b) =>
+    sign * ((sort === 'name' ? compare(a.key, b.key) : Number(a.key) - Number(b.key)) || Number(a.document) - Number(b.document))
+}
+
+async function listRows(source: Source, selection: Selection, sort: ListSort, { limit, offset, after }: Stretch): Promise<Row[]> {
+  const { column, direction, beyond } = orders[sort]
   const place = after ? readPlace(after, sort === 'name' ? 'name' : 'number') : []
   const order = `order by ${column} ${direction}, d.id ${direction}`
   const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
-  async function read({ sql, parameters, conditions }: Documents): Promise<SearchMatch[]> {
-    const rows = await source.heavyReads.all<Row>(
+  async function read({ sql, parameters, conditions }: Documents): Promise<Row[]> {
+    return source.heavyReads.all<Row>(
       `select d.package_id as id, d.name, ${column} as key, d.id as document from ${sql} ${whereAll(conditions)} ${order} limit ? offset ?`,
       ...parameters,
       limit,
       offset,
     )
-    return rows.map(({ id, name, key, document }, index) => {
-      const cursor = writeCursor(isCounted ? offset + index + 1 : placeOf(sort, key, document))
-      return { id, name, score: 0, cursor }
-    })
   }
 
   const all = walked(source, selection)
   if (isAll(selection)) return read({ ...all, conditions: [...all.conditions, ...beyondPlace], parameters: [...all.parameters, ...place] })
   if (!selection.terms) {
     // Where a tenth of all packages have the tags, a walk of ten times the length finds a page, and costs less than sorting all that have them.
-    const first = `select * from package_search_documents d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${order} limit ?`
+    const first = `select * from ${documentsOf(selection.reach)} d ${whereAll([isWithin[selection.reach], ...beyondPlace])} ${order} limit ?`
     const parameters = [...place, 10 * (limit + offset), ...all.parameters]
     const found = await read({ sql: `(${first}) d`, conditions: all.conditions, parameters })
     if (found.length === limit) return found
@@ -58,12 +79,16 @@ type Documents = { sql: string; conditions: readonly string[]; parameters: reado
 
 const whereAll = (conditions: readonly string[]) => (conditions.length > 0 ? `where ${conditions.join(' and ')}` : '')
 
-/** How many packages are selected. */
-export async function countMatches({ heavyReads, backend }: Source, selection: Selection): Promise<number> {
+/** How many packages the parts select. */
+export async function countMatches({ heavyReads, backend }: Source, parts: readonly Selection[]): Promise<number> {
   const dialect = dialectOf(backend)
-  const { sql, parameters } = isAll(selection) ? dialect.everything(selection.reach) : dialect.matching(selection, breadthOf(selection))
-  const row = await heavyReads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
-  return Number(row?.total ?? 0)
+  let total = 0
+  for (const part of parts) {
+    const { sql, parameters } = isAll(part) ? dialect.everything(part.reach) : dialect.matching(part, breadthOf(part))
+    const row = await heavyReads.get<{ total: string | number }>(`select count(*) as total from (${sql}) m`, ...parameters)
+    total += Number(row?.total ?? 0)
+  }
+  return total
 }
 
 /** Conditions on a document `d` beside the words: that it may be found, and its tags. */
@@ -86,12 +111,12 @@ export function documentConditions(
 /** What is selected, as a table of documents `d`. */
 export function matched({ backend }: Source, selection: Selection): Statement & { conditions: string[] } {
   const { sql, parameters } = dialectOf(backend).matching(selection, breadthOf(selection))
-  return { sql: `(${sql}) m join package_search_documents d on d.id = m.id`, parameters, conditions: [] }
+  return { sql: `(${sql}) m join ${documentsOf(selection.reach)} d on d.id = m.id`, parameters, conditions: [] }
 }
 
 /** All documents in the order of an index, each asked whether it is wanted: for what many are. */
 export function walked(source: Source, selection: Selection): Statement & { conditions: string[] } {
-  return { sql: 'package_search_documents d', ...documentConditions(source, selection) }
+  return { sql: `${documentsOf(selection.reach)} d`, ...documentConditions(source, selection) }
 }
 
 const orders = {

@@ -13,7 +13,7 @@ import { refreshIndex } from './refresh-index.ts'
 type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
 
 /** Grows when terms, tags or who finds a package are made otherwise than before: then every package is indexed anew. */
-const form = 3
+const form = 4
 export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** The last package that has been indexed anew in this form; null when all have. A restart goes on from here. */

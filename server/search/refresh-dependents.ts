@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { seenByAnybody } from '../packages/policy.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
+import { forgetExcerpts, requestExcerpts } from './complete-excerpts.ts'
 import { lockEntries } from './index-package.ts'
 import { refreshIndex, shownTo } from './refresh-index.ts'
 
@@ -10,16 +11,18 @@ import { refreshIndex, shownTo } from './refresh-index.ts'
  * Makes the index say what the database says of packages that became public or private, and of those that depend on them: what needs a private
  * package is found by nobody who did not sign in. A new package is private, and what was absent counts as that, so its dependents stay as they
  * are; private dependents do so always. Such changes follow each other from here to the end of their transactions, and the caches learn that
- * other packages may be readable now.
+ * other packages may be readable now. What anybody finds of packages that they read only in part is made anew after the commit.
  */
 export async function refreshWithDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<void> {
   if (names.length === 0) return
   await markVisibilityChange(em)
   const affected = affectedBy(here, names)
   const unknown = await lockEntries(em, affected.sql, affected.parameters)
+  await forgetExcerpts(em, affected.sql, affected.parameters)
   const changed = await em.execute<{ id: string }[]>(`select id from packages where name in (${marksFor(names)}) order by id`, [...names])
   await refreshEach(em, here, new Set([...changed.map(({ id }) => id), ...unknown]))
   await updateReach(em, here, affected)
+  await requestExcerpts(em, here, affected.sql, affected.parameters)
 }
 
 type Subquery = { sql: string; parameters: string[] }
@@ -49,8 +52,7 @@ async function refreshEach(em: EntityManager, here: Here, ids: Iterable<string>)
 async function updateReach(em: EntityManager, here: Here, affected: Subquery): Promise<void> {
   await em.execute(
     `update package_search_documents as d set shown_to = now.shown_to from (
-       select p.id as package_id, ${shownTo} as shown_to from packages p
-       join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.id in (${affected.sql})
+       select p.id as package_id, ${shownTo} as shown_to from packages p where p.id in (${affected.sql})
      ) now where now.package_id = d.package_id and now.shown_to <> d.shown_to`,
     [hostedHere(here), ...affected.parameters],
   )

@@ -1,16 +1,22 @@
 import { isServerAdmin } from '../roles/viewer.ts'
 import type { Audience } from '../access/audience.ts'
 import type { Scope } from '../roles/roles.ts'
-import type { Source } from './source.ts'
+import type { Database } from '../db/open/orm.ts'
 import { parseQuery, type QueryFilter, type ScoreFilter } from './query.ts'
 import type { Filter, Tag } from './tags.ts'
 import { type QueryTerms, queryTerms } from './terms.ts'
 
+/** Where searches read: who somebody is and what they administer by `reads`, what fits by `heavyReads`. */
+export type Source = Pick<Database, 'reads' | 'heavyReads' | 'backend'>
+
 /** Who is asking: signed-in people find all listed packages, anybody else those that are public, too. */
 export type Searcher = { id: string; scopes: ReadonlySet<Scope> } | null
 
-/** Which packages may be found at all: public and listed ones, listed ones, or unlisted ones. */
-export type Reach = Audience | 'unlisted'
+/**
+ * Which packages may be found at all: public and listed ones, listed ones, or unlisted ones. Of the public ones, those of which some versions are
+ * withheld from anybody are apart: what anybody finds of them is an excerpt.
+ */
+export type Reach = Audience | 'unlisted' | 'excerpts'
 
 /** What to find: words, tags of which one of each group, or none, must be there, and scores. */
 export type Selection = {
@@ -27,6 +33,12 @@ export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'a
 
 /** Everything that whoever searches may find. */
 export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
+
+/** A selection, and beside what anybody may find whole the same of the excerpts, where there are any. Each is read by itself. */
+export async function partsOf<Part extends Selection>({ heavyReads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
+  if (selection.reach !== 'anybody' || !(await heavyReads.get('select id from package_search_excerpts limit 1'))) return [selection]
+  return [selection, { ...selection, reach: 'excerpts' }]
+}
 
 /** What a typed query selects for whoever searches; null when nothing can fit. */
 export async function selectionOf(source: Source, query: string, searcher: Searcher): Promise<Selection | null> {

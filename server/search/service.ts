@@ -1,8 +1,7 @@
 import { completeFilters, type Completion, type Facets, facetsOf } from './facets.ts'
-import { type Source } from './source.ts'
 import { countMatches, listPackages, type ListSort, type SearchMatch } from './listing.ts'
-import { afterPrefix, namesBetween, rankPackages } from './ranking.ts'
-import { type Searcher, everything, selectionOf } from './selection.ts'
+import { completeIn, rankPackages } from './ranking.ts'
+import { everything, partsOf, type Searcher, type Selection, selectionOf, type Source } from './selection.ts'
 import { suggestNames } from './suggest.ts'
 
 export type SearchSort = 'relevance' | ListSort
@@ -37,26 +36,30 @@ export type SearchPage = {
 export async function searchPackages(source: Source, { searcher, query, sort, limit, offset, after }: SearchRequest): Promise<SearchPage> {
   const selection = await selectionOf(source, query ?? '', searcher)
   if (!selection) return nothing
-  const { terms, reach } = selection
+  const { terms } = selection
+  const parts = await partsOf(source, selection)
   const stretch = { limit: limit + 1, offset: offset ?? 0, after }
   const matches =
     terms && (sort ?? 'relevance') === 'relevance'
-      ? await rankPackages(source, { ...selection, terms }, stretch)
-      : await listPackages(source, selection, sort && sort !== 'relevance' ? sort : 'updated', stretch)
+      ? await rankPackages(
+          source,
+          parts.map((part) => ({ ...part, terms })),
+          stretch,
+        )
+      : await listPackages(source, parts, sort && sort !== 'relevance' ? sort : 'updated', stretch)
   return {
     matches: matches.slice(0, limit),
     hasNextPage: matches.length > limit,
-    totalCount: () => countMatches(source, selection),
-    didYouMean: async () => (terms && matches.length === 0 ? suggestNames(source, terms.name, reach) : []),
-    facets: () => facetsOf(source, selection, searcher),
+    totalCount: () => countMatches(source, parts),
+    didYouMean: async () => (terms && matches.length === 0 ? suggestNames(source, terms.name, reachesOf(parts)) : []),
+    facets: () => facetsOf(source, parts, searcher),
   }
 }
 
 /** The first names that begin with `prefix`, in order, of what whoever searches may find. */
 export async function completeNames(source: Source, searcher: Searcher, prefix: string, limit: number): Promise<string[]> {
   if (!/^\w+$/.test(prefix)) return []
-  const rows = await namesBetween(source, everything(searcher), prefix, afterPrefix(prefix), limit)
-  return rows.map(({ name }) => name)
+  return completeIn(source, await partsOf(source, everything(searcher)), prefix, limit)
 }
 
 /**
@@ -68,6 +71,8 @@ export async function completeQuery(source: Source, searcher: Searcher, query: s
   const filters = await completeFilters(source, searcher, query, limit)
   return [...filters, ...names.map((name) => ({ query: name, label: name, count: null, isPackage: true }))].slice(0, limit)
 }
+
+const reachesOf = (parts: readonly Selection[]) => parts.map(({ reach }) => reach)
 
 /** A query of nothing but signs finds nothing. */
 const nothing: SearchPage = {

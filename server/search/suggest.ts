@@ -1,12 +1,19 @@
 import { dialectOf } from './dialects.ts'
-import type { Source } from './source.ts'
-import type { Reach } from './selection.ts'
+import type { Reach, Source } from './selection.ts'
 
 /** Names that differ from the one that was typed by a slip or two, the nearest first. */
-export async function suggestNames({ heavyReads, backend }: Source, typed: string, reach: Reach, limit = 3): Promise<string[]> {
+export async function suggestNames(
+  { heavyReads, backend }: Source,
+  typed: string,
+  reaches: readonly Reach[],
+  limit = 3,
+): Promise<string[]> {
   if (!/^\w{4,64}$/.test(typed)) return []
-  const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
-  const rows = await heavyReads.all<{ name: string }>(sql, ...parameters)
+  const rows: { name: string }[] = []
+  for (const reach of reaches) {
+    const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
+    rows.push(...(await heavyReads.all<{ name: string }>(sql, ...parameters)))
+  }
   const slips = Math.max(1, Math.floor(typed.length / 4))
   return rows
     .map(({ name }) => ({ name, distance: distance(typed, name) }))

@@ -89,7 +89,9 @@ async function publishWithin(
   // Only now: whoever deletes a package of this name from here on waits for this transaction.
   if (!existing) await refuseReserved(em, name)
   if (submission.pubspec.dependencies.some(({ kind, hostedUrl }) => kind === 'direct' && hostedUrl !== null)) await holdVisibility(em)
-  await (isLatest ? refreshIndex(em, context.config, target.id, indexedOf(submission)) : touchIndex(em, target.id, at))
+  // Of a public package anybody may find less than its latest version, by what this one needs.
+  if (isLatest) await refreshIndex(em, context.config, target.id, indexedOf(submission))
+  else await (existing?.isPublic ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
   await requestFirstAnalysis(em, context.config, versionId, at)
 }

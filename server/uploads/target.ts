@@ -1,10 +1,12 @@
 import { toDate } from '../db/reads/reads.ts'
+import type { Visibility } from '../packages/entity.ts'
 
 /** The package that a version is published into, and what is known there of the version's number. */
 export type Target = {
   id: string
   name: string
   publisher: { id: string } | null
+  isPublic: boolean
   latestVersion: string
   latestIsRetracted: boolean
   latestPrerelease: string | null
@@ -25,6 +27,7 @@ export async function findTarget(readRow: ReadRow, { name, version }: { name: st
     id: row.id,
     name,
     publisher: row.publisher_id === null ? null : { id: row.publisher_id },
+    isPublic: row.visibility === 'public',
     latestVersion: row.latest_version,
     latestIsRetracted: Boolean(row.latest_is_retracted),
     latestPrerelease: row.latest_prerelease,
@@ -37,6 +40,7 @@ export async function findTarget(readRow: ReadRow, { name, version }: { name: st
 type Row = {
   id: string
   publisher_id: string | null
+  visibility: Visibility
   latest_version: string
   latest_is_retracted: boolean | number
   latest_prerelease: string | null
@@ -45,7 +49,7 @@ type Row = {
   is_deleted: boolean | number
 }
 
-const select = `select p.id, p.publisher_id, p.latest_version, p.latest_prerelease, p.advisories_updated,
+const select = `select p.id, p.publisher_id, p.visibility, p.latest_version, p.latest_prerelease, p.advisories_updated,
     not exists (select 1 from package_versions l
       where l.package_id = p.id and l.version = p.latest_version and l.retracted_at is null) as latest_is_retracted,
     (select v.archive_sha256 from package_versions v where v.package_id = p.id and v.version = ?) as published_sha256,

@@ -44,7 +44,7 @@ export async function writePackage(
   await insertRows(em, 'packages', [row])
   await insertRows(em, 'package_uploaders', [{ package_id: id, user_id: viewer.id }])
   const pointers = { latestVersion: version, latestIsRetracted: false, latestPrerelease, advisoriesUpdated }
-  return { id, name, publisher: null, ...pointers, publishedSha256: null, isDeleted: false }
+  return { id, name, publisher: null, isPublic: false, ...pointers, publishedSha256: null, isDeleted: false }
 }
 
 /** Writes a version with its texts and dependencies; gives its id. */

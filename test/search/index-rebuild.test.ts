@@ -45,7 +45,7 @@ it('goes on where a restart has interrupted it, and keeps what was found before'
   const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
   await database.fork().execute('update package_search_documents set updated_at = 0')
   await database.fork().transactional(async (em) => {
-    await writeSetting(em, storedForm, 3)
+    await writeSetting(em, storedForm, 4)
     await writeSetting(em, renewedTo, half?.id ?? null)
   })
   await completeIndex(app.services)

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
-import { dependent, publicApp, setSwitch } from '../support/public-packages.ts'
+import { dependent, makePublic, publicApp, setSwitch } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
 const searches = [
@@ -46,12 +46,12 @@ it('finds public packages for whoever did not sign in, and no trace of others', 
   for (const path of searches) expect((await app.anonymous.get(path)).status).toBe(401)
 })
 
-it('finds nothing for them whose latest version needs a private package, until that is public, too', async () => {
+it('finds nothing for them of which every version needs a private package, until that is public, too', async () => {
   await using app = await publicApp()
   const alice = await app.member()
   await publish(alice, { name: 'hidden', version: '1.0.0' })
-  await publish(alice, { name: 'acme', version: '1.0.0' })
-  await setVisibility(alice, 'acme', 'public')
+  await publish(alice, dependent('acme', '1.0.0', ['hidden']))
+  await makePublic(app, 'acme')
   await publish(alice, dependent('acme', '1.1.0', ['hidden']))
   for (const path of searches) expect(await found(app.anonymous, path)).toEqual([])
   expect(await found(alice, '/api/search?q=dependency:hidden')).toEqual(['acme'])

@@ -3,7 +3,22 @@ import { builder } from '../../graphql/builder.ts'
 import { anyText, pageByKey } from '../../graphql/connections.ts'
 import type { PackageVersion } from '../entity.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from '../refs.ts'
-import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions } from './service.ts'
+import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions, momentsOf } from './service.ts'
+
+builder.objectFields(PackageRef, (t) => ({
+  createdAt: t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When the first version was published.',
+    resolve: async (pkg, _args, context) => (await momentsOf(context, pkg)).createdAt,
+  }),
+  updatedAt: t.field({
+    ...ofPublicPackage,
+    type: 'DateTime',
+    description: 'When it last changed.',
+    resolve: async (pkg, _args, context) => (await momentsOf(context, pkg)).updatedAt,
+  }),
+}))
 
 builder.objectFields(PackageRef, (t) => ({
   description: t.string({

@@ -2,6 +2,7 @@ import type { FilterQuery } from '@mikro-orm/core'
 import { audienceOf } from '../../access/audience.ts'
 import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
+import { toDate } from '../../db/reads/reads.ts'
 import { loadWithheld, withoutNames } from '../visibility/withheld.ts'
 import { Package, PackageVersion } from '../entity.ts'
 import { seenBy } from '../policy.ts'
@@ -81,6 +82,18 @@ export async function descriptionOf(reader: Reader, pkg: Package): Promise<strin
   return (version && pubspecOf(version).description) ?? ''
 }
 
+/** When it was made and last changed, by the versions that whoever asks may know: others may only be told of those. */
+export async function momentsOf(reader: Reader, pkg: Package): Promise<{ createdAt: Date; updatedAt: Date }> {
+  const { versions } = await loadWithheld(reader, pkg.id)
+  const candidates = versions.size === 0 ? [] : ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
+  if (candidates.length === 0) return pkg
+  const published = candidates.map(({ publishedAt }) => publishedAt)
+  return {
+    createdAt: new Date(Math.min(...published)),
+    updatedAt: new Date(Math.max(...published, ...candidates.flatMap(({ retractedAt }) => retractedAt ?? []))),
+  }
+}
+
 /** The pubspec as JSON text, without names of private packages for whoever may not know them. */
 export async function readablePubspec(reader: Reader, version: PackageVersion): Promise<string> {
   if (audienceOf(reader) === 'members') return version.pubspec
@@ -118,14 +131,22 @@ async function pointersOf(reader: Reader, pkg: Package): Promise<Pointers> {
   return { latest: latestOf(candidates)?.version ?? null, prerelease: latestPrereleaseOf(candidates)?.version ?? null }
 }
 
+type Moment = number | string | Date
+type CandidateRow = { id: string; package_id: string; version: string; created_at: Moment; retracted_at: Moment | null }
+
 /** What choosing a latest version needs to know, by the package's id. */
 const loadCandidates = batched(async (em, packageIds) => {
-  const rows = await em.execute<{ id: string; package_id: string; version: string; retracted: boolean | number }[]>(
-    `select id, package_id, version, retracted_at is not null as retracted from package_versions
+  const rows = await em.execute<CandidateRow[]>(
+    `select id, package_id, version, created_at, retracted_at from package_versions
      where package_id in (${packageIds.map(() => '?').join(', ')})`,
     packageIds,
   )
-  const candidates = rows.map((row) => ({ ...row, retracted: Boolean(row.retracted) }))
+  const candidates = rows.map(({ created_at: published, retracted_at: retracted, ...row }) => ({
+    ...row,
+    retracted: retracted !== null,
+    publishedAt: toDate(published).getTime(),
+    retractedAt: retracted === null ? null : toDate(retracted).getTime(),
+  }))
   return Map.groupBy(candidates, (row) => row.package_id)
 })
 

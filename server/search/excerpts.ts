@@ -1,0 +1,81 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import { toDate } from '../db/reads/reads.ts'
+import { changeRows, readRow, readRows } from '../db/statements.ts'
+import { dayOf, windowEnd } from '../downloads/days.ts'
+import { type Here, hostedHere } from '../packages/hosted-here.ts'
+import { isVersionSeenByAnybody } from '../packages/policy.ts'
+import { latestOf } from '../packages/versions/latest.ts'
+import { storeTerms } from './index-package.ts'
+import { type Facts, tagsOf } from './tags.ts'
+import { textColumns, type TextRow, textsOf, textTables } from '../packages/versions/searched-texts.ts'
+
+// Of a public package, versions that need a private one are withheld from anybody. What they find of such a package is made of the other
+// versions alone: its texts, tags and score, when it was updated, and how often it was downloaded. Packages that are read whole have none.
+
+/** What of the package's own row is said of it. */
+type Excerpted = { packageId: string; name: string; facts: Omit<Facts, 'pubspec' | 'license' | 'hasRetracted' | 'analyzed'> }
+
+/**
+ * Puts what anybody may find of a package into the index, or in place of what was there; takes that out when no version is left to read. The
+ * package's entry must be locked, and stored before.
+ */
+export async function storeExcerpt(em: EntityManager, here: Here, { packageId, name, facts }: Excerpted, now = new Date()): Promise<void> {
+  const versions = (await readRows<VersionRow>(em, selectReadable, [packageId, hostedHere(here)])).map((row) => ({
+    ...row,
+    retracted: row.retracted_at !== null,
+  }))
+  const latest = latestOf(versions)
+  const row = latest && (await readRow<TextRow>(em, selectTexts, [latest.id]))
+  if (!row) return removeExcerpt(em, packageId)
+  const texts = await textsOf(em, row)
+  const { pubspec, readme, score } = texts
+  const tags = tagsOf({ ...facts, ...texts, hasRetracted: versions.some(({ retracted }) => retracted) })
+  const published = versions.map(({ created_at: at }) => toDate(at).getTime())
+  const changed = versions.flatMap(({ retracted_at: at }) => (at === null ? [] : toDate(at).getTime()))
+  const stored = await readRow<{ id: number | string }>(em, upsert, [
+    Math.min(...published),
+    Math.max(...published, ...changed),
+    score ?? -1,
+    ` ${tags.join(' ')} `,
+    packageId,
+  ])
+  if (!stored) throw new Error(`No search document for ${name}`)
+  await storeTerms(em, 'package_search_excerpts', stored.id, {
+    name,
+    description: pubspec.description ?? '',
+    topics: pubspec.topics,
+    readme,
+    tags,
+  })
+  await countExcerpt(em, here, packageId, now)
+}
+
+/** Takes a package's excerpt out of the index. */
+export async function removeExcerpt(em: EntityManager, packageId: string): Promise<void> {
+  await changeRows(em, 'delete from package_search_excerpts where package_id = ?', [packageId])
+}
+
+/** Sums up how often the versions that anybody may read were downloaded in the last thirty days. */
+export async function countExcerpt(em: EntityManager, here: Here, packageId: string, now: Date): Promise<void> {
+  await changeRows(em, count, [windowEnd(dayOf(now)), hostedHere(here), packageId])
+}
+
+type VersionRow = {
+  id: string
+  version: string
+  created_at: number | string | Date
+  retracted_at: number | string | Date | null
+}
+
+const ofPackages = 'from package_versions v join packages p on p.id = v.package_id'
+const selectReadable = `select v.id, v.version, v.created_at, v.retracted_at ${ofPackages} where p.id = ? and ${isVersionSeenByAnybody}`
+const selectTexts = `select ${textColumns} from package_versions v ${textTables} where v.id = ?`
+
+const upsert = `insert into package_search_excerpts (id, package_id, created_at, updated_at, score, tags)
+  select d.id, d.package_id, cast(? as bigint), cast(? as bigint), cast(? as integer), ? from package_search_documents d where d.package_id = ?
+  on conflict (id) do update set created_at = excluded.created_at, updated_at = excluded.updated_at, score = excluded.score,
+    tags = excluded.tags returning id`
+
+const count = `update package_search_excerpts set downloads = (
+    select coalesce(sum(n.downloads), 0) from version_downloads n join package_versions v on v.id = n.version_id join packages p on p.id = v.package_id
+    where p.id = package_search_excerpts.package_id and n.day > ? and ${isVersionSeenByAnybody}) where package_id = ?`
