@@ -2,7 +2,7 @@ import { type Parameter, toDate } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { isListed, isVersionSeenByAnybody } from '../packages/policy.ts'
+import { isListed, isThereForAnybody, isVersionSeenByAnybody } from '../packages/policy.ts'
 import type { Entry } from './atom.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
@@ -19,14 +19,21 @@ export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> 
   read(reader, 'members', `p.publisher_id = ? and ${isListed('p')}`, id)
 
 /**
- * The same of one package, unlisted or not; null when there is none, or none for this audience. For anybody it is one statement, whether the
- * package is private or not there: nobody tells them apart by the time it takes.
+ * The same of one package, unlisted or not; null when there is none, or none for this audience. For anybody the statements are the same,
+ * whether the package is private or not there: nobody tells them apart by the time it takes.
  */
 export async function newestOfPackage(reader: Reader, audience: Audience, name: string): Promise<Entry[] | null> {
   const entries = await read(reader, audience, 'p.name = ?', name)
   if (entries.length > 0) return entries
-  const isKnown = audience === 'members' && (await reader.database.reads.recall('select id from packages where name = ?', name))
-  return isKnown ? entries : null
+  const isThere =
+    audience === 'members'
+      ? reader.database.reads.recall('select id from packages where name = ?', name)
+      : reader.database.reads.recall(
+          `select p.id from packages p where p.name = ? and ${isThereForAnybody('p')}`,
+          name,
+          hostedHere(reader.config),
+        )
+  return (await isThere) ? entries : null
 }
 
 /** Ids grow with time, so the newest are the last by id, which is indexed. */

@@ -1,11 +1,9 @@
-import { audienceOf } from '../access/audience.ts'
 import { builder } from '../graphql/builder.ts'
 import { done } from '../graphql/payload.ts'
 import { notNegative, partOfText } from '../graphql/connections.ts'
 import { packageName } from '../packages/parameters.ts'
-import { canSee } from '../packages/policy.ts'
 import { ofPublicPackage, PackageRef } from '../packages/refs.ts'
-import { loadPackageByName, loadUser } from '../packages/service.ts'
+import { loadPackageByName, loadReadablePackage, loadUser } from '../packages/service.ts'
 import { UserRef } from '../users/refs.ts'
 import { approveName, rejectName } from './confusable.ts'
 import type { ConfusableName, ReservedName } from './entity.ts'
@@ -60,8 +58,8 @@ builder.objectFields(PackageRef, (t) => ({
       'The names of other packages that its name could be confused with, until an administrator approves the name; null for none. Without signing in only public ones.',
     resolve: async (pkg, _args, context) => {
       const names = (await loadConfusion(context, pkg.name)) ?? []
-      const others = await Promise.all(names.map((name) => loadPackageByName(context, name)))
-      return orNull(others.flatMap((other) => (other && canSee(audienceOf(context), other) ? other.name : [])))
+      const others = await Promise.all(names.map((name) => loadReadablePackage(context, name)))
+      return orNull(others.flatMap((other) => other?.name ?? []))
     },
   }),
   confusableWithReserved: t.stringList({

@@ -1,4 +1,3 @@
-import { audienceOf } from '../../access/audience.ts'
 import type { Dependency } from '../../archive/dependencies.ts'
 import { isThisServer } from '../../addresses/service.ts'
 import { builder } from '../../graphql/builder.ts'
@@ -7,9 +6,8 @@ import type { Context } from '../../access/context.ts'
 import { countDependents, type Dependent, listDependents } from './service.ts'
 import { loadServing } from '../listing/serving.ts'
 import { DependencyKind, DependencyRef } from '../versions/pubspec-schema.ts'
-import { canSee } from '../policy.ts'
 import { PackageRef } from '../refs.ts'
-import { loadPackage, loadPackageByName } from '../service.ts'
+import { loadPackage, loadReadablePackage } from '../service.ts'
 
 /** What a bare dependency on a package of this server brings. */
 const risk =
@@ -69,8 +67,7 @@ builder.objectFields(DependencyRef, (t) => ({
   isBare: t.boolean({
     description: `Whether it names no registry although this server has a package of this name that you may read, so that ${risk}`,
     resolve: async ({ name, source, hostedUrl }, _args, context) => {
-      const pkg = source === 'hosted' && hostedUrl === null ? await loadPackageByName(context, name) : null
-      return pkg !== null && canSee(audienceOf(context), pkg)
+      return source === 'hosted' && hostedUrl === null && (await loadReadablePackage(context, name)) !== null
     },
   }),
   package: t.field({
@@ -78,8 +75,7 @@ builder.objectFields(DependencyRef, (t) => ({
     nullable: true,
     description: 'The package, when it is looked for here, and is there for you.',
     resolve: async (dependency, _args, context) => {
-      const pkg = (await isHere(dependency, context)) ? await loadPackageByName(context, dependency.name) : null
-      return pkg && canSee(audienceOf(context), pkg) ? pkg : null
+      return (await isHere(dependency, context)) ? loadReadablePackage(context, dependency.name) : null
     },
   }),
   servedBy: t.field({

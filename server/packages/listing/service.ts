@@ -6,7 +6,7 @@ import { byteCache, type ByteCache } from '../../http/caching/byte-cache.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { hostedHere } from '../hosted-here.ts'
-import { isVersionSeenByAnybody, seenByAnybody } from '../policy.ts'
+import { isThereForAnybody, isVersionSeenByAnybody, seenByAnybody } from '../policy.ts'
 import { readWithheld, withoutNames } from '../visibility/withheld.ts'
 import { visibilityMark } from '../visibility/mark.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
@@ -84,10 +84,10 @@ const currentSql: Record<Audience, string> = {
   anybody: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
     from packages p where p.name = ? and ${seenByAnybody('p')}`,
 }
-/** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. */
+/** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. Takes `hostedHere` for anybody. */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
-  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${seenByAnybody('r')}) then p.replaced_by
+  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${isThereForAnybody('r')}) then p.replaced_by
     end as replaced_by`,
 }
 const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
@@ -97,6 +97,7 @@ async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name:
   const { database, serverUrl } = reader
   const all = await database.heavyReads.all<ListingRow>(
     `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
+    ...(audience === 'anybody' ? [hostedHere(reader.config)] : []),
     stamp.id,
   )
   const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)

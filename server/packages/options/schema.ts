@@ -5,9 +5,8 @@ import { payload } from '../../graphql/payload.ts'
 import { nameFault } from '../../pub/package-name.ts'
 import { updatePackageOptions } from './service.ts'
 import { packageName } from '../parameters.ts'
-import { canSee } from '../policy.ts'
 import { ofPublicPackage, PackageRef } from '../refs.ts'
-import { loadPackageByName } from '../service.ts'
+import { loadReadablePackage } from '../service.ts'
 
 builder.objectFields(PackageRef, (t) => ({
   isDiscontinued: t.exposeBoolean('isDiscontinued', {
@@ -22,8 +21,7 @@ builder.objectFields(PackageRef, (t) => ({
     resolve: async ({ replacedBy }, _args, context) => {
       if (!replacedBy || audienceOf(context) === 'members') return replacedBy
       // A name that is of no package here is withheld, too: else its disappearance would tell of a private one.
-      const replacement = await loadPackageByName(context, replacedBy)
-      return replacement && canSee('anybody', replacement) ? replacedBy : null
+      return (await loadReadablePackage(context, replacedBy)) && replacedBy
     },
   }),
   replacement: t.field({
@@ -31,10 +29,7 @@ builder.objectFields(PackageRef, (t) => ({
     type: PackageRef,
     nullable: true,
     description: 'The package to use instead, when this server has it.',
-    resolve: async ({ replacedBy }, _args, context) => {
-      const replacement = replacedBy ? await loadPackageByName(context, replacedBy) : null
-      return replacement && canSee(audienceOf(context), replacement) ? replacement : null
-    },
+    resolve: ({ replacedBy }, _args, context) => (replacedBy ? loadReadablePackage(context, replacedBy) : null),
   }),
   isUnlisted: t.exposeBoolean('isUnlisted', {
     ...ofPublicPackage,
