@@ -1,15 +1,30 @@
+import axe, { type AxeResults } from 'axe-core'
+import type { Page } from 'playwright-core'
 import { expect, it } from 'vitest'
 import { openPage, settled } from '../support/browser.ts'
 import { consoleApp, publishTo, startSession } from '../support/console.ts'
 import { consoleRoutes } from '../support/console-routes.ts'
+import { reportOf, scored } from '../support/reports.ts'
 
 /** Of pages that a signed-in owner is led away from, and of layouts around pages. */
 const elsewhere = new Set(['/setup', '/welcome', '/invite/:token', '/oauth/consent', '/me', '/settings'])
 
-it('every page has a title of its own and one main part', async () => {
+const readme = '# Acme\n\n## Usage\n\n#### Details\n\n# Second part\n'
+
+/** What any rule of axe finds, however slight. */
+async function faultsIn(page: Page): Promise<string[]> {
+  await page.evaluate(axe.source)
+  const { violations } = await page.evaluate<AxeResults>('axe.run({ resultTypes: ["violations"], preload: false })')
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`)
+}
+
+it('every page has a title, a heading and a main part of its own, and keeps every rule of axe', async () => {
   await using app = await consoleApp({ env: { SIGNUP_ENABLED: 'true' } })
   const owner = await app.owner()
-  await publishTo(app.url, owner.secret ?? '', { name: 'acme', version: '1.0.0' })
+  for (const version of ['1.0.0', '1.1.0']) {
+    await publishTo(app.url, owner.secret ?? '', { name: 'acme', version, files: { 'README.md': readme } })
+    await scored(app, 'acme', reportOf(1, 2), version)
+  }
   await owner.post('/api/publishers', { id: 'company', displayName: 'Company' })
   const page = await openPage(app.url)
   await startSession(page, app.url, owner.email)
@@ -23,6 +38,8 @@ it('every page has a title of its own and one main part', async () => {
     await settled(page)
     titles.set(await page.title(), [...(titles.get(await page.title()) ?? []), path])
     expect(await page.getByRole('main').count(), path).toBe(1)
+    expect(await page.locator('h1:not([aria-level])').count(), path).toBe(1)
+    expect(await faultsIn(page), path).toEqual([])
   }
   expect([...titles].filter(([, paths]) => paths.length > 1)).toEqual([])
   expect(titles.size).toBeGreaterThan(50)
