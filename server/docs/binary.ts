@@ -9,8 +9,9 @@ import { publicUrl } from '../http/public-url.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
 import { binary } from '../rest/route.ts'
-import { findDocs } from './find.ts'
+import { findDocs, type FoundVersion } from './find.ts'
 import { pageHeaders } from './headers.ts'
+import { PagesLost, replaceLost } from './lost.ts'
 import { sendNoPage, sendNotGenerated, sendRefusal } from './message-page.ts'
 import { findPage, readPage } from './read-page.ts'
 import type { KnownDocs } from './service.ts'
@@ -59,25 +60,39 @@ const unknownDocs = (name: string, version: string) =>
   notFound(version === 'latest' ? `There is no package ${name} on this server.` : `There is no ${name} ${version} on this server.`)
 
 async function sendPage(context: Context): Promise<unknown> {
-  const { request } = context
-  const { name, version: wanted, path } = parameters(context)
+  const { name, version: wanted } = parameters(context)
   const version = await findDocs(context, audienceOf(context), name, wanted)
   if (!version) throw unknownDocs(name, wanted)
   const packed = packedOf(version.docs)
-  const isPerson = prefers(request, 'text/html')
-  if (!packed) {
-    if (isPerson) return sendNotGenerated(context, name, version)
-    throw notFound(`${name} ${version.version} has no documentation yet.`)
+  if (!packed) return sendNone(context, name, version)
+  try {
+    return await sendPacked(context, version, packed)
+  } catch (error) {
+    if (!(error instanceof PagesLost)) throw error
+    await replaceLost(context, packed.sha256)
+    return sendNone(context, name, (await findDocs(context, audienceOf(context), name, wanted)) ?? version)
   }
+}
+
+function sendNone(context: Context, name: string, version: FoundVersion): unknown {
+  if (prefers(context.request, 'text/html')) return sendNotGenerated(context, name, version)
+  throw notFound(`${name} ${version.version} has no documentation yet.`)
+}
+
+async function sendPacked(context: Context, version: FoundVersion, packed: Packed): Promise<unknown> {
+  const { name, version: wanted, path } = parameters(context)
   const page = await findPage(context, packed, path)
   if (!page) {
-    if (isPerson) return sendNoPage(context, name, wanted, version.version)
+    if (prefers(context.request, 'text/html')) return sendNoPage(context, name, wanted, version.version)
     throw notFound(`The documentation of ${name} ${version.version} has no such page.`)
   }
   return send(context, `W/"${page.etag}"`, page.size, () => readPage(context, packed, page))
 }
 
-const packedOf = (docs: KnownDocs | null) => (docs && docs.sha256 !== null ? { sha256: docs.sha256, bytes: docs.bytes } : null)
+type Packed = { sha256: string; bytes: number }
+
+const packedOf = (docs: KnownDocs | null): Packed | null =>
+  docs && docs.sha256 !== null ? { sha256: docs.sha256, bytes: docs.bytes } : null
 
 async function send(context: Context, etag: string, size: number, read: () => Promise<Buffer>): Promise<unknown> {
   const { request, reply } = context

@@ -1,16 +1,17 @@
 import { buffer } from 'node:stream/consumers'
 import { type PackedPage, readIndex } from '../api-pages/read-index.ts'
 import { DamagedBytes } from '../blobs/store.ts'
-import { causeOf, serviceUnavailable, storageAway } from '../errors.ts'
+import { causeOf, storageAway } from '../errors.ts'
 import { byteCache, type ByteCache } from '../http/caching/byte-cache.ts'
 import type { Services } from '../services.ts'
+import { PagesLost } from './lost.ts'
 
 type Store = Pick<Services, 'docs' | 'log'>
 type Packed = { sha256: string; bytes: number }
 
 /**
  * Where a page is in packed documentation; null when there is no such page. Indexes are remembered, within bounds.
- * @throws ApiError ServiceUnavailable when the documentation cannot be read as it was stored.
+ * @throws PagesLost when the store does not have them as they were stored; ApiError ServiceUnavailable when it cannot be read.
  */
 export async function findPage(store: Store, packed: Packed, path: string): Promise<PackedPage | null> {
   const index = await readable(store, packed, () => indexOf(store.docs, packed))
@@ -19,7 +20,7 @@ export async function findPage(store: Store, packed: Packed, path: string): Prom
 
 /**
  * A page as a gzip stream, whole.
- * @throws ApiError ServiceUnavailable when the documentation cannot be read as it was stored.
+ * @throws PagesLost when the store does not have them as they were stored; ApiError ServiceUnavailable when it cannot be read.
  */
 export function readPage(store: Store, packed: Packed, { offset, length }: PackedPage): Promise<Buffer> {
   return readable(store, packed, () => readRange(store.docs, packed.sha256, { start: offset, end: offset + length - 1 }))
@@ -52,8 +53,8 @@ async function readable<Found>({ docs, log }: Store, { sha256 }: Packed, read: (
     })
   } catch (error) {
     const isLost = error instanceof DamagedBytes || (error as NodeJS.ErrnoException).code === 'ENOENT'
+    if (isLost) throw new PagesLost()
     log.error(`documentation ${sha256} cannot be read: ${String(causeOf(error))}`)
-    if (!isLost) throw storageAway(error)
-    throw serviceUnavailable('This documentation is missing or damaged. Ask an administrator to generate it again.', 300)
+    throw storageAway(error)
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { readFile, writeFile } from 'node:fs/promises'
+import { readFile, rm, writeFile } from 'node:fs/promises'
 import { expect, it } from 'vitest'
 import { packPages } from '../../server/api-pages/pack.ts'
 import { markFailed } from '../../server/docs/service.ts'
@@ -91,7 +91,7 @@ it.each(backends)('collects what no version has, and nothing else (%o)', async (
   expect(disk.docs.bytes).toBeGreaterThan(1000)
 })
 
-it('says that pages are damaged instead of serving them, and brings back what was removed by mistake', async () => {
+it('makes pages anew that are damaged, and brings back what was removed by mistake', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()
   for (const version of ['1.0.0', '1.1.0']) await publish(alice, { name: 'acme', version })
@@ -100,8 +100,41 @@ it('says that pages are damaged instead of serving them, and brings back what wa
   expect(await alice.get('/documentation/acme/1.0.0/')).toMatchObject({ status: 200 })
   const path = pathOf(app, await shaOfDocs(app, second))
   await writeFile(path, (await readFile(path)).fill(7, 100, 200))
+  const sha256 = await shaOfDocs(app, second)
   const answer = await alice.get('/documentation/acme/1.1.0/', docsPage)
-  expect(answer).toMatchObject({ status: 503, headers: { 'retry-after': '300' }, body: expect.stringContaining('missing or damaged') })
+  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('It is about to be generated.') })
+  expect(await app.services.docs.has(sha256)).toBe(false)
+  await runJobs(app, { analyses: true })
+  expect(await alice.get('/documentation/acme/1.1.0/', docsPage)).toMatchObject({ status: 200 })
+})
+
+it('makes documentation anew that is where it was kept before another DOCS_BACKEND, once for all who ask', async () => {
+  await using app = await testApp({ alone: true })
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const id = await documentVersion(app, 'acme', '1.0.0')
+  await app.stop()
+  await using moved = await testApp({ beside: app, config: { DOCS_BACKEND: 'filesystem' } })
+  await moved.services.database.fork().execute('delete from jobs')
+  const page = '/documentation/acme/1.0.0/'
+  const asked = await Promise.all([1, 2, 3].map(() => moved.withToken(admin.secret ?? '').get(page)))
+  expect(asked.map(({ status }) => status)).toEqual([404, 404, 404])
+  expect((await moved.services.database.fork().execute<object[]>('select subject from jobs')).map(Object.values)).toEqual([[id]])
+  const { apiDocumentation } = (await moved.withToken(admin.secret ?? '').graphql(docsState)).body.data.package.latest
+  expect(apiDocumentation).toMatchObject({ state: 'PENDING', url: null, error: null })
+  await runJobs(moved, { analyses: true })
+  expect(await moved.withToken(admin.secret ?? '').get(page)).toMatchObject({ status: 200 })
+})
+
+it('says of lost documentation that it is lost where none is generated', async () => {
+  await using app = await testApp({ alone: true, env: { SCORING_ENABLED: 'false' } })
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const id = await documentVersion(app, 'acme', '1.0.0')
+  await rm(pathOf(app, await shaOfDocs(app, id)))
+  const answer = await alice.get('/documentation/acme/1.0.0/', docsPage)
+  expect(answer).toMatchObject({ status: 404, body: expect.stringContaining('the pages are not in the store any more.') })
+  expect(await app.services.database.fork().execute('select 1 from jobs')).toEqual([])
 })
 
 const stored = ({ services }: TestApp) => countOf(services.blobs)
