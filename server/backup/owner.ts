@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { randomUUID } from 'node:crypto'
 import { z } from 'zod'
 import { conflict } from '../errors.ts'
-import { lockSetting, type Setting } from '../settings/service.ts'
+import { lockSetting, readSettingIn, type Setting } from '../settings/service.ts'
 import { idOfDatabase } from '../store/identity.ts'
 import { listBackups, readManifest } from './manifest.ts'
 import { ownerKey } from './place/layout.ts'
@@ -19,10 +19,17 @@ export const ownerSetting: Setting<string | null> = { key: 'backup.owner', schem
 export async function claimPlace(em: EntityManager, place: BackupPlace): Promise<void> {
   if ((await place.owner()) === null) await requireOwnStore(em, place)
   const owner = await lockSetting(em, { key: ownerSetting.key, schema: z.string(), initial: randomUUID() })
-  if ((await place.claim(owner)) === owner) return
-  const advice = `If this server replaces the other one, which never runs again, delete ${place.nameOf(ownerKey)}.`
-  throw conflict(`${others(place)} ${advice}`)
+  if ((await place.claim(owner)) !== owner) throw conflict(foreign(place))
 }
+
+/** What to say of a place that has backups of another server, and so gets none of this one; null when it has not, or is nobody's yet. */
+export async function foreignPlace(em: EntityManager, place: BackupPlace): Promise<string | null> {
+  const owner = await place.owner()
+  return owner === null || owner === (await readSettingIn(em, ownerSetting)) ? null : foreign(place)
+}
+
+const foreign = (place: BackupPlace) =>
+  `${others(place)} If this server replaces the other one, which never runs again, delete ${place.nameOf(ownerKey)}.`
 
 const others = ({ name }: BackupPlace) => `${name} has backups of another server. Give each server a place of its own.`
 

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { ownerSetting } from '../backup/owner.ts'
+import { foreignPlace } from '../backup/owner.ts'
 import { dataAround } from '../backup/place/apart.ts'
 import { openPlace } from '../backup/place/open.ts'
 import { lostPlace } from '../backup/schedule/lost-place.ts'
@@ -7,7 +7,6 @@ import { readState } from '../backup/schedule/state.ts'
 import { readBucketAddress } from '../config/bucket-address.ts'
 import type { Config } from '../config/config.ts'
 import { isThere } from '../db/location/is-there.ts'
-import { readSettingIn } from '../settings/service.ts'
 import { adminCommand } from '../version.ts'
 import { type Check, examine } from './check.ts'
 
@@ -43,12 +42,8 @@ async function checkPlace(
     const advice = 'Name a place apart from the data in BACKUP_TO.'
     return { ...check, status: 'failed', message: `The place for backups ${address} ${within}.`, advice }
   }
-  const owner = await place.owner()
-  if (em && owner !== null && owner !== (await readSettingIn(em, ownerSetting))) {
-    const advice =
-      'Name another place in BACKUP_TO, or run the backup command, which says what to do if this server replaces the other one.'
-    return { ...check, status: 'failed', message: `${place.name} has backups of another server.`, advice }
-  }
+  const foreign = em && (await foreignPlace(em, place))
+  if (foreign !== null) return { ...check, status: 'failed', message: foreign }
   return (
     (em && (await lastBackup(em))) ?? { ...check, status: 'ok', message: `The place for backups ${place.name} answers and takes bytes.` }
   )

@@ -113,6 +113,22 @@ it('makes no backup where its earlier ones are gone, such as on a volume that is
   expect(snapshotsIn(folder)).toContain(again.id)
 })
 
+it('warns at its start of a place that has the backups of another server, as after a restore elsewhere', async () => {
+  const folder = folderOfTest()
+  await using other = await testApp()
+  await backUp(other, folder)
+  await using app = await testApp({ env: { BACKUP_TO: folder } })
+  const said = `${folder} has backups of another server. Give each server a place of its own. If this server replaces the other one`
+  await warnOfLostPlace(app.services)
+  expect(app.lines.join('')).toContain(` WARNING ${said}`)
+  const [found] = await examineBackups(app.config, app.services.database.fork())
+  expect(found).toMatchObject({ status: 'failed', message: expect.stringContaining(said) })
+  rmSync(join(folder, 'owner'))
+  app.lines.length = 0
+  await warnOfLostPlace(app.services)
+  expect(app.lines.join('')).not.toContain('WARNING')
+})
+
 it('never deletes the last backup that lacks nothing, nor what one that stays needs', async () => {
   await using app = await testApp({ alone: true })
   const alice = await app.member()

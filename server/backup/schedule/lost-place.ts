@@ -3,7 +3,7 @@ import type { Services } from '../../services.ts'
 import { readSettingIn } from '../../settings/service.ts'
 import { adminCommand } from '../../version.ts'
 import { listBackups } from '../manifest.ts'
-import { ownerSetting } from '../owner.ts'
+import { foreignPlace, ownerSetting } from '../owner.ts'
 import { openPlace } from '../place/open.ts'
 import type { BackupPlace } from '../place/place.ts'
 import { readState } from './state.ts'
@@ -23,11 +23,12 @@ export async function lostPlace(em: EntityManager, place: BackupPlace, address: 
   )
 }
 
-/** Warns of it when the server starts, long before the next backup is due. */
+/** Warns of it, and of a place of another server, when the server starts, long before the next backup is due. */
 export async function warnOfLostPlace({ config, database, log }: Pick<Services, 'config' | 'database' | 'log'>): Promise<void> {
   if (config.BACKUP_TO === undefined) return
   try {
-    const problem = await lostPlace(database.fork(), await openPlace(config, config.BACKUP_TO), config.BACKUP_TO)
+    const [em, place] = [database.fork(), await openPlace(config, config.BACKUP_TO)]
+    const problem = (await foreignPlace(em, place)) ?? (await lostPlace(em, place, config.BACKUP_TO))
     if (problem !== null) log.warning(problem)
   } catch (error) {
     log.warning(`The place for backups could not be looked at: ${error instanceof Error ? error.message : String(error)}`)
