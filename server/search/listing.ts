@@ -47,7 +47,7 @@ function orderOf(sort: ListSort): (a: Row, b: Row) => number {
 
 async function listRows(source: Source, selection: Selection, sort: ListSort, { limit, offset, after }: Stretch): Promise<Row[]> {
   const { column, direction, beyond } = orders[sort]
-  const place = after ? readPlace(after, sort === 'name' ? 'name' : 'number') : []
+  const place = after ? readPlace(after, sort === 'name' || sort === 'score' ? sort : 'number') : []
   const order = `order by ${column} ${direction}, d.id ${direction}`
   const beyondPlace = after ? [`(${column}, d.id) ${beyond} (?, ?)`] : []
   async function read({ sql, parameters, conditions }: Documents): Promise<Row[]> {

@@ -126,3 +126,22 @@ it('runs as many statements for many packages as for few', async () => {
   for (let count = 0; count < 15; count++) await publish(alice, { name: `http_${count}`, version: '1.0.0' })
   expect(await app.countQueries(look)).toBe(few)
 })
+
+it('refuses cursors with numbers that no list has, in every order', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  const largest = Number.MAX_SAFE_INTEGER
+  for (const sort of ['SCORE', 'LIKES', 'DOWNLOADS', 'UPDATED', 'CREATED'])
+    for (const place of [
+      [largest, largest],
+      [-largest, 0],
+      [40_000, 1],
+      [1.5, 1],
+    ]) {
+      const after = Buffer.from(JSON.stringify(place)).toString('base64url')
+      const { body } = await alice.graphql(`{ searchPackages(first: 1, sort: ${sort}, after: "${after}") { nodes { name } } }`)
+      const codes = (body.errors ?? []).map(({ extensions }: { extensions: { code: string } }) => extensions.code)
+      expect({ sort, place, codes }).toEqual({ sort, place, codes: sort === 'SCORE' || place[0] === 1.5 ? ['InvalidInput'] : [] })
+    }
+})
