@@ -2,6 +2,7 @@ import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
 import { behindRequests } from './behind-requests.ts'
+import { describeFailure } from './failure.ts'
 import type { Handlers } from './handler.ts'
 import { claim, type Held } from './lease.ts'
 import { onWaiting } from './wake.ts'
@@ -35,6 +36,8 @@ type State = {
   /** Somebody asked to look while that was under way. */
   wanted: boolean
   looking: Promise<void> | null
+  /** Why the last look failed, which the log has; null when it did not. */
+  told: string | null
   /** Set while it rests. */
   rest: NodeJS.Timeout | null
 }
@@ -48,7 +51,7 @@ export function startWorker(
   handlers: Handlers,
   { concurrency = 2, pollMs = 5000, leaseMs = 60_000, graceMs = 5000, isInUse = () => false }: WorkerOptions = {},
 ): Worker {
-  const state: State = { running: new Set(), stopping: false, wanted: false, looking: null, rest: null }
+  const state: State = { running: new Set(), stopping: false, wanted: false, looking: null, told: null, rest: null }
   const { running } = state
   const look = () => wake({ ...services, handlers, concurrency, leaseMs, isInUse }, state)
   const timer = setInterval(look, pollMs)
@@ -77,13 +80,20 @@ function wake(circumstances: Circumstances, state: State): void {
   state.wanted = true
   if (state.stopping) return
   state.looking ??= behindRequests(() => beginWhatIsDue(circumstances, state))
-    .catch((error: unknown) => {
-      if (!isRefusedForMove(error)) circumstances.log.error(`looking for jobs: ${String(error)}`)
-    })
+    .then(() => void (state.told = null))
+    .catch((error: unknown) => tellUnlooked(circumstances, state, error))
     .finally(() => {
       state.looking = null
       if (state.wanted) wake(circumstances, state)
     })
+}
+
+/** A database that is away stays so for many looks: it is told once. */
+function tellUnlooked({ log }: Circumstances, state: State, error: unknown): void {
+  if (isRefusedForMove(error)) return
+  const { isKnown, text } = describeFailure(error)
+  if (text !== state.told) log[isKnown ? 'warning' : 'error'](`looking for jobs: ${text}`)
+  state.told = text
 }
 
 async function beginWhatIsDue(circumstances: Circumstances, state: State): Promise<void> {

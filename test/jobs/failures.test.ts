@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { z } from 'zod'
 import { ConfigError } from '../../server/config/config.ts'
@@ -72,4 +73,33 @@ it('warns of what is known to happen, of a job while it is tried again and of wh
   const [first, second] = app.lines.filter((line) => line.includes('tidying'))
   expect(first).toMatch(/ WARNING tidying: no space left\n$/)
   expect(second).toMatch(/ ERROR tidying: Error: a mistake.* at /)
+})
+
+it('tells once that the database is away when it looks for jobs, and again after it was there', async () => {
+  await using app = await testApp()
+  let isAway = true
+  const fork = () => {
+    if (isAway) throw new DatabaseAway('PostgreSQL does not answer.')
+    return app.services.database.fork()
+  }
+  const worker = startWorker(
+    { ...app.services, database: { ...app.services.database, fork } },
+    { none: handler(z.unknown(), async () => {}) },
+    { pollMs: 5 },
+  )
+  const told = () => app.lines.filter((line) => line.endsWith(' WARNING looking for jobs: PostgreSQL does not answer.\n')).length
+  const looks = async () => {
+    await sleep(100)
+    await worker.settled()
+  }
+  await looks()
+  expect(told()).toBe(1)
+  isAway = false
+  await looks()
+  isAway = true
+  await looks()
+  expect(told()).toBe(2)
+  isAway = false
+  await worker.stop()
+  expect(app.lines.filter((line) => line.includes(' ERROR '))).toEqual([])
 })
