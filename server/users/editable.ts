@@ -32,13 +32,14 @@ export async function changeUnlessOwner(
 }
 
 /**
- * Gives somebody a password that they must change, in place of the one that they had when `user` was read: of two resets at once one counts,
- * so that nobody hands on a password that is worthless already.
- * @throws ApiError as `changeUnlessOwner`; Conflict when the password was replaced meanwhile.
+ * Gives somebody a password that they must change: of two resets at once one counts, so that nobody hands on a password that is worthless already.
+ * `user` is as it was read before. One that they chose meanwhile, or that a sign-in only hashed anew, is replaced.
+ * @throws ApiError as `changeUnlessOwner`; Conflict when the password was reset meanwhile.
  */
 export async function replacePassword(em: EntityManager, user: Loaded<User, 'passwordHash'>, passwordHash: string): Promise<void> {
-  const still = { id: user.id, role: { $ne: 'owner' }, passwordHash: user.passwordHash ?? null } as const
+  const notReset = [{ passwordHash: user.passwordHash ?? null }, { mustChangePassword: false }]
+  const still = { id: user.id, role: { $ne: 'owner' }, $or: notReset } as const
   if ((await em.nativeUpdate(User, still, { passwordHash, mustChangePassword: true })) > 0) return
   await editable(em, user.id)
-  throw conflict(`The password of ${user.displayName} was replaced a moment ago. Reset it again if that was not meant.`)
+  throw conflict(`The password of ${user.displayName} was reset a moment ago. Reset it again if that was not meant.`)
 }

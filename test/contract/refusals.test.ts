@@ -53,9 +53,9 @@ const json = { headers: { 'content-type': 'application/json' } }
 const version = '{ server { version } }'
 
 const malformed: [text: string, message: string][] = [
-  ['null', 'null'],
-  ['5', 'number'],
-  ['[]', 'Batching'],
+  ['null', 'must be a JSON object with `query`'],
+  ['5', 'must be a JSON object with `query`'],
+  ['[]', 'batches are not supported'],
   ['{"query":null}', 'query: must be a string'],
   ['{"query":5}', 'query: must be a string'],
   ['{}', 'query: is required'],
