@@ -15,7 +15,7 @@ const fewFiles = {
   codeSplitting: {
     groups: [
       { name: 'start', tags: ['$initial' as const], priority: 1 },
-      { name: 'shared', minShareCount: 5, entriesAware: true, entriesAwareMergeThreshold: 9000 },
+      { name: 'shared', minShareCount: 6, entriesAware: true, entriesAwareMergeThreshold: 9000 },
     ],
   },
   // The name of a shared part lists whoever shares it.
