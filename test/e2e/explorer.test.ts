@@ -2,6 +2,12 @@ import { expect, it } from 'vitest'
 import { expectAccessible, openPage, screenshot } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 
+const sizes = [
+  [390, 844],
+  [768, 1024],
+  [1280, 800],
+] as const
+
 it('runs queries and changes with the session, or with a token', async () => {
   await using app = await consoleApp({ path: '/registry' })
   const [alice, bob] = [await app.member({ displayName: 'Alice' }), await app.member({ displayName: 'Bob' })]
@@ -11,6 +17,12 @@ it('runs queries and changes with the session, or with a token', async () => {
   expect(response?.headers()['content-security-policy']).not.toMatch(/unsafe-eval|script-src[^;]*unsafe-inline/)
   const answer = page.getByRole('region', { name: 'Response as JSON' })
   const run = () => page.getByRole('button', { name: 'Run' }).click()
+  for (const [width, height] of sizes) {
+    await page.setViewportSize({ width, height })
+    const { y = height, height: tall = 0 } = (await page.getByRole('button', { name: 'Run' }).boundingBox()) ?? {}
+    expect(y + tall, `Run at ${width}`).toBeLessThan(height)
+    await screenshot(page, `explorer-${width}`)
+  }
   await run()
   await answer.getByText('"displayName": "Alice"').waitFor()
 
