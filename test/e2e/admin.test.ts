@@ -112,6 +112,8 @@ describe('one account', () => {
     await page.reload()
     await page.getByText(/reset the password of Mona Viewer/).waitFor()
 
+    // Nobody asks about what is not saved of an account that is gone.
+    await page.getByLabel('Name', { exact: true }).fill('Mona Unsaved')
     await page.getByRole('button', { name: 'Delete account' }).click()
     const dialog = page.getByRole('alertdialog', { name: 'Delete Mona Viewer?' })
     await dialog.getByLabel('E-mail address of the account').fill('somebody@example.com')

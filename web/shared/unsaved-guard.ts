@@ -1,11 +1,20 @@
 import { useEventListener } from '@vueuse/core'
-import { type Ref, ref } from 'vue'
+import { computed, onScopeDispose, type Ref, ref } from 'vue'
 import { onBeforeRouteLeave, onBeforeRouteUpdate } from 'vue-router'
 import type { Confirmation } from './confirmation.ts'
 
+const discards = new Set<() => void>()
+
+/** Lets the page on show be left without a question: what its forms are about was deleted. */
+export function discardUnsaved() {
+  for (const discard of discards) discard()
+}
+
 /** Asks before leaving a page with unsaved changes, by the confirmation that it returns. */
-export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>): Confirmation {
+export function useUnsavedGuard(isChanged: Readonly<Ref<boolean>>): Confirmation {
   const isAsking = ref(false)
+  const isDiscarded = ref(false)
+  const isDirty = computed(() => isChanged.value && !isDiscarded.value)
   let settle: ((leave: boolean) => void) | undefined
 
   function answer(leave: boolean) {
@@ -19,6 +28,9 @@ export function useUnsavedGuard(isDirty: Readonly<Ref<boolean>>): Confirmation {
     isAsking.value = true
     return new Promise<boolean>((resolve) => (settle = resolve))
   }
+  const discard = () => void (isDiscarded.value = true)
+  discards.add(discard)
+  onScopeDispose(() => discards.delete(discard))
   onBeforeRouteLeave(ask)
   // The same page of something else is another page; its filters and tabs in the address are not.
   onBeforeRouteUpdate((to, from) => JSON.stringify(to.params) === JSON.stringify(from.params) || ask())
