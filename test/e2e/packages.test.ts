@@ -55,7 +55,7 @@ it('shows every side of a package, each at an address of its own', async () => {
   const tabs = page.getByRole('navigation', { name: 'acme_http: sections' })
   await tabs.getByRole('link', { name: 'Changelog' }).click()
   await page.getByText('Faster.').waitFor()
-  await expect.poll(() => page.title()).toBe('acme_http – changelog · Snug')
+  await expect.poll(() => page.title()).toBe('Changelog · acme_http · Snug')
   await tabs.getByRole('link', { name: 'Install' }).click()
   await page.getByText(`dart pub token add ${app.url}`).waitFor()
   await page.getByText('dart pub global activate').waitFor()

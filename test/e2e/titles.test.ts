@@ -41,6 +41,11 @@ it('every page has a title, a heading and a main part of its own, and keeps ever
     expect(await page.locator('h1:not([aria-level])').count(), path).toBe(1)
     expect(await faultsIn(page), path).toEqual([])
   }
+  // The most particular first, as far as the part of the console that the page belongs to.
+  expect([...titles.keys()].filter((title) => !/^([^·–]+ · ){0,3}Snug$/.test(title))).toEqual([])
+  const outside = [...titles].filter(([title, [path]]) => title.includes(' · Administration · ') !== path?.startsWith('/admin'))
+  expect(outside).toEqual([])
+  expect(titles.has('Changelog · acme · Snug') && titles.has('Members · Company · Snug')).toBe(true)
   expect([...titles].filter(([, paths]) => paths.length > 1)).toEqual([])
   expect(titles.size).toBeGreaterThan(50)
 }, 240_000)

@@ -1,12 +1,9 @@
 import { useRoute } from 'vue-router'
 import { usePageTitle } from '../shared/page-title.ts'
+import { titleOfTab } from '../shared/tab-title.ts'
 
-/** "http_kit – changelog", "http_kit 1.2.0": what the address says, so that the title never waits. */
+/** "Changelog · http_kit", "http_kit 1.2.0": what the address says, so that the title never waits. */
 export function usePackageTitle() {
   const route = useRoute()
-  usePageTitle(() => {
-    const { name, version } = route.params
-    const tab = String(route.name).split('-').at(-1)
-    return [[name, version].filter(Boolean).join(' '), tab === 'readme' ? '' : tab].filter(Boolean).join(' – ')
-  })
+  usePageTitle(() => titleOfTab(route, [route.params.name, route.params.version].filter(Boolean).join(' ')))
 }

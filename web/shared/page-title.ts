@@ -1,4 +1,4 @@
-import { type MaybeRefOrGetter, onMounted, toValue, useTemplateRef, watch } from 'vue'
+import { inject, type InjectionKey, type MaybeRefOrGetter, onMounted, toValue, useTemplateRef, watch } from 'vue'
 import { type Router, START_LOCATION } from 'vue-router'
 import { announce } from './announce.ts'
 
@@ -19,12 +19,16 @@ export function trackNavigation(router: Router) {
   for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (hasMovedOn = true), { capture: true, passive: true })
 }
 
-/** Sets the document's title and announces it to screen readers. */
+/** Names the part of the console that the pages below belong to, where their titles alone could be those of other pages. */
+export const titleSectionKey: InjectionKey<string> = Symbol('title section')
+
+/** Sets the document's title, the most particular first ("Changelog · acme · Snug"), and announces it to screen readers. */
 export function usePageTitle(title: MaybeRefOrGetter<string>) {
+  const section = inject(titleSectionKey, '')
   watch(
     () => toValue(title),
     (text) => {
-      document.title = text === 'Snug' ? text : `${text} · Snug`
+      document.title = text === 'Snug' ? text : [text, section, 'Snug'].filter(Boolean).join(' · ')
       if (navigated) announce(text)
     },
     { immediate: true },
