@@ -41,7 +41,7 @@ it('narrows a search by filters, each at an address of its own', async () => {
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
   expect(await results.allTextContents()).toEqual([expect.stringContaining('camera_view')])
   await expectSound(page, 'packages-filtered')
-  const remove = page.getByRole('link', { name: 'Remove the filter license:mit' })
+  const remove = page.getByRole('link', { name: 'Remove the filter License: MIT' })
   await remove.click()
   await remove.waitFor({ state: 'hidden' })
   await page.goBack()
@@ -152,7 +152,8 @@ it('shows how much a package is used, and lets people like it', async () => {
   await page.reload()
   await about.getByRole('button', { name: 'Liked', exact: true }).click()
   await about.getByText('0 likes', { exact: true }).waitFor()
-  await about.getByRole('link', { name: 'sdk:dart' }).click()
+  await about.getByRole('definition').filter({ hasText: 'Dart' }).getByRole('link', { name: 'Dart', exact: true }).click()
+  await page.waitForURL(/q=sdk(:|%3A)dart/)
   await page.getByRole('status').filter({ hasText: '1 package' }).waitFor()
 })
 

@@ -1,4 +1,5 @@
 import { computed, ref, shallowRef } from 'vue'
+import { eventTitle } from './event-words.ts'
 import { AuditEntryDocument, AuditLogDocument, type AuditRowFragment } from '../generated/graphql.ts'
 import { type Failure, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
@@ -32,7 +33,7 @@ export const kindChoices = [
   [{ value: 'any', label: 'Any event' }],
   ...Object.entries(kinds).map(([group, names]) => [
     ...(names.length > 1 ? [{ value: `${group}.`, label: `Any ${group} event` }] : []),
-    ...names.map((name) => ({ value: `${group}.${name}`, label: `${group}.${name}` })),
+    ...names.map((name) => ({ value: `${group}.${name}`, label: eventTitle(`${group}.${name}`) })),
   ]),
 ]
 
@@ -47,7 +48,7 @@ function startOf(day: string, { next = false } = {}): string | null {
 
 /** The audit log by the URL parameters `kind`, `actor`, `user`, `package`, `publisher`, `from`, `to` (days, the last included), `after`. */
 export function useAuditLog() {
-  const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'] })
+  const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'], replace: true })
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
   const actor = text('actor')
   const user = text('user')

@@ -9,6 +9,7 @@ import {
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 import { kindsOf } from '../audit/audit.ts'
+import { eventName } from '../audit/event-words.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
@@ -23,13 +24,10 @@ export const useUpdatePackageOptions = () => useMutation(UpdatePackageOptionsDoc
 export const useAddUploader = () => useMutation(AddUploaderDocument)
 export const useRemoveUploader = () => useMutation(RemoveUploaderDocument)
 
-/** "version_retracted" → "Version retracted". */
-const labelOf = (name: string) => `${name[0]?.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
-
 /** The kinds of events that packages have, and the choice of all. */
 export const activityKinds = [
   { value: 'any', label: 'Any event' },
-  ...kindsOf('package').map((name) => ({ value: `package.${name}`, label: labelOf(name) })),
+  ...kindsOf('package').map((name) => ({ value: `package.${name}`, label: eventName(name) })),
 ]
 
 /** What happened to the package that the URL names: `kind`, `after`. */

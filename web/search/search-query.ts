@@ -8,12 +8,13 @@ const filterForm = new RegExp(
 /** A filter of a query, as it is written. */
 export interface QueryFilter {
   text: string
+  /** In words, without the sign that excludes. */
   label: string
   excludes: boolean
 }
 
 export const filtersOf = (query: string): QueryFilter[] =>
-  Array.from(query.matchAll(filterForm), ([text]) => ({ text, label: text.replace(/^-/, ''), excludes: text.startsWith('-') }))
+  Array.from(query.matchAll(filterForm), ([text]) => ({ text, label: filterTitle(text.replace(/^-/, '')), excludes: text.startsWith('-') }))
 
 /** The words beside the filters. */
 export const wordsOf = (query: string) => tidy(query.replaceAll(filterForm, ' '))
@@ -71,6 +72,13 @@ const valueTitles: Record<string, string> = {
   'is:null-safe': 'Null safe',
   'is:dart3-compatible': 'Dart 3 compatible',
   'is:wasm-ready': 'Ready for WebAssembly',
+}
+
+/** A filter in words: `sdk:flutter` → "SDK: Flutter", `is:plugin` → "Flutter plugin". What is not known here stays as it is written. */
+function filterTitle(text: string): string {
+  const [filter = '', value = ''] = text.split(/:(.*)/)
+  if (filter === 'is') return valueTitle(filter, value.toLowerCase())
+  return filter in filterTitles && value ? `${filterTitles[filter]}: ${valueTitle(filter, value)}` : text
 }
 
 export function valueTitle(filter: string, value: string): string {

@@ -1,0 +1,12 @@
+/** `package.uploader_added` → "Uploader added". */
+export const eventName = (kind: string) => capitalized(wordsOf(kind.slice(kind.indexOf('.') + 1)))
+
+/** `package.uploader_added` → "Package: uploader added", for where a list is about more than packages. */
+export function eventTitle(kind: string): string {
+  const [group = '', name] = kind.split('.')
+  const title = group === 'oauth' ? 'OAuth' : capitalized(group)
+  return name ? `${title}: ${wordsOf(name)}` : title
+}
+
+const wordsOf = (name: string) => name.replaceAll('_', ' ').replace(/\bsdk\b/, 'SDK')
+const capitalized = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)
