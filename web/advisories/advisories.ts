@@ -29,7 +29,7 @@ export function usePackageAdvisories() {
 
 /** All security advisories by the URL parameters `package`, `after`. */
 export function useAdvisories() {
-  const pkg = useQueryParam<string>('package', '', { resets: ['after'] })
+  const pkg = useQueryParam<string>('package', '', { resets: ['after'], replace: true })
   const { list } = useCursorList({
     document: AdvisoriesDocument,
     variables: (after) => ({ package: pkg.value || null, after }),

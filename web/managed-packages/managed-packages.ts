@@ -7,7 +7,7 @@ const orders = { name: 'NAME', size: 'SIZE', versions: 'VERSIONS', updated: 'UPD
 /** All packages with their sizes, by the URL parameters `q`, `order`, `after`. */
 export function useManagedPackages() {
   const resets = ['after']
-  const q = useQueryParam<string>('q', '', { resets })
+  const q = useQueryParam<string>('q', '', { resets, replace: true })
   const order = useQueryParam<keyof typeof orders>('order', 'name', { allowed: ['name', 'size', 'versions', 'updated'], resets })
   const { list } = useCursorList({
     document: ManagedPackagesDocument,

@@ -10,7 +10,7 @@ import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
 /** The filter of both lists: the URL parameter `q`. */
-export const useNameFilter = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'] })
+export const useNameFilter = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'], replace: true })
 const byName = <Node extends { name: string }>(nodes: readonly Node[]) => nodes.map((node) => ({ ...node, id: node.name }))
 
 /** The names of deleted packages, by the URL parameters `q`, `reserved` (after which name). */

@@ -32,7 +32,7 @@ export const memberRoleChoices = (['MEMBER', 'ADMIN'] as const).map((value) => (
 
 /** The publishers by the URL parameters `q`, `mine`, `after`. */
 export function usePublishers() {
-  const words = useQueryParam<string>('q', '', { resets: ['after'] })
+  const words = useQueryParam<string>('q', '', { resets: ['after'], replace: true })
   const mine = useQueryParam('mine', '', { allowed: ['', '1'], resets: ['after'] })
   const { list } = useCursorList({
     document: PublishersDocument,
@@ -93,7 +93,7 @@ export function usePublisherActivity() {
 
 /** All publishers with their counts, for administrators: `q`, `after`. */
 export function useAdminPublishers() {
-  const words = useQueryParam<string>('q', '', { resets: ['after'] })
+  const words = useQueryParam<string>('q', '', { resets: ['after'], replace: true })
   const { list } = useCursorList({
     document: AdminPublishersDocument,
     variables: (after) => ({ query: words.value || null, after }),

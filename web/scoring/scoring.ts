@@ -36,7 +36,7 @@ export function useScoring() {
 export function useScoringLog() {
   const resets = ['after']
   const level = useQueryParam<ScoringLogLevel | 'any'>('level', 'any', { allowed: ['any', 'INFO', 'WARNING', 'ERROR'], resets })
-  const pkg = useQueryParam<string>('package', '', { resets })
+  const pkg = useQueryParam<string>('package', '', { resets, replace: true })
   const { list } = useCursorList({
     document: ScoringLogDocument,
     variables: (after) => ({ level: level.value === 'any' ? null : level.value, package: pkg.value.trim() || null, after }),

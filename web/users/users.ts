@@ -69,7 +69,7 @@ export function useAdministrator() {
 /** The people of the server by the URL parameters `q`, `role`, `state`, `order`, `after`. */
 export function useUsers() {
   const resets = ['after']
-  const text = useQueryParam<string>('q', '', { resets })
+  const text = useQueryParam<string>('q', '', { resets, replace: true })
   const role = useQueryParam<Role | 'any'>('role', 'any', { allowed: ['any', 'VIEWER', 'MEMBER', 'ADMIN', 'OWNER'], resets })
   const state = useQueryParam<UserStatus | 'any'>('state', 'any', { allowed: ['any', 'ACTIVE', 'INVITED', 'INACTIVE'], resets })
   const order = useQueryParam('order', 'newest', { allowed: ['newest', 'email'], resets })
