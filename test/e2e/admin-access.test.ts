@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { openPage } from '../support/browser.ts'
+import { expectAccessible, openPage } from '../support/browser.ts'
 import { consoleApp, startSession } from '../support/console.ts'
 import { expectSound } from '../support/looks.ts'
 
@@ -67,4 +67,21 @@ it('shows people their security history, page by page', async () => {
   await expectSound(page, 'security-history')
   await page.getByRole('button', { name: 'Next page' }).click()
   await history.getByRole('row', { name: /tried to sign in with a wrong/ }).waitFor()
+})
+
+it.each(['member', 'viewer'] as const)('closes the administration to a %s', async (role) => {
+  await using app = await consoleApp()
+  const { email } = await app.person(role)
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  await page.goto('/')
+  await page.getByRole('button', { name: /^Account/ }).click()
+  await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
+  expect(await page.getByRole('menuitem', { name: 'People' }).count()).toBe(0)
+  for (const address of ['/admin', '/admin/users', '/admin/audit', '/admin/ownership']) {
+    await page.goto(address)
+    await page.getByText('Only administrators of this server can see this page.').waitFor()
+    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0)
+  }
+  await expectAccessible(page)
 })

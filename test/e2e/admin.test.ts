@@ -202,23 +202,6 @@ it('hands the server to another administrator', async () => {
   await page.getByText('Only the owner of this server can see this page.').waitFor()
 })
 
-it.each(['member', 'viewer'] as const)('is closed to a %s', async (role) => {
-  await using app = await consoleApp()
-  const { email } = await app.person(role)
-  const page = await openPage(app.url)
-  await startSession(page, app.url, email)
-  await page.goto('/')
-  await page.getByRole('button', { name: /^Account/ }).click()
-  await page.getByRole('menuitem', { name: 'Sign out' }).waitFor()
-  expect(await page.getByRole('menuitem', { name: 'People' }).count()).toBe(0)
-  for (const address of ['/admin', '/admin/users', '/admin/audit', '/admin/ownership']) {
-    await page.goto(address)
-    await page.getByText('Only administrators of this server can see this page.').waitFor()
-    expect(await page.getByRole('button', { name: 'Retry' }).count()).toBe(0)
-  }
-  await expectAccessible(page)
-})
-
 it('has no serious fault, and nothing too wide, on any page: light and dark, desk and telephone', async () => {
   await using app = await consoleApp()
   const owner = await app.owner()
