@@ -1,13 +1,15 @@
 import { send } from './documents.ts'
 
-/** How many changes were answered so far. */
+/** How many changes have ended so far. */
 let changes = 0
 
 /** Sends a change. */
 export const sendChange: typeof fetch = async (address, request) => {
-  const response = await send(address, request)
-  changes++
-  return response
+  try {
+    return await send(address, request)
+  } finally {
+    changes++ // also when the answer was lost
+  }
 }
 
 /**
@@ -18,7 +20,7 @@ export const sendQuery: typeof fetch = async (address, request) => {
   for (;;) {
     const before = changes
     const response = await send(address, request)
-    const body = await response.arrayBuffer()
-    if (before === changes) return new Response(body, response)
+    await response.clone().arrayBuffer()
+    if (before === changes) return response
   }
 }

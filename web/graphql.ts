@@ -143,7 +143,7 @@ export function failureOf(error: CombinedError): Failure {
 
 /** What sends an operation: the cache must not be told of a time before a change that it knows of. */
 function onOperation(sent: Operation): Operation {
-  const fetch = { query: sendQuery, mutation: sendChange, subscription: send, teardown: send }[sent.kind]
+  const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendChange : send
   return byHash({ ...sent, context: { ...sent.context, fetch } })
 }
 

@@ -184,3 +184,25 @@ it('checks the archives and the surroundings of the server', async () => {
   expect(await page.content()).not.toContain(app.config.JWT_SECRET)
   await expectSound(page, 'admin-self-check')
 })
+
+it.each([
+  ['the package', ''],
+  ['its only version', '1.0.0'],
+])('asks nothing about unsaved changes of a package that is gone with %s', async (_what, version) => {
+  await using app = await consoleApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await publishTo(app.url, alice.secret ?? '', { name: 'acme', version: '1.0.0' })
+  const page = await openPage(app.url)
+  await startSession(page, app.url, admin.email)
+  await page.goto('/packages/acme/admin')
+  await page.getByRole('switch', { name: 'Unlisted' }).click()
+  if (version) await page.getByLabel('One version').fill(version)
+  await page.getByRole('button', { name: version ? 'Delete version' : 'Delete package' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText(version ? 'This is the only version' : '1 version will be deleted').waitFor()
+  await dialog.getByLabel(version ? 'Package and version' : 'Name of the package').fill(`acme ${version}`.trim())
+  await dialog.getByRole('button', { name: 'Delete' }).click()
+  await page.waitForURL('**/admin/packages')
+  await page.getByText('No packages').waitFor()
+  expect(await page.getByRole('alertdialog').count()).toBe(0)
+})

@@ -23,8 +23,12 @@ it('runs queries and changes with the session, or with a token', async () => {
     expect(y + tall, `Run at ${width}`).toBeLessThan(height)
     await screenshot(page, `explorer-${width}`)
   }
+  await page.setViewportSize({ width: 390, height: 844 })
   await run()
   await answer.getByText('"displayName": "Alice"').waitFor()
+  const lowest = 844 - 160
+  await expect.poll(async () => (await page.getByRole('heading', { name: 'Response' }).boundingBox())?.y).toBeLessThan(lowest)
+  await page.setViewportSize({ width: 1280, height: 800 })
 
   await page.getByLabel('Headers').fill(JSON.stringify({ Authorization: `Bearer ${bob.secret}` }))
   await run()

@@ -76,8 +76,8 @@ const valueTitles: Record<string, string> = {
 
 /** A filter in words: `sdk:flutter` → "SDK: Flutter", `is:plugin` → "Flutter plugin". What is not known here stays as it is written. */
 function filterTitle(text: string): string {
-  const [filter = '', value = ''] = text.split(/:(.*)/)
-  if (filter === 'is') return valueTitle(filter, value.toLowerCase())
+  const [filter = '', value = ''] = text.toLowerCase().split(/:(.*)/)
+  if (filter === 'is') return valueTitles[`is:${value}`] ?? text
   return filter in filterTitles && value ? `${filterTitles[filter]}: ${valueTitle(filter, value)}` : text
 }
 

@@ -1,5 +1,6 @@
 import { useTimeoutFn } from '@vueuse/core'
 import { type Ref, ref, watch } from 'vue'
+import { onBeforeRouteLeave } from 'vue-router'
 
 /** How long after the last key a filter applies by itself, in milliseconds. */
 const pauseMs = 300
@@ -11,16 +12,30 @@ const pauseMs = 300
 export function useTypedFilter(applied: Ref<string>) {
   const typed = ref(applied.value)
   let last = applied.value
+  let isComposing = false
+  let isLeft = false
   const { start, stop } = useTimeoutFn(apply, pauseMs, { immediate: false })
+  onBeforeRouteLeave(() => {
+    stop()
+    isLeft = true // a field that goes with its page says that it was changed, when the address is that of the next one
+  })
 
   function apply() {
     stop()
+    if (isLeft) return
     last = typed.value.trim()
     if (last !== applied.value) applied.value = last
   }
   function type(text: string) {
     typed.value = text
-    start()
+    isLeft = false
+    if (!isComposing) start()
+  }
+  /** Half a word of an input method is no filter. */
+  function compose(isBegun: boolean) {
+    isComposing = isBegun
+    if (isBegun) stop()
+    else start()
   }
   watch(applied, (value) => {
     if (value === last) return
@@ -28,5 +43,5 @@ export function useTypedFilter(applied: Ref<string>) {
     last = value
     typed.value = value
   })
-  return { typed, type, apply }
+  return { typed, type, compose, apply }
 }

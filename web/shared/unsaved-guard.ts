@@ -30,7 +30,11 @@ export function useUnsavedGuard(isChanged: Readonly<Ref<boolean>>): Confirmation
   }
   const discard = () => void (isDiscarded.value = true)
   discards.add(discard)
-  onScopeDispose(() => discards.delete(discard))
+  // The page may go while it asks: whoever waits for the answer goes on.
+  onScopeDispose(() => {
+    discards.delete(discard)
+    answer(true)
+  })
   onBeforeRouteLeave(ask)
   // The same page of something else is another page; its filters and tabs in the address are not.
   onBeforeRouteUpdate((to, from) => JSON.stringify(to.params) === JSON.stringify(from.params) || ask())
