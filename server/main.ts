@@ -8,7 +8,7 @@ import { type Config, ConfigError, describeConfig, readConfig } from './config/c
 import { explainFull } from './db/location/missing.ts'
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
-import { recountExcerpts } from './search/complete-excerpts.ts'
+import { reviewExcerpts } from './search/complete-excerpts.ts'
 import { keepDownloads } from './downloads/tally.ts'
 import { listeningProblem } from './http/connections/listening.ts'
 import { openLog } from './http/log.ts'
@@ -109,7 +109,7 @@ function lookAfter(services: Services): (() => void)[] {
     regularly('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, services, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, services, () => rollDownloads(services)),
-    regularly('counting downloads of public versions', collectEveryMs, services, () => recountExcerpts(services)),
+    regularly('reviewing what anybody finds', collectEveryMs, services, () => reviewExcerpts(services)),
     regularly('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
     regularly('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
     regularly('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),

@@ -4,6 +4,7 @@ import { recordEvents } from '../audit/service.ts'
 import { momentOf } from '../db/clock.ts'
 import { changeRows, readRow } from '../db/statements.ts'
 import { PermanentFailure } from '../jobs/handler.ts'
+import type { Visibility } from '../packages/entity.ts'
 import type { Here } from '../packages/hosted-here.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { searchableTags } from '../search/tags.ts'
@@ -120,15 +121,15 @@ type About = { name: string; version: string; packageId: string; isShown: boolea
 async function lockVersion(em: EntityManager, versionId: string): Promise<About | null> {
   const lock = 'select id from packages where id = (select package_id from package_versions where id = ?) for update'
   if (isPostgres(em)) await readRow(em, lock, [versionId])
-  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string; has_excerpt: boolean | number }>(
+  const row = await readRow<{ name: string; version: string; package_id: string; latest_version: string; visibility: Visibility }>(
     em,
-    `select p.name, v.version, v.package_id, p.latest_version, exists (select 1 from package_search_excerpts e where e.package_id = p.id) as has_excerpt
+    `select p.name, v.version, v.package_id, p.latest_version, p.visibility
      from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
     [versionId],
   )
   if (!row) return null
-  // Anybody may be shown another version.
-  const isShown = row.version === row.latest_version || Boolean(row.has_excerpt)
+  // Of a public package, anybody may be shown another version.
+  const isShown = row.version === row.latest_version || row.visibility === 'public'
   return { name: row.name, version: row.version, packageId: row.package_id, isShown }
 }
 

@@ -1,13 +1,15 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { EntityManager } from '@mikro-orm/sql'
 import { readRow, readRows } from '../db/statements.ts'
+import { dayOf, windowEnd } from '../downloads/days.ts'
 import { type Handler, handler } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { type Here, hostedHere } from '../packages/hosted-here.ts'
 import { isThereForAnybody } from '../packages/policy.ts'
 import type { Services } from '../services.ts'
 import { z } from 'zod'
-import { countExcerpt } from './excerpts.ts'
-import { refreshIndex } from './refresh-index.ts'
+import { countExcerpt, downloadsOf } from './excerpts.ts'
+import { refreshIndex, shownTo } from './refresh-index.ts'
 
 /** The kind of the job that makes the excerpts which are missing. */
 export const excerptsKind = 'search.excerpts'
@@ -40,11 +42,23 @@ export const excerptsJob = ({ database, config }: Pick<Services, 'database' | 'c
     }
   })
 
-/** Sums the downloads of all excerpts up anew: those of whole packages are counted as they come. */
-export async function recountExcerpts({ database, config, now }: Pick<Services, 'database' | 'config' | 'now'>): Promise<void> {
-  const rows = await database.heavyReads.all<{ id: string }>('select package_id as id from package_search_excerpts order by package_id')
-  for (const { id } of rows) await database.fork().transactional((em) => countExcerpt(em, config, id, now()))
+/**
+ * Sums the downloads of excerpts up anew, those of whole packages are counted as they come; and indexes public packages of which the index says
+ * otherwise than the database: by an instance of a release that knew no excerpts, or when the job failed.
+ */
+export async function reviewExcerpts({ database, config, now }: Pick<Services, 'database' | 'config' | 'now'>): Promise<void> {
+  const [hosted, end] = [hostedHere(config), windowEnd(dayOf(now()))]
+  const next = (after: string) => database.heavyReads.all<Reviewed>(selectReviewed, hosted, hosted, end, hosted, after)
+  for (let some = await next(first); some.length > 0; some = await next(some.at(-1)?.id ?? first)) {
+    for (const { id, is_wrong: isWrong, is_miscounted: isMiscounted } of some) {
+      if (isWrong) await database.fork().transactional((em) => refreshIndex(em, config, id))
+      else if (isMiscounted) await database.fork().transactional((em) => countExcerpt(em, config, id, now()))
+    }
+    await nextTurn()
+  }
 }
+
+type Reviewed = { id: string; is_wrong: boolean | number | null; is_miscounted: boolean | number | null }
 
 /** Sorts before every package's id. */
 const first = '00000000-0000-0000-0000-000000000000'
@@ -52,3 +66,9 @@ const first = '00000000-0000-0000-0000-000000000000'
 /** Takes `hostedHere`. */
 const selectLacking = `select p.id from packages p join package_search_documents d on d.package_id = p.id and d.shown_to = 1
   where ${isThereForAnybody('p')} and not exists (select 1 from package_search_excerpts e where e.package_id = p.id)`
+
+/** Takes `hostedHere` twice, the first day that is not counted, `hostedHere` again, and the package before the first one. */
+const selectReviewed = `select p.id, d.shown_to <> ${shownTo} or (e.id is not null) <> (d.shown_to = 1 and ${isThereForAnybody('p')}) as is_wrong,
+    e.downloads <> ${downloadsOf('d.package_id')} as is_miscounted
+  from (select * from packages where visibility = 'public' and id > ? order by id limit 50) p
+  left join package_search_documents d on d.package_id = p.id left join package_search_excerpts e on e.id = d.id order by p.id`

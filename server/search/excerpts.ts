@@ -76,6 +76,9 @@ const upsert = `insert into package_search_excerpts (id, package_id, created_at,
   on conflict (id) do update set created_at = excluded.created_at, updated_at = excluded.updated_at, score = excluded.score,
     tags = excluded.tags returning id`
 
-const count = `update package_search_excerpts set downloads = (
+/** SQL: how often the versions of a package that anybody may read were downloaded after a day. Takes that day and `hostedHere`. */
+export const downloadsOf = (packageId: string): string => `(
     select coalesce(sum(n.downloads), 0) from version_downloads n join package_versions v on v.id = n.version_id join packages p on p.id = v.package_id
-    where p.id = package_search_excerpts.package_id and n.day > ? and ${isVersionSeenByAnybody}) where package_id = ?`
+    where p.id = ${packageId} and n.day > ? and ${isVersionSeenByAnybody})`
+
+const count = `update package_search_excerpts set downloads = ${downloadsOf('package_search_excerpts.package_id')} where package_id = ?`

@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest'
-import { recountExcerpts } from '../../server/search/complete-excerpts.ts'
+import { reviewExcerpts } from '../../server/search/complete-excerpts.ts'
 import { completeIndex, storedForm } from '../../server/search/rebuild.ts'
+import { refreshIndex } from '../../server/search/refresh-index.ts'
 import { writeSetting } from '../../server/settings/service.ts'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
 import type { ArchiveOptions } from '../support/archive.ts'
 import { runJobs } from '../support/jobs.ts'
-import { dependent, publicApp } from '../support/public-packages.ts'
+import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
 const setVisibility = async (actor: Actor, name: string, visibility: 'public' | 'private') => {
@@ -146,7 +147,7 @@ it('tells anybody nothing of withheld versions: not that one is retracted, when 
   await em.execute("update package_search_documents set downloads = 5 where name = 'other'")
   await count('2.0.0', 97)
   await count('1.0.0', 3)
-  await recountExcerpts(app.services)
+  await reviewExcerpts(app.services)
   expect(await order('downloads')).toEqual(['other', 'acme'])
   expect(await found(alice, 'is:public', 'downloads')).toEqual(['acme', 'other'])
 })
@@ -188,4 +189,54 @@ it('pages through what is whole and what is an excerpt as through one list', asy
       if (sort === 'NAME') expect(seen).toEqual(names)
       if (sort === 'CREATED') expect(seen).toEqual(names.toReversed())
     }
+})
+
+it('takes changes of a package whose excerpt is just being made', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['hidden', 'acme']) await publish(alice, { name, version: '1.0.0' })
+  await makePublic(app, 'acme')
+  await publish(alice, dependent('acme', '2.0.0', ['hidden']))
+  const em = app.services.database.fork()
+  const [row] = await em.execute<{ id: string }[]>("select id from packages where name = 'acme'")
+  for (let round = 0; round < 20; round++) {
+    await em.execute('delete from package_search_excerpts')
+    const [answer] = await Promise.all([
+      alice.put('/api/packages/acme/options', { isDiscontinued: round % 2 === 0 }),
+      app.services.database.fork().transactional((inner) => refreshIndex(inner, app.config, row?.id ?? '')),
+    ])
+    expect(answer).toMatchObject({ status: 200 })
+  }
+  expect(await app.services.database.reads.all('select id from package_search_excerpts')).toHaveLength(1)
+})
+
+it('mends what an instance of the release before, or a job that failed, left otherwise', async () => {
+  await using app = await publicApp()
+  const alice = await app.member()
+  for (const name of ['hidden', 'dep', 'acme', 'whole']) await publish(alice, { name, version: '1.0.0' })
+  await makePublic(app, 'dep', 'acme', 'whole')
+  for (const [version, needed] of [
+    ['1.1.0', 'dep'],
+    ['2.0.0', 'hidden'],
+  ] as const)
+    await publish(alice, dependent('acme', version, [needed]))
+  const index = () =>
+    app.services.database.reads.all(
+      'select d.name, d.shown_to, e.downloads from package_search_documents d left join package_search_excerpts e on e.id = d.id order by d.name',
+    )
+  const right = await index()
+  const em = app.services.database.fork()
+  for (const wrong of [
+    'delete from package_search_excerpts',
+    "update package_search_documents set shown_to = 2 where name = 'acme'",
+    "update package_search_documents set shown_to = 1 where name = 'whole'",
+    'update package_search_excerpts set downloads = 5',
+  ]) {
+    await em.execute(wrong)
+    expect(await index()).not.toEqual(right)
+    await reviewExcerpts(app.services)
+    expect(await index()).toEqual(right)
+  }
+  const written = await app.countQueries(() => reviewExcerpts(app.services))
+  expect(written).toBe(2) // it looks at what there is, and that there is no more
 })

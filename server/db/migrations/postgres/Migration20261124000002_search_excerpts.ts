@@ -1,9 +1,10 @@
 import { Migration } from '@mikro-orm/migrations'
 
+// No reference to the package beside that of the document: whoever changes a package holds its row, and waits for its document afterwards.
 // What anybody finds of packages of which some versions are withheld from them: the server fills it when it starts (server/search/rebuild.ts).
 export class Migration20261124000002_search_excerpts extends Migration {
   override up() {
-    this.addSql('create table "package_search_excerpts" ("id" bigint primary key references "package_search_documents" ("id") on delete cascade, "package_id" uuid not null unique references "packages" ("id") on delete cascade, "created_at" bigint not null, "updated_at" bigint not null, "downloads" bigint not null default 0, "score" smallint not null default -1, "tags" text not null);')
+    this.addSql('create table "package_search_excerpts" ("id" bigint primary key references "package_search_documents" ("id") on delete cascade, "package_id" uuid not null unique, "created_at" bigint not null, "updated_at" bigint not null, "downloads" bigint not null default 0, "score" smallint not null default -1, "tags" text not null);')
     this.addSql('create table "package_search_excerpts_brief" ("id" bigint primary key references "package_search_excerpts" ("id") on delete cascade, "terms" tsvector not null);')
     this.addSql('create index "package_search_excerpts_brief_terms" on "package_search_excerpts_brief" using gin ("terms") with (fastupdate = off);')
     this.addSql('create table "package_search_excerpts_full" ("id" bigint primary key references "package_search_excerpts" ("id") on delete cascade, "terms" tsvector not null) with (toast_tuple_target = 128);')
