@@ -4,7 +4,8 @@ import { type HeldRemovals, holdRemovals } from '../store/hold.ts'
 import { version } from '../version.ts'
 import { type BlobSource, type CopiedBlobs, copyBlobs } from './copy-blobs.ts'
 import { listSnapshots, type Manifest, type Snapshot, writeManifest } from './manifest.ts'
-import { readBlobList } from './named-blobs.ts'
+import { parseBlobList } from './named-blobs.ts'
+import { linesOf } from './place/files.ts'
 import { claimPlace } from './owner.ts'
 import { blobList, manifestKey, snapshotId, snapshotKey } from './place/layout.ts'
 import { type DataConfig, dataAround } from './place/apart.ts'
@@ -54,7 +55,7 @@ async function fill(
   await using draft = await place.draft(id)
   try {
     const snapshot = await takeSnapshot(source.config, draft.folder, signal).catch(withoutRoom(draft.folder))
-    const list = readBlobList(join(draft.folder, blobList))
+    const list = parseBlobList(linesOf(join(draft.folder, blobList)), blobList)
     const blobs = await copyBlobs(source, place, list, { signal, report }).catch(withoutRoom(place.name))
     await draft.keep(snapshot.files, signal)
     await place.settle()

@@ -1,10 +1,10 @@
 import { ApiError } from '../errors.ts'
 import { holdRemovals } from '../store/hold.ts'
 import type { BackupSource } from './create.ts'
-import { damaged } from './damaged.ts'
+import { damaged } from './place/damaged.ts'
 import { listBackups, type Manifest, readManifest } from './manifest.ts'
 import { type NamedBlob, parseBlobList } from './named-blobs.ts'
-import { splitLines } from './place/files.ts'
+import { linesIn } from './place/files.ts'
 import { blobKey, blobList, fileKey, manifestKey, snapshotKey } from './place/layout.ts'
 import { inOrder, lookUpIn } from './place/lookup.ts'
 import { openPlace } from './place/open.ts'
@@ -41,8 +41,8 @@ export async function forgetBackups(
 }
 
 async function requireIntact(place: BackupPlace, { id, files }: Pick<Manifest, 'id' | 'files'>): Promise<void> {
-  for (const { name, sha256 } of files)
-    if ((await hashIn(place, fileKey(id, name))) !== sha256) throw damaged(place.nameOf(fileKey(id, name)))
+  for (const { name, bytes, sha256 } of files)
+    if ((await hashIn(place, fileKey(id, name), bytes)) !== sha256) throw damaged(place.nameOf(fileKey(id, name)))
 }
 
 /** Which backups stay, and which go. One that cannot be read counts for nothing, and goes once enough newer ones are there. */
@@ -86,5 +86,5 @@ async function* readList(place: BackupPlace, id: string): AsyncGenerator<NamedBl
   const name = place.nameOf(fileKey(id, blobList))
   const found = await place.find(fileKey(id, blobList))
   if (!found) throw damaged(name)
-  yield* parseBlobList(splitLines((await found.read()).setEncoding('utf8') as AsyncIterable<string>), name)
+  yield* parseBlobList(linesIn((await found.read()) as AsyncIterable<Buffer>), name)
 }

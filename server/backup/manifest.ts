@@ -3,15 +3,16 @@ import { text } from 'node:stream/consumers'
 import { z } from 'zod'
 import { factsOf } from '../blobs/measured.ts'
 import { conflict, notFound } from '../errors.ts'
-import { damaged } from './damaged.ts'
-import { isSnapshotId, manifestKey } from './place/layout.ts'
+import { damaged } from './place/damaged.ts'
+import { fileForm, isSnapshotId, manifestKey, tableForm } from './place/layout.ts'
 import type { BackupPlace } from './place/place.ts'
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-/** Names of files and tables become paths below the snapshot: nothing leads out of it. */
-const fileShape = z.object({ name: z.string().regex(/^[a-z0-9_]+\.[a-z]+$/), bytes: z.number(), sha256 })
-const tableShape = z.object({ name: z.string().regex(/^[A-Za-z0-9_]+$/), columns: z.array(z.string()), rows: z.number(), sha256 })
+const fileShape = z.object({ name: z.string().regex(fileForm), bytes: z.int().nonnegative(), sha256 })
+const tableShape = z.object({ name: z.string().regex(tableForm), columns: z.array(z.string()), rows: z.int().nonnegative(), sha256 })
 const lackShape = z.object({ sha256, problem: z.enum(['missing', 'damaged']) })
+
+const haveOwnNames = (all: { name: string }[]) => new Set(all.map(({ name }) => name)).size === all.length
 
 const manifestShape = z.object({
   format: z.literal(1),
@@ -26,10 +27,10 @@ const manifestShape = z.object({
   startedAt: z.iso.datetime(),
   finishedAt: z.iso.datetime(),
   /** The files of the snapshot. */
-  files: z.array(fileShape),
-  tables: z.array(tableShape),
+  files: z.array(fileShape).refine(haveOwnNames, 'two files have the same name'),
+  tables: z.array(tableShape).refine(haveOwnNames, 'two tables have the same name'),
   /** What is in the list of blobs, and which of them the server itself did not have whole. */
-  blobs: z.object({ count: z.number(), bytes: z.number(), lacking: z.array(lackShape) }),
+  blobs: z.object({ count: z.int().nonnegative(), bytes: z.int().nonnegative(), lacking: z.array(lackShape) }),
 })
 /** What tells that a backup is whole, and what is in it. */
 export type Manifest = z.infer<typeof manifestShape>
@@ -46,11 +47,14 @@ export async function writeManifest(place: BackupPlace, manifest: Manifest): Pro
   await place.settle()
 }
 
+/** Far more than a manifest that lists hundreds of thousands of lacking blobs. */
+const maxManifestBytes = 64 * 1024 ** 2
+
 /** @throws ApiError Conflict when it is damaged, or of a format that this version does not know. */
 export async function readManifest(place: BackupPlace, id: string): Promise<Manifest> {
   const name = place.nameOf(manifestKey(id))
   const found = await place.find(manifestKey(id))
-  if (found?.bytes === null || !found) throw damaged(name)
+  if (!found || found.bytes === null || found.bytes > maxManifestBytes) throw damaged(name)
   const written = await text(await found.read())
   try {
     return manifestShape.extend({ id: z.literal(id) }).parse(JSON.parse(written))

@@ -1,4 +1,4 @@
-import { linesOf } from './place/files.ts'
+import { conflict } from '../errors.ts'
 
 /** A blob that a version names: its archive, or its documentation. */
 export type NamedBlob = { sha256: string; bytes: number; store: 'archives' | 'docs' }
@@ -12,14 +12,13 @@ export const namedBlobs = `select sha256, max(bytes) as bytes, store from (
 /** A line of a list of blobs, in the form of PostgreSQL's COPY. */
 export const lineOf = ({ sha256, bytes, store }: NamedBlob): string => `${sha256}\t${bytes}\t${store}\n`
 
-/** Reads a list of blobs from a file. @throws Error on a line that is none. */
-export const readBlobList = (path: string): AsyncGenerator<NamedBlob> => parseBlobList(linesOf(path), path)
-
-/** Reads a list of blobs, which messages name. @throws Error on a line that is none. */
+/** Reads a list of blobs, which messages name. @throws ApiError Conflict for a line that does not name a blob, or is not in order. */
 export async function* parseBlobList(lines: AsyncIterable<string>, name: string): AsyncGenerator<NamedBlob> {
+  let last = ''
   for await (const line of lines) {
     const [, sha256, bytes, store] = /^([0-9a-f]{64})\t(\d{1,15})\t(archives|docs)$/.exec(line) ?? []
-    if (!sha256) throw new Error(`${name} has a line that names no blob.`)
+    if (!sha256 || `${sha256} ${store}` <= last) throw conflict(`${name} has a line that does not name a blob, or is not in order.`)
+    last = `${sha256} ${store}`
     yield { sha256, bytes: Number(bytes), store: store === 'docs' ? 'docs' : 'archives' }
   }
 }

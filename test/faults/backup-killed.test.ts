@@ -44,6 +44,8 @@ const prefixOf = ({ query }: S3Call) => query.get('prefix') ?? ''
 
 it.for(backends)(
   'counts no backup to a bucket that was killed at any call before its manifest, and makes the next one whole, on %s',
+  // It starts about sixty commands, one after another.
+  { timeout: 300_000 },
   async (backend) => {
     await using store = await s3Bucket()
     await using elsewhere = await s3Bucket()

@@ -2,6 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { pipeline } from 'node:stream/promises'
+import { StringDecoder } from 'node:string_decoder'
 import { DamagedBytes } from '../../blobs/store.ts'
 
 /** What was written or read: how much, and its SHA-256. */
@@ -42,29 +43,39 @@ export async function* expecting(source: AsyncIterable<Buffer>, expected: Measur
   if (bytes !== expected.bytes || sum.digest('hex') !== expected.sha256) throw new DamagedBytes(expected.sha256)
 }
 
-/** The bytes of a file. It is opened when the first of them are asked for, so that whoever asks learns when it is not there. */
-export async function* chunksOf(path: string): AsyncGenerator<Buffer> {
-  yield* createReadStream(path, { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>
-}
-
-/** Reads a file, and adds what is read to a hash. */
-export async function* readInto(sum: Hash, path: string): AsyncGenerator<Buffer> {
-  for await (const chunk of chunksOf(path)) {
+/** Passes chunks on, and adds them to a hash. */
+export async function* readInto(sum: Hash, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const chunk of chunks) {
     sum.update(chunk)
     yield chunk
   }
 }
 
 /** The lines of a text file. */
-export const linesOf = (path: string): AsyncGenerator<string> =>
-  splitLines(createReadStream(path, { encoding: 'utf8', highWaterMark: 1 << 18 }) as AsyncIterable<string>)
+export const linesOf = (path: string): AsyncGenerator<string> => linesIn(createReadStream(path, { highWaterMark: 1 << 18 }))
 
-/** The lines of a text. Only line feeds end them: characters like U+2028, at which readline does too, may be in a line. */
+/** The lines of a UTF-8 text. */
+export const linesIn = (chunks: AsyncIterable<Buffer>): AsyncGenerator<string> => splitLines(decoded(chunks))
+
+async function* decoded(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new StringDecoder('utf8')
+  for await (const chunk of chunks) yield decoder.write(chunk)
+  yield decoder.end()
+}
+
+/** Several times the longest row that the server writes. */
+const maxLineLength = 2 ** 27
+
+/**
+ * The lines of a text. Only line feeds end them: characters like U+2028, at which readline does too, may be in a line.
+ * @throws RangeError for a line that would not fit into memory.
+ */
 export async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = ''
   for await (const chunk of text) {
     const lines = (rest + chunk).split('\n')
     rest = lines.pop() ?? ''
+    if (rest.length > maxLineLength) throw new RangeError(`A line has more than ${maxLineLength} characters.`)
     yield* lines
   }
   if (rest !== '') yield rest

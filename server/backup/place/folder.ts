@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, statSync } from 'node:fs'
-import { readdir, rename, rm, stat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { constants, existsSync, lstatSync, statSync } from 'node:fs'
+import { lstat, readdir, realpath, rename, rm } from 'node:fs/promises'
+import { dirname, join, relative } from 'node:path'
 import { syncDirectory } from '../../blobs/directories.ts'
 import { streamFile } from '../../blobs/file-stream.ts'
 import { readMarker, writeMarker } from '../../blobs/marker-file.ts'
@@ -10,9 +10,10 @@ import { reasonOf } from '../../config/place-problem.ts'
 import { isThere } from '../../db/location/is-there.ts'
 import { makeFolder } from '../../db/location/private-files.ts'
 import { conflict } from '../../errors.ts'
-import { expecting, hashFile, writeHashed } from './files.ts'
+import { damaged } from './damaged.ts'
+import { expecting, writeHashed } from './files.ts'
 import { blobKey, blobsKey, fileKey, ownerKey, partialKey, snapshotKey, snapshotsKey } from './layout.ts'
-import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile } from './place.ts'
+import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile, type SnapshotFiles } from './place.ts'
 
 /** Backups in a folder. What is in it can be read by this account only. */
 export function folderPlace(root: string): BackupPlace {
@@ -49,7 +50,7 @@ export function folderPlace(root: string): BackupPlace {
 }
 
 function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inventory' | 'find' | 'bring'> {
-  const find = async (key: string) => findFile(join(root, key))
+  const find = (key: string) => findFile(root, key)
   const snapshots = join(root, snapshotsKey)
   return {
     snapshots: async () => (isThere(snapshots) ? readdir(snapshots) : []),
@@ -57,10 +58,10 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
     // All bytes are read again: what is damaged there is copied anew.
     inventory:
       () =>
-      async ({ sha256 }) =>
-        (await hashIn({ find }, blobKey(sha256))) === sha256,
+      async ({ sha256, bytes }) =>
+        (await hashIn({ find }, blobKey(sha256), bytes)) === sha256,
     find,
-    bring: async (id) => filesIn((name) => join(root, fileKey(id, name))),
+    bring: async (id, files) => filesIn(root, id, files),
   }
 }
 
@@ -77,6 +78,7 @@ function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 
       try {
         await writeHashed(partial, expecting(source, expected))
         makeFolder(dirname(path))
+        if (!(await isWithoutLinks(root, dirname(path)))) throw conflict(`${dirname(path)} is a link or in one. Links are not followed.`)
         await rename(partial, path)
       } finally {
         source.destroy()
@@ -100,12 +102,22 @@ function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 
   }
 }
 
-const filesIn = (path: (name: NamedFile['name']) => string) => ({
-  path,
-  nameOf: path,
-  hash: async (name: string) => (existsSync(path(name)) ? (await hashFile(path(name))).sha256 : null),
-  [Symbol.asyncDispose]: async () => {},
-})
+function filesIn(root: string, id: string, files: readonly NamedFile[]): SnapshotFiles {
+  const path = (name: string) => join(root, fileKey(id, name))
+  const sizes = new Map(files.map(({ name, bytes }) => [name, bytes]))
+  const find = (key: string) => findFile(root, key)
+  return {
+    path,
+    nameOf: path,
+    async *read(name) {
+      const found = await find(fileKey(id, name))
+      if (!found || found.bytes === null || found.bytes !== sizes.get(name)) throw damaged(path(name))
+      yield* (await found.read()) as AsyncIterable<Buffer>
+    },
+    hash: (name) => hashIn({ find }, fileKey(id, name), sizes.get(name)),
+    [Symbol.asyncDispose]: async () => {},
+  }
+}
 
 /** @throws ApiError Conflict for what the system says of the folder alone, with what to do. */
 async function explained(root: string, work: () => Promise<void>): Promise<void> {
@@ -127,12 +139,22 @@ async function tryWriting(root: string): Promise<void> {
   }
 }
 
-/** Neither pipes nor endless devices are read. */
-function findFile(path: string): Found | null {
-  const file = statSync(path, { throwIfNoEntry: false })
+/** Opens nothing but a plain file, even if another one took its place. */
+const plainOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+
+/** Finds a plain file. Links are not followed, and pipes and devices are not read. */
+async function findFile(root: string, key: string): Promise<Found | null> {
+  const path = join(root, key)
+  const file = lstatSync(path, { throwIfNoEntry: false })
   if (!file) return null
-  return { bytes: file.isFile() ? file.size : null, read: () => streamFile(path) }
+  const isPlain = file.isFile() && (await isWithoutLinks(root, dirname(path)))
+  const range = { start: 0, end: file.size - 1 }
+  return { bytes: isPlain ? file.size : null, read: () => streamFile(path, { range, flags: plainOnly }) }
 }
+
+/** Whether a folder below the root is reached without links; the root itself may be one. */
+const isWithoutLinks = async (root: string, folder: string): Promise<boolean> =>
+  (await realpath(folder)) === join(await realpath(root), relative(root, folder))
 
 /** Syncs folders that are there yet, and those above them up to the root: a name lasts once the folder that has it does. */
 async function syncAll(root: string, folders: Iterable<string>): Promise<void> {
@@ -142,11 +164,13 @@ async function syncAll(root: string, folders: Iterable<string>): Promise<void> {
 }
 
 async function* storedBlobs(root: string): AsyncGenerator<BlobFacts> {
-  const namesIn = async (folder: string, form: RegExp) => (await readdir(folder)).filter((name) => form.test(name)).toSorted()
-  const blobs = join(root, blobsKey)
-  for (const first of await namesIn(blobs, /^[0-9a-f]{2}$/))
-    for (const second of await namesIn(join(blobs, first), /^[0-9a-f]{2}$/)) {
-      const folder = join(blobs, first, second)
-      for (const sha256 of await namesIn(folder, /^[0-9a-f]{64}$/)) yield { sha256, bytes: (await stat(join(folder, sha256))).size }
+  const foldersIn = async (folder: string) =>
+    (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isDirectory() && /^[0-9a-f]{2}$/.test(entry.name))
+  const byName = (one: { name: string }, other: { name: string }) => (one.name < other.name ? -1 : 1)
+  for (const first of (await foldersIn(join(root, blobsKey))).toSorted(byName))
+    for (const second of (await foldersIn(join(first.parentPath, first.name))).toSorted(byName)) {
+      const folder = join(second.parentPath, second.name)
+      const names = (await readdir(folder)).filter((name) => /^[0-9a-f]{64}$/.test(name))
+      for (const sha256 of names.toSorted()) yield { sha256, bytes: (await lstat(join(folder, sha256))).size }
     }
 }

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { hashOf } from '../../blobs/measured.ts'
 import type { Measured } from './files.ts'
 
-/** A file in a place; `bytes` is null for what is no file. */
+/** A file in a place; `bytes` is null for a link, a folder or a device. `read` gives at most so many bytes, even if the file grows. */
 export type Found = { bytes: number | null; read: () => Promise<Readable> }
 /** A blob by its hash, and how long it is. */
 export type BlobFacts = Measured
@@ -18,10 +18,13 @@ export type Draft = AsyncDisposable & {
 
 /** The files of a snapshot, on this machine for as long as they are needed. */
 export type SnapshotFiles = AsyncDisposable & {
+  /** Where a file is, for what cannot read a stream. Only a file whose hash was compared may be opened. */
   path: (name: string) => string
   /** How messages name a file. */
   nameOf: (name: string) => string
-  /** The SHA-256 that a file has; null without it. */
+  /** Reads a file. @throws ApiError Conflict unless it is a plain file of the size that the manifest says. */
+  read: (name: string) => AsyncGenerator<Buffer>
+  /** Returns the SHA-256 of a file: null when it is missing, '' when it is not a plain file of the size that the manifest says. */
   hash: (name: string) => Promise<string | null>
 }
 
@@ -59,9 +62,9 @@ export type BackupPlace = {
   bring: (id: string, files: readonly NamedFile[]) => Promise<SnapshotFiles>
 }
 
-/** Reads a file of a place for the hash that it has: null when there is none, and no hash when it is no file. */
-export async function hashIn(place: Pick<BackupPlace, 'find'>, key: string): Promise<string | null> {
+/** Returns the SHA-256 of a file in a place: null when it is missing, '' when it is not a plain file of this size, which is not read. */
+export async function hashIn(place: Pick<BackupPlace, 'find'>, key: string, bytes: number | undefined): Promise<string | null> {
   const found = await place.find(key)
   if (!found) return null
-  return found.bytes === null ? '' : hashOf(await found.read())
+  return found.bytes === bytes ? hashOf(await found.read()) : ''
 }

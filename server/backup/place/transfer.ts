@@ -1,6 +1,8 @@
+import { createReadStream } from 'node:fs'
 import { join } from 'node:path'
 import { addAbortSignal } from 'node:stream'
 import { streamFile } from '../../blobs/file-stream.ts'
+import { damaged } from './damaged.ts'
 import { writeHashed } from './files.ts'
 import { fileKey } from './layout.ts'
 import type { BackupPlace, Draft, NamedFile, SnapshotFiles } from './place.ts'
@@ -36,6 +38,10 @@ export async function bringFiles(
   const scratch = undone.move()
   return {
     path: (name) => join(folder, name),
+    async *read(name) {
+      if (!hashes.get(name)) throw damaged(place.nameOf(fileKey(id, name)))
+      yield* createReadStream(join(folder, name), { highWaterMark: 1 << 18 }) as AsyncIterable<Buffer>
+    },
     nameOf: (name) => place.nameOf(fileKey(id, name)),
     hash: async (name) => hashes.get(name) ?? null,
     [Symbol.asyncDispose]: () => scratch.disposeAsync(),

@@ -10,7 +10,7 @@ import { unfinished, unfinishedTable } from '../../db/location/moved.ts'
 import { openPatiently } from '../../db/open/open-postgres.ts'
 import { openDatabase } from '../../db/open/orm.ts'
 import { conflict } from '../../errors.ts'
-import { damaged } from '../damaged.ts'
+import { damaged } from '../place/damaged.ts'
 import type { Manifest, SnapshotTable } from '../manifest.ts'
 import { readInto } from '../place/files.ts'
 import { tableFile } from '../place/layout.ts'
@@ -110,7 +110,7 @@ async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotT
   const sum = createHash('sha256')
   const stream = client.query(copyFrom(`copy ${client.escapeIdentifier(name)} (${list}) from stdin`))
   try {
-    await pipeline(Readable.from(readInto(sum, files.path(tableFile(name)))), stream)
+    await pipeline(Readable.from(readInto(sum, files.read(tableFile(name)))), stream)
   } catch (error) {
     // What was damaged may look like rows, or not.
     if ((await files.hash(tableFile(name))) !== sha256) throw damaged(files.nameOf(tableFile(name)))

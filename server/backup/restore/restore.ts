@@ -1,15 +1,18 @@
+import { readBucketAddress } from '../../config/bucket-address.ts'
 import type { Config } from '../../config/config.ts'
 import { migrationNames } from '../../db/schema/migration-files.ts'
 import { conflict } from '../../errors.ts'
 import { restoringMark } from '../../store/identity.ts'
 import { nameOfStore, openStores, type Stores } from '../../store/open.ts'
-import { damaged } from '../damaged.ts'
+import { damaged } from '../place/damaged.ts'
 import { findManifest, type Manifest } from '../manifest.ts'
-import { readBlobList } from '../named-blobs.ts'
+import { type NamedBlob, parseBlobList } from '../named-blobs.ts'
+import { linesIn } from '../place/files.ts'
 import { blobList } from '../place/layout.ts'
 import { openPlace } from '../place/open.ts'
 import type { BackupPlace, SnapshotFiles } from '../place/place.ts'
 import { restoreBlobs } from './blobs.ts'
+import { requireRoom } from './room.ts'
 import { occupied, type Target } from './target.ts'
 
 /**
@@ -32,6 +35,7 @@ export async function restoreBackup(config: Config, address: string, id?: string
       if (occupant !== null) throw occupied()
       // What an interrupted restore brought, of this backup or another one, is named by nothing.
       if (!marked?.startsWith(restoringMark)) await requireEmpty(config, stores)
+      await requireRoom(config, manifest, { stores, isRemote: readBucketAddress(address) !== null })
       // Only now: what is in a bucket may take long to come.
       await using files = await place.bring(manifest.id, manifest.files)
       await requireList(manifest, files)
@@ -56,7 +60,19 @@ type Backup = { place: BackupPlace; manifest: Manifest; files: SnapshotFiles }
 
 async function fillStores({ place, manifest, files }: Backup, stores: Stores): Promise<void> {
   const lacking = new Set(manifest.blobs.lacking.map(({ sha256 }) => sha256))
-  await restoreBlobs(place, readBlobList(files.path(blobList)), { stores, lacking })
+  await restoreBlobs(place, listWithin(manifest, files), { stores, lacking })
+}
+
+/** The list of blobs. @throws ApiError Conflict when it names more than the manifest says. */
+async function* listWithin({ blobs }: Manifest, files: SnapshotFiles): AsyncGenerator<NamedBlob> {
+  const name = files.nameOf(blobList)
+  let [count, bytes] = [0, 0]
+  for await (const blob of parseBlobList(linesIn(files.read(blobList)), name)) {
+    count++
+    bytes += blob.bytes
+    if (count > blobs.count || bytes > blobs.bytes) throw damaged(name)
+    yield blob
+  }
 }
 
 function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: Manifest): void {

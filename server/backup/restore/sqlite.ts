@@ -8,9 +8,9 @@ import type { Config } from '../../config/config.ts'
 import { lockSqlite } from '../../db/location/lock.ts'
 import { openDatabase } from '../../db/open/orm.ts'
 import { makeFolder } from '../../db/location/private-files.ts'
-import { damaged } from '../damaged.ts'
+import { damaged } from '../place/damaged.ts'
 import type { Manifest } from '../manifest.ts'
-import { chunksOf, writeHashed } from '../place/files.ts'
+import { writeHashed } from '../place/files.ts'
 import { sqliteFile } from '../place/layout.ts'
 import type { SnapshotFiles } from '../place/place.ts'
 import { settingsLeftOut, type Target } from './target.ts'
@@ -28,10 +28,15 @@ export async function openSqliteTarget(config: Config, manifest: Manifest): Prom
     occupiedBy: async () => occupantOf(path),
     async fill(files, prepared) {
       removeAll(partial)
-      await copyVerified(files, partial, manifest)
-      tidy(partial)
-      await upgradeFile({ ...config, SQLITE_PATH: partial })
-      await prepared()
+      try {
+        await copyVerified(files, partial, manifest)
+        tidy(partial)
+        await upgradeFile({ ...config, SQLITE_PATH: partial })
+        await prepared()
+      } catch (error) {
+        removeAll(partial)
+        throw error
+      }
       removeAll(path)
       await rename(partial, path)
       await syncDirectory(dirname(path))
@@ -59,11 +64,8 @@ function occupantOf(path: string): string | null {
 
 async function copyVerified(files: SnapshotFiles, to: string, manifest: Manifest): Promise<void> {
   const sha256 = manifest.files.find(({ name }) => name === sqliteFile)?.sha256 ?? ''
-  const copied = await writeHashed(to, chunksOf(files.path(sqliteFile))).catch(async (error: unknown) => {
-    if ((await files.hash(sqliteFile)) === sha256) throw error
-    return null
-  })
-  if (copied?.sha256 !== sha256) throw damaged(files.nameOf(sqliteFile))
+  const copied = await writeHashed(to, files.read(sqliteFile))
+  if (copied.sha256 !== sha256) throw damaged(files.nameOf(sqliteFile))
 }
 
 function tidy(path: string): void {

@@ -61,7 +61,7 @@ function inThread(config: Config, place: string, { signal, progress }: Work): Pr
   worker.on('message', (told: Told) => {
     if ('outcome' in told) resolve(told.outcome)
     else if ('failure' in told) reject(failureOf(told.failure))
-    else if (!signal.aborted) progress({ done: told.done })
+    else progress({ done: told.done })
   })
   worker.once('error', reject)
   worker.once('exit', () => reject(new Error('The thread that backs up ended without a result.')))

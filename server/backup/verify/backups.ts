@@ -1,6 +1,7 @@
 import { notFound } from '../../errors.ts'
 import { listBackups, type Manifest, readManifest } from '../manifest.ts'
-import { readBlobList } from '../named-blobs.ts'
+import { parseBlobList } from '../named-blobs.ts'
+import { linesIn } from '../place/files.ts'
 import { blobList } from '../place/layout.ts'
 import { openPlace } from '../place/open.ts'
 import type { BackupPlace } from '../place/place.ts'
@@ -18,7 +19,7 @@ export async function verifyBackups(config: PlaceConfig, address: string): Promi
   const ids = await listBackups(place)
   if (ids.length === 0) throw notFound(`There is no complete backup in ${place.name}.`)
   const findings = openFindings()
-  const needed = new Set<string>()
+  const needed = new Map<string, number>()
   for (const id of ids) {
     findings.count('backups')
     const manifest = await readManifest(place, id).catch((error: unknown) => {
@@ -30,7 +31,7 @@ export async function verifyBackups(config: PlaceConfig, address: string): Promi
   return findings.result
 }
 
-async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Set<string>, findings: Findings): Promise<void> {
+async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Map<string, number>, findings: Findings): Promise<void> {
   await using files = await place.bring(manifest.id, manifest.files)
   let isWhole = true
   for (const { name, sha256 } of manifest.files) {
@@ -46,9 +47,9 @@ async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Se
   if (!isWhole) return
   const lacking = new Set(manifest.blobs.lacking.map((one) => one.sha256))
   const listed = new Set<string>()
-  for await (const { sha256 } of readBlobList(files.path(blobList))) {
+  for await (const { sha256, bytes } of parseBlobList(linesIn(files.read(blobList)), files.nameOf(blobList))) {
     listed.add(sha256)
-    if (!lacking.has(sha256)) needed.add(sha256)
+    if (!lacking.has(sha256)) needed.set(sha256, bytes)
   }
   const { verifyCopy } = manifest.database === 'sqlite' ? await import('./sqlite-copy.ts') : await import('./postgres-copy.ts')
   await verifyCopy(files, manifest, listed, findings)

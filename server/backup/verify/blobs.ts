@@ -3,14 +3,14 @@ import { blobKey } from '../place/layout.ts'
 import { type BackupPlace, hashIn } from '../place/place.ts'
 import type { Findings } from './findings.ts'
 
-/** Reads every blob that the backups in a place need, each once. */
-export async function verifyBlobs(place: BackupPlace, needed: ReadonlySet<string>, findings: Findings): Promise<void> {
-  async function* hashes() {
+/** Reads every blob that the backups in a place need, each once; `needed` has their sizes by hash. */
+export async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string, number>, findings: Findings): Promise<void> {
+  async function* blobs() {
     yield* needed
   }
-  await forEachOf(hashes(), async (sha256) => {
+  await forEachOf(blobs(), async ([sha256, bytes]) => {
     findings.count('blobs')
-    const found = await hashIn(place, blobKey(sha256))
+    const found = await hashIn(place, blobKey(sha256), bytes)
     if (found !== sha256) findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'has other bytes than its name says')
   })
 }

@@ -1,6 +1,6 @@
 import { verifyAuditOrder, type Stamped } from './audit-order.ts'
 import type { Manifest } from '../manifest.ts'
-import { linesOf } from '../place/files.ts'
+import { linesIn } from '../place/files.ts'
 import { tableFile } from '../place/layout.ts'
 import type { SnapshotFiles } from '../place/place.ts'
 import type { Findings } from './findings.ts'
@@ -10,7 +10,7 @@ export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, liste
   for (const { name, rows } of manifest.tables) {
     findings.count('tables')
     let found = 0
-    for await (const _ of linesOf(files.path(tableFile(name)))) found++
+    for await (const _ of linesIn(files.read(tableFile(name)))) found++
     if (found !== rows) findings.add(files.nameOf(tableFile(name)), `has ${found} rows instead of the ${rows} of the manifest`)
   }
   for (const [table, column] of [
@@ -37,7 +37,7 @@ const momentOf = (text: string) => Date.parse(`${text.replace(' ', 'T')}:00`)
 async function* valuesOf(files: SnapshotFiles, { tables }: Manifest, table: string, wanted: string[]): AsyncGenerator<string[]> {
   const columns = tables.find(({ name }) => name === table)?.columns ?? []
   const places = wanted.map((column) => columns.indexOf(column))
-  for await (const line of linesOf(files.path(tableFile(table)))) {
+  for await (const line of linesIn(files.read(tableFile(table)))) {
     const values = line.split('\t')
     yield places.map((place) => values[place] ?? nothing)
   }

@@ -1,4 +1,5 @@
 import SqliteDatabase from 'better-sqlite3'
+import { lstatSync } from 'node:fs'
 import { z } from 'zod'
 import { type Stamped, verifyAuditOrder } from './audit-order.ts'
 import type { Manifest } from '../manifest.ts'
@@ -12,6 +13,10 @@ import type { Findings } from './findings.ts'
 /** Looks into the copy of an SQLite database: SQLite's own checks, every table's rows, the blobs that it names, the audit log. */
 export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
   const path = files.nameOf(sqliteFile)
+  // SQLite would read these as part of the database.
+  const extra = ['-journal', '-wal', '-shm'].filter((end) => lstatSync(`${files.path(sqliteFile)}${end}`, { throwIfNoEntry: false }))
+  for (const end of extra) findings.add(`${path}${end}`, 'does not belong to the backup')
+  if (extra.length > 0) return
   const db = new SqliteDatabase(files.path(sqliteFile), { readonly: true, fileMustExist: true })
   try {
     verifySqliteFile(db, path, findings)

@@ -1,4 +1,4 @@
-import { conflict } from '../errors.ts'
+import { conflict } from '../../errors.ts'
 
 /** A file of a backup does not have the bytes that it had when it was written. */
 export const damaged = (path: string) =>
