@@ -1,4 +1,6 @@
+import { mkdtemp } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import pLimit from 'p-limit'
 import { gatherCrew } from './process/crew.ts'
 import { exchange } from './exchange.ts'
@@ -19,7 +21,7 @@ export type AnalyzerLimits = Partial<ProcessLimits> & {
 /** The built-in engine. It needs no SDK: it reads the archive, and runs nothing of it. */
 export type Analyzer = {
   /**
-   * Scores a package, and generates the pages of its API documentation if they are wanted.
+   * Scores a package, and generates the pages of its API documentation if they are wanted. Where those are too much, there is a report without them.
    * @throws AnalysisFailed for a package that cannot be read, takes too long or too much memory, or when the process was killed.
    */
   analyze(task: AnalysisTask): Promise<AnalysisResult>
@@ -43,17 +45,12 @@ export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: Analy
       throw isClosed ? stopping(error) : error
     })
     await crew.giveBack(worker, outcome)
-    if ('refused' in outcome) throw new AnalysisFailed(outcome.refused, { isRefusal: true })
+    if ('refused' in outcome) throw new AnalysisFailed(outcome.refused)
     const { report, surface, docs, docsFailure, usage } = outcome
     return { report, surface, docs, docsFailure, usage }
   }
-  /** Pages cost more than all the rest: where they are too much, there is a report without them. */
-  async function analyzeWithoutPages(task: AnalysisTask, failure: unknown): Promise<AnalysisResult> {
-    if (!(failure instanceof AnalysisFailed) || failure.isTransient || failure.isRefusal || !task.docs) throw failure
-    return { ...(await analyze({ ...task, docs: null })), docsFailure: failure.message }
-  }
   return {
-    analyze: (task) => inTurn(() => analyze(task).catch((failure: unknown) => analyzeWithoutPages(task, failure))),
+    analyze: (task) => inTurn(() => analyze(task)),
     processes: crew.count,
     close() {
       isClosed = true
@@ -63,7 +60,7 @@ export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: Analy
 }
 
 const defaults: ProcessLimits = {
-  folder: tmpdir(),
+  makeFolder: () => mkdtemp(join(tmpdir(), 'snug-analysis-')),
   deadlineMs: 60_000,
   memoryBytes: 512 * 1024 ** 2,
   module: new URL('./worker.ts', import.meta.url),

@@ -1,15 +1,14 @@
 import type { ApiChanges } from '../dart/changes.ts'
-import { compareSurfaces } from '../dart/compare.ts'
+import { compareSurfaces } from '../dart/compare/compare.ts'
 import { judgeVersion } from '../dart/judge-version.ts'
+import { readSurface } from '../dart/stored-surface.ts'
 import { type Surface, surfaceSchema } from '../dart/surface.ts'
-import { promisify } from 'node:util'
-import { gunzip } from 'node:zlib'
 import { code, counted, firstOf } from './judge.ts'
 import type { AnalysisTask } from './task.ts'
 
 /** What changed in the public API since an earlier version, and whether the version's number says so, as Markdown; null when nothing did. */
 export async function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): Promise<string | null> {
-  const before = earlier && (await readSurface(earlier.surface))
+  const before = earlier && (await readSurface(earlier.surface, surfaceSchema))
   if (!earlier || !before) return null
   const changes = compareSurfaces(before, surface)
   const { added, removed, changed } = changes
@@ -29,16 +28,3 @@ export async function apiChangeNote(earlier: AnalysisTask['earlier'], version: s
 
 const brokenBy = ({ removed, changed }: ApiChanges) =>
   [...removed, ...changed.filter(({ breaks }) => breaks.length > 0)].map(({ name }) => name)
-
-const decompress = promisify<Uint8Array, { maxOutputLength: number }, Buffer>(gunzip)
-const maxSurfaceBytes = 64 * 1024 ** 2
-
-/** Null for a surface of another format: an engine of another version made it. */
-async function readSurface(gzipped: Uint8Array): Promise<Surface | null> {
-  try {
-    const json: unknown = JSON.parse((await decompress(gzipped, { maxOutputLength: maxSurfaceBytes })).toString())
-    return surfaceSchema.safeParse(json).data ?? null
-  } catch {
-    return null
-  }
-}

@@ -7,7 +7,7 @@ export function judgeDocumentation({ contents }: Subject, coverage: DocumentedSh
   const shown = { id: 'example', title: 'Provide an example', maximum: 10 }
   const remedy = `Add a short program that uses the package as \`example/${pubspec.needsFlutter ? 'lib/main.dart' : 'main.dart'}\`, or describe its use in \`example/README.md\`.`
   return [
-    judgeCoverage(coverage, contents.tooLarge.length > 0),
+    judgeCoverage(coverage, contents.tooLarge.length + contents.notText.length > 0),
     example
       ? granting(shown, shown.maximum, `${code(example.path)} is the example.`)
       : granting(shown, 0, 'There is no example in `example/`.', remedy),

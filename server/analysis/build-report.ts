@@ -1,4 +1,5 @@
 import { documentedShare } from '../dart/documented.ts'
+import { isPackageName } from '../pub/package-name.ts'
 import { judgeDocumentation } from './api-criteria.ts'
 import { judgeDependencies } from './dependency-criteria.ts'
 import { judgeDocuments } from './document-criteria.ts'
@@ -13,7 +14,10 @@ import { sizesOf } from './sizes.ts'
 import { tagsOf } from './tags.ts'
 
 /** Changes when the same package may get another report than before. */
-const engineVersion = '1'
+const engineVersion = '2'
+
+/** Packages that a report waits for, at most. */
+const mostUnknown = 200
 
 /** Judges a package; `changes` are remarks on what changed since an earlier version. The same package and facts give the same report. */
 export function buildReport(subject: Subject, changes: readonly string[] = []): Report {
@@ -35,6 +39,7 @@ export function buildReport(subject: Subject, changes: readonly string[] = []): 
     notes: [...changes, ...notesOn(subject)],
     documented: coverage && { documented: coverage.documented, total: coverage.total },
     sizes: sizesOf(subject.contents.files),
+    unknownPackages: support.unknownPackages.filter(isPackageName).slice(0, mostUnknown),
   }
 }
 

@@ -1,6 +1,6 @@
 import MarkdownIt, { type Token } from 'markdown-it'
 import type { TextFile } from '../archive/documents.ts'
-import { isOsiApproved, licenseOf } from '../archive/license.ts'
+import { isOsiApproved, licensesOf } from '../archive/license.ts'
 import { allOrNothing, code, counted, type Fault, type Finding, firstOf, granting, type Subject } from './judge.ts'
 
 /** The documents at the root of the package: what pana asks of them, without its preference for English. */
@@ -54,10 +54,11 @@ function judgeLicense(file: TextFile | null, isPrivate: boolean): Finding {
   if (isPrivate) return { ...criterion, reason: 'The package is private: it needs no open-source license.' }
   const remedy = 'Add a `LICENSE` file with the whole text of an [OSI-approved license](https://opensource.org/licenses).'
   if (!file) return granting(criterion, 0, 'There is no `LICENSE` file.', remedy)
-  const id = licenseOf(file.text)
-  if (id === 'unknown') return granting(criterion, 0, `The text of ${code(file.path)} is none of the well-known licenses.`, remedy)
-  if (!isOsiApproved(id)) return granting(criterion, criterion.maximum / 2, `${code(id)} is not approved by the OSI.`, remedy)
-  return granting(criterion, criterion.maximum, `Its license is ${code(id)}.`)
+  const ids = licensesOf(file.text)
+  if (ids.length === 0) return granting(criterion, 0, `The text of ${code(file.path)} is none of the well-known licenses.`, remedy)
+  const refused = ids.filter((id) => !isOsiApproved(id)).map(code)
+  if (refused.length > 0) return granting(criterion, criterion.maximum / 2, `Not approved by the OSI: ${refused.join(', ')}.`, remedy)
+  return granting(criterion, criterion.maximum, `It is licensed under ${ids.map(code).join(' and ')}.`)
 }
 
 type Links = { broken: string[]; insecure: string[]; isMalformed: boolean }

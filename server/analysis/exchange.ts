@@ -14,8 +14,8 @@ import {
   type Usage,
 } from './task.ts'
 
-/** What came of a task, and how much memory the process holds after it. */
-export type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { residentBytes: number }
+/** What came of a task, how much memory the process holds after it, and whether it is still there. */
+export type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { residentBytes: number; hasEnded: boolean }
 
 /** Gives a process a task and takes what it made of it. @throws AnalysisFailed; the process is to be ended then. */
 export async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<Outcome> {
@@ -24,15 +24,17 @@ export async function exchange(process: AnalysisProcess, task: AnalysisTask): Pr
   const [own, pages] = [join(process.folder, archiveName), join(process.folder, docsName)]
   await bring(archive, own)
   const question: Question = { facts, wantsDocs: docs !== null, earlier }
-  const { answer, peakBytes } = await process.ask(question)
+  const { answer, failure, peakBytes } = await process.ask(question)
   await rm(own)
   const read = understood(answer)
   const { cpuMs, residentBytes } = read
+  const held = { residentBytes, hasEnded: failure !== null }
   const usage = { cpuMs, peakBytes: Math.max(peakBytes, read.peakBytes), ms: Math.round(performance.now() - started) }
-  if ('refused' in read) return { refused: read.refused, usage, residentBytes }
-  const { report, surface, docsFailure } = read
+  if ('refused' in read) return { refused: read.refused, usage, ...held }
+  const { report, surface } = read
+  const docsFailure = failure ?? read.docsFailure
   const path = docs && docsFailure === null ? await takeAway(pages, docs.folder) : null
-  return { report, surface, docs: path, docsFailure, usage, residentBytes }
+  return { report, surface, docs: path, docsFailure, usage, ...held }
 }
 
 function understood(answer: unknown): Answer {

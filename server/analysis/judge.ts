@@ -1,10 +1,11 @@
 import type { Api } from '../dart/api.ts'
+import type { KnownPackage } from '../dart/reach.ts'
 import type { Criterion, Report } from './report.ts'
 import type { PackageFacts } from './task.ts'
 import type { PackageContents } from './unpack.ts'
 
 /** What a package is judged by. */
-export type Subject = { contents: PackageContents; facts: PackageFacts; api: Api }
+export type Subject = { contents: PackageContents; facts: PackageFacts; api: Api; packages: ReadonlyMap<string, KnownPackage> }
 
 /** What was left out, and why. */
 export type Unmeasured = Report['notMeasured'][number]

@@ -8,6 +8,7 @@ export function notesOn({ contents, api }: Subject): string[] {
       `The archive has ${code(folder)} (${Math.ceil(bytes / 1024)} KB), which users do not need. Add it to \`.pubignore\`.`,
   )
   if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
+  if (contents.notText.length > 0) notes.push(`Not text: ${firstOf(contents.notText.map(code))}. Their API is missing here.`)
   if (api.unclear.length > 0)
     notes.push(`In ${counted(api.unclear.length, 'file')} some code was not understood: ${firstOf(api.unclear.map((path) => code(path)))}.`)
   return notes

@@ -1,22 +1,23 @@
+import { otherSdksOf } from '../archive/pubspec.ts'
 import { isObject, type Json } from '../archive/yaml.ts'
 import { type PlatformSupport, platformsOf } from '../dart/platforms.ts'
 import { code, type Fault, type Finding, granting, type Subject } from './judge.ts'
 import type { NativeBuilds } from './native-builds.ts'
 
 /** Where the package works. */
-export function supportOf({ contents, facts, api }: Subject): PlatformSupport {
+export function supportOf({ contents, api, packages }: Subject): PlatformSupport {
   const { pubspec, document, files } = contents
-  const packages = Object.entries(facts.dependencies).flatMap(([name, known]) =>
-    known?.platforms ? [[name, known.platforms] as const] : [],
-  )
+  const sdks = otherSdksOf(pubspec)
   return platformsOf(api, {
     name: pubspec.name,
-    needsFlutter: pubspec.needsFlutter,
+    sdks,
+    usesFlutter: sdks.includes('flutter') || 'flutter' in document || pubspec.dependencies.some(({ name }) => name === 'flutter'),
     platforms: pubspec.platforms,
     pluginPlatforms: pubspec.pluginPlatforms,
     webPlugin: webPluginOf(document.flutter, new Set(files.map(({ path }) => path)), pubspec.name),
     hasPrograms: files.some(({ path }) => /^bin\/.+\.dart$/.test(path)),
-    packages: new Map(packages),
+    dependencies: pubspec.dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? [name] : [])),
+    packages,
   })
 }
 
@@ -39,9 +40,10 @@ const names: ReadonlyMap<string, string> = new Map(
 /** How many of Flutter's platforms are supported, and whether in a way that lasts. Source: pana's rules. */
 export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): Finding {
   const criterion = { id: 'platforms', title: 'Support as many platforms as possible', maximum: 20 }
-  if (api.files.length === 0 && contents.tooLarge.length > 0) return { ...criterion, reason: 'No library below `lib/` could be read.' }
+  const unread = contents.tooLarge.length + contents.notText.length
+  if (api.files.length === 0 && unread > 0) return { ...criterion, reason: 'No library below `lib/` could be read.' }
   const supported = [...names].filter(([tag]) => tags.includes(tag)).map(([, name]) => name)
-  const missing = hindrances.flatMap(({ tag, path }) => (names.has(tag) ? [`- ${names.get(tag)}: ${because(path)}`] : []))
+  const missing = hindrances.flatMap((each) => (names.has(each.tag) ? [`- ${names.get(each.tag)}: ${because(each)}`] : []))
   const isWebSlow = supported.includes('web') && !tags.includes('is:wasm-ready')
   const faults = [...(isWebSlow ? [wasmFault(hindrances)] : []), ...(builds.withoutSwiftPackage ?? []).map(swiftFault)]
   const granted = supported.length === 0 ? 0 : faults.length === 0 ? criterion.maximum : criterion.maximum / 2
@@ -54,8 +56,9 @@ export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }:
 const remedyForAll =
   'Import libraries such as `dart:io` and `dart:js_interop` only where they exist, by conditional imports, or declare the platforms under `platforms:` in `pubspec.yaml`.'
 
-function because(path: readonly string[]): string {
-  return path.length === 0 ? 'the pubspec declares other platforms.' : `${path.map(code).join(' → ')}.`
+function because({ path }: Pick<PlatformSupport['hindrances'][number], 'path'>): string {
+  if (path.length === 0) return 'the pubspec declares other platforms.'
+  return `${path.map(code).join(' → ')}.`
 }
 
 function wasmFault(hindrances: PlatformSupport['hindrances']): Fault {

@@ -39,6 +39,8 @@ export const reportSchema = z.object({
   documented: z.object({ documented: z.number().int(), total: z.number().int() }).nullable(),
   /** Bytes of the unpacked files by kind, largest first, such as `dart`, `image`, `font`, `other`. */
   sizes: z.array(z.object({ kind: z.string(), files: z.number().int(), bytes: z.number().int() })),
+  /** The packages of which more must be known to say where it works; nobody is shown this. */
+  unknownPackages: z.array(z.string()).optional(),
   /** The packages of this server that it could name when it was stored; nobody is shown this. */
   leadsTo: z.array(z.string()).optional(),
 })

@@ -1,4 +1,4 @@
-import { isFsfLibre, isOsiApproved, licenseOf } from '../archive/license.ts'
+import { isFsfLibre, isOsiApproved, licensesOf } from '../archive/license.ts'
 import { isObject } from '../archive/yaml.ts'
 import { allows, parseConstraint } from '../pub/constraint.ts'
 import type { NativeBuilds } from './native-builds.ts'
@@ -8,7 +8,7 @@ import type { PackageContents } from './unpack.ts'
 /** What follows from a package without its code, as pana's tags. */
 export function tagsOf({ pubspec, document, license }: PackageContents, builds: NativeBuilds): string[] {
   const dart = constraintOn(pubspec)
-  const licenseId = licenseOf(license?.text ?? null)
+  const licenses = licensesOf(license?.text ?? null)
   const flags = {
     'is:plugin': pubspec.pluginPlatforms !== null,
     'is:null-safe': dart !== null && isNullSafe(dart),
@@ -18,11 +18,11 @@ export function tagsOf({ pubspec, document, license }: PackageContents, builds: 
     'is:built-in-kotlin': builds.usesBuiltInKotlin === true,
     'has:executable': pubspec.executables.length > 0,
     'has:screenshot': Array.isArray(document.screenshots) && document.screenshots.some(isObject),
-    'license:osi-approved': isOsiApproved(licenseId),
-    'license:fsf-libre': isFsfLibre(licenseId),
+    'license:osi-approved': licenses.length > 0 && licenses.every(isOsiApproved),
+    'license:fsf-libre': licenses.length > 0 && licenses.every(isFsfLibre),
   }
   return [
-    `license:${licenseId.toLowerCase()}`,
+    ...(licenses.length > 0 ? licenses : ['unknown']).map((id) => `license:${id.toLowerCase()}`),
     ...pubspec.topics.map((topic) => `topic:${topic}`),
     ...Object.entries(flags).flatMap(([tag, holds]) => (holds ? [tag] : [])),
   ]

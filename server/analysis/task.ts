@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import type { StoredPackage } from '../dart/stored-surface.ts'
 import { type Report, reportSchema } from './report.ts'
 
 /** What this registry knows of a hosted dependency. */
@@ -7,8 +8,6 @@ export type DependencyFacts = {
   versions: { version: string; publishedAt: string }[]
   isDiscontinued: boolean
   replacedBy: string | null
-  /** The platforms that it supports, such as `web`, as the report on its latest version says; left out when there is none. */
-  platforms?: string[]
 }
 
 /** What the registry knows of a version and its archive does not say. Whoever gives the same facts gets the same report. */
@@ -19,6 +18,8 @@ export type PackageFacts = {
   isPrivate: boolean
   /** By the names of direct dependencies that come from this registry; null or left out for what it does not know, such as those of pub.dev. */
   dependencies: Record<string, DependencyFacts | null>
+  /** The latest versions of the packages that it leads to through its dependencies and theirs, by name, as far as they come from this registry. */
+  packages: Record<string, StoredPackage>
   /** The latest stable Dart SDK that this server knows, such as `3.11.0`; null for none. */
   dart: string | null
   /** When the analysis takes place, as ISO 8601: a dependency's release of the last 30 days need not be supported yet. */

@@ -14,6 +14,8 @@ export type PackageContents = Pick<ArchiveContents, 'readme' | 'changelog' | 'li
   sources: Map<string, string>
   /** Sources below `lib/` that are too large to be read, by path. */
   tooLarge: string[]
+  /** Files below `lib/` that are named as sources and are not text, by path. */
+  notText: string[]
   /** The texts of the few other files whose content counts, by path. */
   others: Map<string, string>
 }
@@ -35,6 +37,7 @@ export async function unpack(archive: string): Promise<PackageContents> {
   const document = readYaml(pubspecText, 'pubspec.yaml')
   const pubspec = describePubspec(document)
   const texts = [...taken].map(([path, chunks]) => [path, textOf(Buffer.concat(chunks), maxSourceBytes)] as const)
+  const sources = texts.filter(([path]) => isSource(path))
   return {
     pubspec,
     document,
@@ -43,11 +46,15 @@ export async function unpack(archive: string): Promise<PackageContents> {
     license,
     files,
     tooLarge,
+    notText: sources.filter(([, text]) => !isText(text)).map(([path]) => path),
     example: pickExample(examples, pubspec.name),
-    sources: new Map(texts.filter(([path]) => isSource(path))),
+    sources: new Map(sources.filter(([, text]) => isText(text))),
     others: new Map(texts.filter(([path]) => !isSource(path))),
   }
 }
+
+/** Whether a file was text: of what is not, much becomes replacement characters. A few come from old encodings. */
+const isText = (text: string): boolean => text.split('\ufffd').length - 1 <= text.length / 10
 
 const isSource = (path: string) => path.startsWith('lib/') && path.endsWith('.dart')
 /** How the Android part of a plugin is built. */

@@ -4,6 +4,7 @@ import { gzip } from 'node:zlib'
 import { buildPages } from '../api-pages/build.ts'
 import { packPages, PagesTooLarge } from '../api-pages/pack.ts'
 import { readApi } from '../dart/read-api.ts'
+import { readPackages } from '../dart/stored-surface.ts'
 import { surfaceOf } from '../dart/surface.ts'
 import { ApiError } from '../errors.ts'
 import { apiChangeNote } from './api-change-note.ts'
@@ -12,8 +13,11 @@ import type { Subject } from './judge.ts'
 import { type Answer, archiveName, docsName, type Question } from './task.ts'
 import { unpack } from './unpack.ts'
 
-/** Analyzes the archive in a folder, and leaves the pages of the documentation there when they are wanted. */
-export async function work({ facts, wantsDocs, earlier }: Question, folder: string): Promise<Answer> {
+/**
+ * Analyzes the archive in a folder, and leaves the pages of the documentation there when they are wanted. `keep` gets the answer without pages
+ * before those are made.
+ */
+export async function work({ facts, wantsDocs, earlier }: Question, folder: string, keep: (answer: Answer) => void): Promise<Answer> {
   const usage = measure()
   try {
     const contents = await unpack(join(folder, archiveName))
@@ -21,12 +25,14 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
     const api = await readApi(contents.sources, contents.pubspec.name)
     usage.look()
     contents.sources.clear()
-    const subject: Subject = { contents, facts, api }
+    const subject: Subject = { contents, facts, api, packages: await readPackages(facts.packages) }
+    usage.look()
     const outline = surfaceOf(api)
     const change = await apiChangeNote(earlier, facts.version, outline)
     const report = buildReport(subject, change === null ? [] : [change])
-    const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
     const surface = await compress(JSON.stringify(outline))
+    if (wantsDocs) keep({ report, surface, docsFailure: null, ...usage.taken() })
+    const docsFailure = wantsDocs ? await writePages(subject, join(folder, docsName)) : null
     return { report, surface, docsFailure, ...usage.taken() }
   } catch (error) {
     if (error instanceof ApiError) return { refused: `The archive cannot be read: ${error.message}`, ...usage.taken() }

@@ -9,7 +9,7 @@ export type DartdocPage = {
   sections: { id: string; label: string }[]
 }
 
-/** What is on a page of dartdoc's; null when it has no content of its own, as pages that lead elsewhere. */
+/** What is on a page of dartdoc's; null for a page without the part that has the content. */
 export function readDartdocPage(html: string): DartdocPage | null {
   const page: DartdocPage = { title: '', crumbs: [], main: '', sections: [] }
   // Elements that are open, by what they are for.

@@ -13,7 +13,7 @@ type About = { name: string; version: string }
 /**
  * Packs what `dart doc` wrote into a folder as pages of our own: their content is taken over without anything that could run, send, load or
  * deceive, and stands in our frame, with our style, script and search. What else is in the folder stays behind.
- * @throws PagesTooLarge; Error when the folder has no documentation.
+ * @throws PagesTooLarge; Error when the folder has no documentation, or a page whose layout is not known.
  */
 export async function importDartdoc(folder: string, about: About, file: string): Promise<Packed> {
   const paths = await pathsIn(folder)
@@ -23,11 +23,16 @@ export async function importDartdoc(folder: string, about: About, file: string):
 
 async function* pagesOf(folder: string, about: About, paths: ReadonlySet<string>): AsyncGenerator<Page> {
   for (const path of paths) {
-    const page = readDartdocPage(await readFile(join(folder, path), 'utf8'))
+    const html = await readFile(join(folder, path), 'utf8')
+    const page = readDartdocPage(html)
     if (page) yield framed(path, page, about, paths)
+    else if (!redirection.test(html)) throw new Error(`dart doc wrote the page ${path} in a layout that this server does not know.`)
   }
   yield symbolsPage(about, ...(await readSymbols(folder, paths)))
 }
+
+/** Pages that lead elsewhere have no content of their own. */
+const redirection = /<meta\s[^>]*http-equiv=["']?refresh/i
 
 /** What dartdoc writes beside its pages, and other pages load; our search page has the place of its own. */
 const isPart = (path: string) => /-sidebar\.html$|^__404error\.html$|^search\.html$/.test(path)

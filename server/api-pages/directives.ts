@@ -1,4 +1,4 @@
-import type { Api } from '../dart/api.ts'
+import type { Api, Declaration } from '../dart/api.ts'
 
 /** Whether its author keeps something out of the documentation. */
 export const hiddenIn = (doc: string | null): boolean => doc !== null && doc.includes('@nodoc') && /(^|\s)@nodoc(\s|$)|\{@nodoc\}/.test(doc)
@@ -7,19 +7,23 @@ export const hiddenIn = (doc: string | null): boolean => doc !== null && doc.inc
 export type Templates = ReadonlyMap<string, string>
 
 /** The templates of all doc comments of a package. Of several with one name, the first counts. */
-export function templatesOf({ libraries }: Api): Templates {
+export function templatesOf({ libraries, hidden }: Api): Templates {
   const templates = new Map<string, string>()
   const gather = (doc: string | null) => {
     if (!doc?.includes('{@template')) return
     for (const [, name = '', text = ''] of doc.matchAll(template)) if (!templates.has(name)) templates.set(name, text)
   }
-  for (const library of libraries) {
-    gather(library.doc)
-    for (const { doc, members } of library.declarations) {
+  const gatherAll = (declarations: readonly Declaration[]) => {
+    for (const { doc, members } of declarations) {
       gather(doc)
       for (const member of members) gather(member.doc)
     }
   }
+  for (const library of libraries) {
+    gather(library.doc)
+    gatherAll(library.declarations)
+  }
+  gatherAll(hidden)
   return templates
 }
 

@@ -76,8 +76,7 @@ const named = new WeakMap<Place, ReadonlyMap<string, string>>()
 export function lineage(place: Place, site: Site): Place[] {
   const found = new Set([place])
   for (const one of found) {
-    for (const { place: ancestor, relation } of site.supertypesOf(one))
-      if (ancestor && relation !== 'represents' && one.declaration.kind !== 'extension') found.add(ancestor)
+    if (one.declaration.kind !== 'extension') for (const parent of site.parentsOf(one)) found.add(parent)
     if (found.size > maxLineage) break
   }
   return [...found]

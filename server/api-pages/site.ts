@@ -1,5 +1,7 @@
 import type { Api, Declaration, DeclarationKind, Library, Member } from '../dart/api.ts'
+import { nameOf } from '../dart/type-arguments.ts'
 import { hiddenIn } from './directives.ts'
+import { type HiddenInheritance, hiddenInheritance } from './hidden-types.ts'
 
 /** What is known of a package beside its API. */
 export type About = {
@@ -24,6 +26,8 @@ export type Site = {
   heirsOf: (place: Place) => readonly { heir: Place; relation: Relation }[]
   /** The types of this package that a type names as its supertypes. */
   supertypesOf: (place: Place) => readonly { type: string; relation: Relation; place: Place | null }[]
+  /** The nearest types with a page that a type inherits from, directly or through types without one. */
+  parentsOf: (place: Place) => readonly Place[]
 }
 
 export type Relation = Declaration['supertypes'][number]['relation']
@@ -31,7 +35,10 @@ export type Relation = Declaration['supertypes'][number]['relation']
 /** A library with its folder and what it shows. */
 export type Shelf = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
 
-/** Where a declaration is shown: a page of its own, or an anchor on that of its library. `shelf` is the library that it belongs to. */
+/**
+ * Where a declaration is shown: a page of its own, or an anchor on that of its library. `shelf` is the library that it belongs to, `members` what
+ * is shown there: those that it declares, and those that it inherits from types without a page.
+ */
 export type Place = { declaration: Declaration; shelf: Shelf; path: string; anchor: string | null; members: readonly Member[] }
 
 const withPage: ReadonlySet<DeclarationKind> = new Set(['class', 'mixin', 'extension', 'extension type', 'enum'])
@@ -53,18 +60,42 @@ export function arrange(api: Api, about: About): Site {
     })
   const owners = ownersOf(libraries, about.name)
   const places = new Map<string, Place>()
-  for (const shelf of libraries) placeAll(shelf, owners, places)
+  const names = new Set(libraries.flatMap(({ library }) => library.declarations.map(({ name }) => name)))
+  const inheritance = remembered(hiddenInheritance(api.hidden, (name) => names.has(name)))
+  for (const shelf of libraries) placeAll(shelf, owners, places, inheritance)
   for (const shelf of libraries)
     for (const declaration of shelf.library.declarations) {
       const found = places.get(identityOf(declaration))
       if (found) shelf.shown.push({ place: found, isOwn: found.shelf === shelf })
     }
   const find = finder(libraries)
-  return { about, libraries, find, placeOf: (declaration) => places.get(identityOf(declaration)) ?? null, ...kinship(places, find) }
+  return {
+    about,
+    libraries,
+    find,
+    placeOf: (declaration) => places.get(identityOf(declaration)) ?? null,
+    ...kinship(places, find, inheritance),
+  }
 }
 
-/** What a declaration shows of a type's members: not what its author hides. */
-const visible = (members: readonly Member[]) => members.filter(({ doc }) => !hiddenIn(doc))
+type Inheritance = (of: Declaration) => HiddenInheritance
+
+function remembered(read: Inheritance): Inheritance {
+  const known = new WeakMap<Declaration, HiddenInheritance>()
+  return (of) => {
+    const found = known.get(of) ?? read(of)
+    known.set(of, found)
+    return found
+  }
+}
+
+/** The members that the page of a type shows: not what its author hides. */
+function shownMembers(declaration: Declaration, inheritance: Inheritance): Member[] {
+  const shown = new Map<string, Member[]>()
+  for (const member of declaration.members) listIn(shown, anchorOf(member)).push(member)
+  for (const member of inheritance(declaration).members) if (!shown.has(anchorOf(member))) shown.set(anchorOf(member), [member])
+  return [...shown.values()].flat().filter(({ doc }) => !hiddenIn(doc))
+}
 
 /** The same declaration may be exported by several libraries. */
 const identityOf = ({ name, kind, source }: Declaration) => `${source.path}:${source.line}:${kind}:${name}`
@@ -84,7 +115,7 @@ function ownersOf(libraries: Shelf[], main: string): ReadonlyMap<string, Shelf> 
   return owners
 }
 
-function placeAll(shelf: Shelf, owners: ReadonlyMap<string, Shelf>, places: Map<string, Place>): void {
+function placeAll(shelf: Shelf, owners: ReadonlyMap<string, Shelf>, places: Map<string, Place>, inheritance: Inheritance): void {
   const [files, anchors] = [distinct('index'), distinct()]
   for (const declaration of shelf.library.declarations) {
     const identity = identityOf(declaration)
@@ -95,7 +126,7 @@ function placeAll(shelf: Shelf, owners: ReadonlyMap<string, Shelf>, places: Map<
       shelf,
       path: isPage ? `${shelf.folder}/${files(declaration.name || 'extension')}.html` : shelf.path,
       anchor: isPage ? null : anchors(anchorOf(declaration)),
-      members: visible(declaration.members),
+      members: shownMembers(declaration, inheritance),
     }
     places.set(identity, made)
     shelf.places.push(made)
@@ -131,18 +162,28 @@ function finder(libraries: Shelf[]): Site['find'] {
   return (name, from) => (from && inLibrary.get(from)?.get(name)) ?? anywhere.get(name) ?? null
 }
 
-function kinship(places: ReadonlyMap<string, Place>, find: Site['find']): Pick<Site, 'heirsOf' | 'supertypesOf'> {
-  const [heirs, supertypes] = [new Map<Place, { heir: Place; relation: Relation }[]>(), new Map<Place, ReturnType<Site['supertypesOf']>>()]
+function kinship(
+  places: ReadonlyMap<string, Place>,
+  find: Site['find'],
+  inheritance: Inheritance,
+): Pick<Site, 'heirsOf' | 'supertypesOf' | 'parentsOf'> {
+  const heirs = new Map<Place, { heir: Place; relation: Relation }[]>()
+  const supertypes = new Map<Place, ReturnType<Site['supertypesOf']>>()
+  const parents = new Map<Place, Place[]>()
   for (const heir of places.values()) {
-    const found = heir.declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(headOf(type), heir.shelf) }))
+    const { declaration, shelf } = heir
+    const found = declaration.supertypes.map(({ type, relation }) => ({ type, relation, place: find(nameOf(type), shelf) }))
     supertypes.set(heir, found)
     for (const { place: ancestor, relation } of found) if (ancestor && ancestor !== heir) listIn(heirs, ancestor).push({ heir, relation })
+    const direct = found.flatMap(({ relation, place }) => (relation === 'represents' ? [] : (place ?? [])))
+    parents.set(heir, [...direct, ...inheritance(declaration).above.flatMap((name) => find(name, shelf) ?? [])])
   }
-  return { heirsOf: (of) => heirs.get(of) ?? [], supertypesOf: (of) => supertypes.get(of) ?? [] }
+  return {
+    heirsOf: (of) => heirs.get(of) ?? [],
+    supertypesOf: (of) => supertypes.get(of) ?? [],
+    parentsOf: (of) => parents.get(of) ?? [],
+  }
 }
-
-/** The name of a type without its prefix and type arguments. */
-const headOf = (type: string) => /(?:[\w$]+\.)?([\w$]+)/.exec(type)?.[1] ?? type
 
 function listIn<Key, Value>(map: Map<Key, Value[]>, key: Key): Value[] {
   const list = map.get(key) ?? []

@@ -1,9 +1,9 @@
 import type { z } from 'zod'
-import { isOwnUrl, type HostedRules } from '../pub/hosted-url.ts'
+import { hasCredentials, isOwnUrl, type HostedRules } from '../pub/hosted-url.ts'
 import { checkDependencies } from './dependencies.ts'
 import { pubspecSchema } from './pubspec-shape.ts'
 import { quoted, refuse } from './refuse.ts'
-import { readYaml, type JsonObject } from './yaml.ts'
+import { type Json, readYaml, type JsonObject } from './yaml.ts'
 
 /** A pubspec that may be published, as the listing serves it, and the images that it names. */
 export type CheckedPubspec = { document: JsonObject; screenshots: { path: string }[] }
@@ -14,6 +14,7 @@ export type CheckedPubspec = { document: JsonObject; screenshots: { path: string
  */
 export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   const document = readYaml(text, 'pubspec.yaml')
+  refuseCredentials(document, [])
   const parsed = pubspecSchema.safeParse(document)
   if (!parsed.success) return refuse(firstFault(parsed.error))
   const fields = parsed.data
@@ -21,6 +22,19 @@ export function checkPubspec(text: string, rules: HostedRules): CheckedPubspec {
   for (const field of ['dependencies', 'dev_dependencies', 'dependency_overrides'] as const)
     checkDependencies(field, fields[field], fields.name, rules)
   return { document, screenshots: fields.screenshots ?? [] }
+}
+
+/** Every reader of a package sees its pubspec, unknown fields included. The message does not repeat the URL, because logs keep messages. */
+function refuseCredentials(value: Json, path: string[]): void {
+  if (typeof value === 'object' && value !== null)
+    for (const [key, each] of Object.entries(value)) {
+      refuseCredentials(key, path)
+      refuseCredentials(each, [...path, key])
+    }
+  else if (typeof value === 'string' && hasCredentials(value))
+    refuse(
+      `pubspec.yaml: ${path.join('.').slice(0, 200)} has a URL with a user name or password, which every reader would see. Remove what comes before the @.`,
+    )
 }
 
 function firstFault(error: z.ZodError): string {

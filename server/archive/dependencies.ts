@@ -1,5 +1,6 @@
 import { parseConstraint } from '../pub/constraint.ts'
-import { isAllowedHost, normalHostedUrl, type HostedRules } from '../pub/hosted-url.ts'
+import { isAllowedHost, isOwnUrl, normalHostedUrl, type HostedRules } from '../pub/hosted-url.ts'
+import { nameFault } from '../pub/package-name.ts'
 import { quoted, refuse } from './refuse.ts'
 import { isObject, type Json, type JsonObject } from './yaml.ts'
 
@@ -35,6 +36,7 @@ function originOf(stated: JsonObject): Pick<Dependency, 'source' | 'hostedUrl' |
 
 /**
  * Checks a list of dependencies. In `dependencies` neither git nor path is taken, and hosted only from an allowed registry; elsewhere from anywhere.
+ * Registries such as pub.dev have old packages with upper-case names; on this server every name follows `nameFault`.
  * Throws `PackageRejected` naming the dependency. Source: `_parseDependencies` of the pub client.
  */
 export function checkDependencies(
@@ -48,6 +50,8 @@ export function checkDependencies(
     if (!/^[A-Za-z_]\w{0,63}$/.test(name)) fail('is not a package name. Use letters, digits and underscores.')
     if (name === packageName) fail('is the package itself. Remove it.')
     const origin = checkForm(name, spec, fail)
+    const fault = origin.url !== null && isOwnUrl(origin.url, rules) ? nameFault(name) : null
+    if (fault) fail(`is hosted on this server, where a package name ${fault}.`)
     if (field === 'dependencies') checkOrigin(name, origin, rules, fail)
   }
 }

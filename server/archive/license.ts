@@ -1,18 +1,25 @@
+/** The SPDX identifier of a license text, that of the first license in it; `unknown` where none is recognized. */
+export const licenseOf = (text: string | null): string => licensesOf(text)[0] ?? 'unknown'
+
 /**
- * The SPDX identifier of a license text, for the licenses that nearly all packages have; `unknown` for any other text, and for none.
+ * The SPDX identifiers of the licenses in a text, in their order, for the licenses that nearly all packages have; none where none is recognized.
  * Recognized by phrases that the license cannot do without, so that names, years and line breaks do not matter.
  */
-export function licenseOf(text: string | null): string {
-  if (text === null) return 'unknown'
+export function licensesOf(text: string | null): string[] {
+  if (text === null) return []
   const words = plain(text)
   const stated = words.split('spdx license identifier ')[1]
-  if (stated) return licenses.find(({ id }) => `${stated} `.startsWith(`${plain(id)} `))?.id ?? 'unknown'
+  if (stated) {
+    const named = licenses.map(({ id }) => id).filter((id) => `${stated} `.startsWith(`${plain(id)} `))
+    return named.toSorted((a, b) => b.length - a.length).slice(0, 1)
+  }
   const found = licenses.filter(({ phrases, without = [] }) => {
     return phrases.every((phrase) => words.includes(phrase)) && !without.some((phrase) => words.includes(phrase))
   })
-  // Licenses name each other, and some files hold those of others behind their own: the one that begins first is meant.
   const beginning = ({ phrases: [first = ''] }: License) => words.indexOf(first)
-  return found.toSorted((a, b) => beginning(a) - beginning(b))[0]?.id ?? 'unknown'
+  // Licenses name each other: after the first, those count of which there is more than the name.
+  const [first, ...others] = found.toSorted((a, b) => beginning(a) - beginning(b))
+  return [first, ...others.filter(({ body }) => body === undefined || words.includes(body))].flatMap((license) => license?.id ?? [])
 }
 
 /** Whether the Open Source Initiative approved a license that `licenseOf` gives. Source: SPDX License List. */
@@ -21,7 +28,8 @@ export const isOsiApproved = (id: string): boolean => id !== 'unknown' && !['BSD
 /** Whether the Free Software Foundation lists a license that `licenseOf` gives as free. Source: SPDX License List. */
 export const isFsfLibre = (id: string): boolean => id !== 'unknown' && !['0BSD', 'LGPL-2.0', 'MIT-0'].includes(id)
 
-type License = { id: string; phrases: string[]; without?: string[] }
+/** `body` is a phrase of the license itself, for those whose other phrases are in texts that only name it. */
+type License = { id: string; phrases: string[]; without?: string[]; body?: string }
 
 /** Letters and digits with single blanks between them. */
 const plain = (text: string) =>
@@ -38,12 +46,36 @@ const gnu = (title: string, version: string) => `${title} version ${version}`
 
 // Of two that begin alike, the first that fits counts.
 const licenses: License[] = [
-  { id: 'AGPL-3.0', phrases: [gnu('gnu affero general public license', '3')] },
-  { id: 'LGPL-3.0', phrases: [gnu('gnu lesser general public license', '3')] },
-  { id: 'LGPL-2.1', phrases: [gnu('gnu lesser general public license', '2.1')] },
-  { id: 'LGPL-2.0', phrases: [gnu('gnu library general public license', '2')] },
-  { id: 'GPL-3.0', phrases: [gnu('gnu general public license', '3')] },
-  { id: 'GPL-2.0', phrases: [gnu('gnu general public license', '2')] },
+  {
+    id: 'AGPL-3.0',
+    phrases: [gnu('gnu affero general public license', '3')],
+    body: 'the gnu affero general public license is a free copyleft license for software',
+  },
+  {
+    id: 'LGPL-3.0',
+    phrases: [gnu('gnu lesser general public license', '3')],
+    body: 'this version of the gnu lesser general public license incorporates the terms and conditions of version 3',
+  },
+  {
+    id: 'LGPL-2.1',
+    phrases: [gnu('gnu lesser general public license', '2.1')],
+    body: 'this license the lesser general public license applies to some specially designated',
+  },
+  {
+    id: 'LGPL-2.0',
+    phrases: [gnu('gnu library general public license', '2')],
+    body: 'this license the library general public license applies to some specially designated',
+  },
+  {
+    id: 'GPL-3.0',
+    phrases: [gnu('gnu general public license', '3')],
+    body: 'the gnu general public license is a free copyleft license for software',
+  },
+  {
+    id: 'GPL-2.0',
+    phrases: [gnu('gnu general public license', '2')],
+    body: 'this general public license applies to most of the free software foundation s software',
+  },
   { id: 'MPL-2.0', phrases: ['mozilla public license', '2.0', 'covered software'] },
   { id: 'Apache-2.0', phrases: ['apache license', 'version 2.0', 'www.apache.org licenses'] },
   { id: 'EPL-2.0', phrases: ['eclipse public license v 2.0', 'recipient s acceptance of this agreement'] },

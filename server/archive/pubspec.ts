@@ -51,6 +51,11 @@ export function describePubspec(document: JsonObject): Pubspec {
   }
 }
 
+/** The SDKs besides Dart's that a package needs, also for its development. */
+export const otherSdksOf = ({ environment, dependencies }: Pick<Pubspec, 'environment' | 'dependencies'>): string[] => [
+  ...new Set([...environment, ...dependencies].flatMap(({ sdk }) => (sdk === null || sdk === 'sdk' || sdk === 'dart' ? [] : [sdk]))),
+]
+
 /** Plugins of the first format, which names no platforms, had native code for exactly these. */
 const firstPlatforms = ['android', 'ios']
 

@@ -4,6 +4,8 @@ export type Api = {
   libraries: Library[]
   /** What each file below `lib/` imports and exports, those below `lib/src/` included, by its path in the archive; that of a part stands with its library. */
   files: { path: string; imports: LibraryImport[] }[]
+  /** Types below `lib/` that no library shows: private ones, those of `lib/src/` that are not exported, and those that no documentation is to show. */
+  hidden: Declaration[]
   /** Files in which something was not understood, by their paths below `lib/`. What stands around it is there all the same. */
   unclear: string[]
 }
@@ -20,7 +22,11 @@ export type Library = {
   declarations: Declaration[]
   /** What it exports of other packages, as written. */
   foreignExports: string[]
+  /** What it exports of other packages, by itself or through files of this package, with the names that it shows or hides on the way. */
+  reexports: Reexport[]
 }
+
+export type Reexport = { uri: string; combinators: { shows: boolean; names: string[] }[] }
 
 export type LibraryImport = {
   kind: 'import' | 'export'
@@ -58,6 +64,8 @@ export type Member = Described & {
   isStatic: boolean
   /** Whether it says that it overrides what it inherits; it inherits its documentation, too. */
   isOverride: boolean
+  /** The name of the superclass's constructor that a constructor calls; absent for the unnamed one. */
+  superConstructor?: string
 }
 
 type Described = {

@@ -1,11 +1,12 @@
 import type { Declaration, Member, MemberKind } from './api.ts'
 import type { Head } from './heads.ts'
+import { publicName } from './signature.ts'
 import type { Shape, Variable } from './syntax/shapes.ts'
 import { tidy } from './syntax/tidy.ts'
 
 /** What stands around a signature: its documentation and place. */
 export type Around = Pick<Member, 'doc' | 'deprecated' | 'source'>
-export type MemberAround = Around & Pick<Member, 'isOverride'>
+export type MemberAround = Around & Pick<Member, 'isOverride' | 'superConstructor'>
 
 /** The declarations outside a class that a piece of code makes: several for several variables. */
 export function declarationsOf(shape: Shape, around: Around): Declaration[] {
@@ -71,11 +72,20 @@ const modifiers = /^(?:(?:static|final|const|var|late|covariant)\s+)*/
 
 const typed = (signature: string, types: ReadonlyMap<string, string>): string =>
   signature
-    .replace(/(?<=[({[]|, |required |final )this\.([\w$]+)(?![\w$<(])/g, (written, name: string) => {
-      const type = types.get(name)
-      return type === undefined || type === '' ? written : `${type} ${name}`
+    .replace(/(?<=[({[]|, |required |final )this\.([\w$]+)(?![\w$<(])/g, (_, name: string, at: number) => {
+      const [type = '', shown] = [types.get(name), isNamedAt(signature, at) ? publicName(name) : name]
+      return type === '' ? `this.${shown}` : `${type} ${shown}`
     })
-    .replace(/(?<!\b(?:required|final|const|covariant)) (?:this|super)\.(?=[\w$])/g, ' ')
+    .replace(/(?<!\b(?:required|final|const|covariant)) this\._(?=[A-Za-z$])/g, (written, at: number, whole: string) =>
+      isNamedAt(whole, at) ? ' ' : written,
+    )
+    .replace(/(?<!\b(?:required|final|const|covariant)|,) (?:this|super)\.(?=[\w$])/g, ' ')
+
+/** Whether a place in the signature of a constructor is among its named parameters. */
+export const isNamedAt = (signature: string, at: number): boolean => {
+  const before = signature.slice(0, at)
+  return before.split('{').length > before.split('}').length
+}
 
 /** Modifiers that say nothing to whoever uses a declaration. */
 const unseen = new Set(['external', 'augment', 'late', 'abstract', 'covariant'])

@@ -1,5 +1,5 @@
 import { fileAt } from './addresses.ts'
-import type { Declaration } from './api.ts'
+import type { Declaration, Reexport } from './api.ts'
 import type { Directive } from './directives.ts'
 import type { SourceFile } from './read-file.ts'
 
@@ -57,6 +57,34 @@ function exportedFile(
   const met = conditions.filter(({ condition }) => /^dart\.library\.\w+(?: == 'true')?$/.test(condition)).map((condition) => condition.uri)
   const files = [...met, uri].map((each) => fileAt(each, from, packageName))
   return files.find((file) => file !== null && libraries.has(file)) ?? null
+}
+
+/** The most exports of other packages that a library is said to have. */
+const mostReexports = 1000
+
+/** What a library exports of other packages, directly or through files of this package. */
+export function reexportsOf(
+  path: string,
+  libraries: ReadonlyMap<string, Pick<SourceFile, 'imports'>>,
+  packageName: string | null,
+): Reexport[] {
+  const found = new Map<string, Reexport>()
+  const seen = new Set<string>()
+  const queue: { from: string; combinators: Reexport['combinators'] }[] = [{ from: path, combinators: [] }]
+  for (const { from, combinators } of queue) {
+    for (const directive of libraries.get(from)?.imports ?? []) {
+      if (directive.kind !== 'export' || found.size + seen.size > mostReexports) continue
+      const passed = [...combinators, ...directive.combinators.map(({ shows, names }) => ({ shows, names: [...names] }))]
+      const file = exportedFile(directive, from, libraries, packageName)
+      const key = JSON.stringify([file ?? directive.uri, passed])
+      if (file === null && fileAt(directive.uri, from, packageName) === null) found.set(key, { uri: directive.uri, combinators: passed })
+      else if (file !== null && !seen.has(key)) {
+        seen.add(key)
+        queue.push({ from: file, combinators: passed })
+      }
+    }
+  }
+  return [...found.values()]
 }
 
 const lets = (combinators: Directive['combinators'], name: string): boolean =>

@@ -16,6 +16,8 @@ export type SourceFile = Directives & {
   doc: string | null
   /** Private ones left out. */
   declarations: Declaration[]
+  /** Types that are private, or that no documentation is to show. */
+  hidden: Declaration[]
   /** How many declarations and members were read. */
   size: number
   isClear: boolean
@@ -40,7 +42,7 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
     parts: [],
     imports: [],
     declarations: [],
-
+    hidden: [],
     size: 0,
     isClear,
   }
@@ -50,6 +52,7 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
     codeOf: (from, to) => code.slice(toCode(from), toCode(to)),
     aroundMember: (chunk) => ({
       ...reading.around(chunk),
+      ...(chunk.initializers !== null && superConstructorIn(text.slice(chunk.initializers.start, chunk.initializers.end))),
       isOverride: chunk.annotations.some(({ start, end }) => /^@\s*override$/.test(text.slice(start, end))),
     }),
     around: ({ docs, annotations, start }) => ({
@@ -60,6 +63,12 @@ export function readFile(grammar: Grammar, path: string, text: string, limit: nu
   }
   takeAll(grammar, reading, takeDirectives(reading, chunks))
   return file
+}
+
+/** The constructor of the superclass that initializers call, if it has a name. */
+function superConstructorIn(initializers: string): Pick<Member, 'superConstructor'> {
+  const superConstructor = /(?:^|,)\s*super\s*\.\s*([\w$]+)\s*\(/.exec(initializers)?.[1]
+  return superConstructor === undefined ? {} : { superConstructor }
 }
 
 /** Takes in the directives that lead, and gives the rest. */
@@ -88,8 +97,13 @@ function takeAll(grammar: Grammar, reading: Reading, chunks: readonly Chunk[]): 
   file.size = chunks.length + pieces.length
   if (shapes.includes(null)) file.isClear = false
   const byPiece = new Map(pieces.map((piece, index) => [piece, shapes[index] ?? null]))
-  for (const entry of entries) file.declarations.push(...declared(reading, entry, byPiece).filter(isShown))
+  for (const each of entries.flatMap((entry) => declared(reading, entry, byPiece))) {
+    if (isShown(each)) file.declarations.push(each)
+    else if (hiddenKinds.has(each.kind)) file.hidden.push(each)
+  }
 }
+
+const hiddenKinds = new Set<Declaration['kind']>(['class', 'mixin', 'extension type', 'enum', 'typedef'])
 
 /** What no documentation is to show is no part of an API. */
 const isShown = ({ name, doc }: { name: string; doc: string | null }): boolean => isPublic(name) && !/@nodoc\b|<nodoc>/.test(doc ?? '')

@@ -1,4 +1,5 @@
 import { endOfBracket } from './syntax/nesting.ts'
+import { endOfTypeArguments } from './syntax/passages.ts'
 import { plainTokenAt } from './syntax/tokens.ts'
 
 export type Parameter = { name: string; type: string; isNamed: boolean; isRequired: boolean; default: string | null }
@@ -64,6 +65,13 @@ export function splitAtCommas(text: string): string[] {
 /** Parts of `<A, B extends C>`. */
 export const splitTypeParameters = (written: string): string[] => (written === '' ? [] : splitAtCommas(written.slice(1, -1)))
 
+/** The type parameters of a type as written, such as `T extends num`. */
+export function typeParametersOf({ name, signature }: { name: string; signature: string }): string[] {
+  const start = signature.search(new RegExp(`(?<![\\w$])${name.replaceAll('$', '\\$')}<`)) + name.length
+  const end = signature[start] === '<' ? endOfTypeArguments(signature, start) : null
+  return end === null ? [] : splitTypeParameters(signature.slice(start, end))
+}
+
 /** Where the bracket opens that ends a signature. */
 function lastBracket(signature: string): number | null {
   for (let at = 0; at < signature.length;) {
@@ -101,5 +109,9 @@ function parameterOf(part: string, isNamed: boolean, isRequired: boolean): Param
   const [, rest] = withoutModifiers(declared)
   const [, type = '', name = rest, parameters = ''] = /^(.*?)((?:this\.|super\.)?[\w$]+)(\s*(?:<[^()]*>)?\(.*\)\??)?$/s.exec(rest) ?? []
   const written = parameters === '' ? type.trim() : `${type.trim()} Function${parameters}`.trim()
-  return { name: name.replace(/^(?:this|super)\./, ''), type: written, isNamed, isRequired, default: value }
+  const plain = name.replace(/^(?:this|super)\./, '')
+  return { name: isNamed ? publicName(plain) : plain, type: written, isNamed, isRequired, default: value }
 }
+
+/** What callers write for a named parameter: since Dart 3.12, `this._size` is passed as `size`. */
+export const publicName = (name: string): string => name.replace(/^_(?=[A-Za-z$])/, '')

@@ -1,15 +1,13 @@
+import { z } from 'zod'
 import { type Data, ok, route } from '../rest/route.ts'
 
 const settings =
-  'permittedByEnvironment scoringEnabled docsEnabled concurrency timeoutSeconds defaultSdk { uuid } workers { active queued } coverage { versions scored }'
+  'permittedByEnvironment scoringEnabled docsEnabled concurrency timeoutSeconds defaultSdk @flatten { defaultSdk: uuid } workers { active queued } coverage { versions scored }'
 
-/** The default SDK by its id. */
-function settingsOf(state: unknown): Data {
-  const { defaultSdk, ...rest } = state as Data
-  return { ...rest, defaultSdk: (defaultSdk as { uuid: string } | null)?.uuid ?? null }
-}
-
-const queued = (field: string) => ({ from: (data: Data) => ({ status: 'queued', jobId: (data[field] as { jobId: string }).jobId }) })
+const queued = (field: string) => ({
+  from: (data: Data) => ({ status: 'queued', ...(data[field] as { jobId: string }) }),
+  schema: z.object({ status: z.literal('queued'), jobId: z.string() }),
+})
 
 /** Scoring, for administrators. */
 export const scoringAdminRoutes = [
@@ -32,23 +30,17 @@ export const scoringAdminRoutes = [
   route(
     'GET /api/admin/sdk/scoring-logs',
     `query ($after: String) {
-      scoringLog(first: 100, after: $after) { nodes { at level package version message } pageInfo { hasNextPage endCursor } }
+      entries: scoringLog(first: 100, after: $after) { nodes { at level package version message } pageInfo { hasNextPage endCursor } }
     }`,
     {
       summary: 'What the analysis did, the newest line first: the newest 1,000.',
-      whole: 'scoringLog',
-      answer: {
-        from: (data) => {
-          const { nodes } = data.scoringLog as { nodes: (Data & { level: string })[] }
-          return { entries: nodes.map((entry) => ({ ...entry, level: entry.level.toLowerCase() })) }
-        },
-      },
+      whole: 'entries',
     },
   ),
   route('DELETE /api/admin/sdk/scoring-logs', 'mutation { clearScoringLog }', { summary: 'Clears the scoring log.', answer: ok }),
   route('GET /api/admin/sdk/settings', `{ scoringSettings { ${settings} } }`, {
     summary: 'How versions are analyzed, how many are, and how many wait.',
-    answer: { from: ({ scoringSettings }) => settingsOf(scoringSettings) },
+    answer: 'scoringSettings',
   }),
   route(
     'PUT /api/admin/sdk/settings',
@@ -56,7 +48,8 @@ export const scoringAdminRoutes = [
     {
       summary: 'Changes those settings that are given; `defaultSdk` is the id of an installed SDK.',
       ids: { defaultSdk: 'SdkInstall' },
-      answer: { from: ({ updateScoringSettings }) => settingsOf((updateScoringSettings as Data).settings) },
+      answer: 'updateScoringSettings.settings',
+      refuses: [404],
     },
   ),
 ]

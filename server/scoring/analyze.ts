@@ -1,19 +1,18 @@
-import { createWriteStream } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
-import { z } from 'zod'
 import { AnalysisFailed, type AnalysisResult } from '../analysis/analyze.ts'
 import { beginAttempt, markFailed } from '../docs/service.ts'
 import { readRow } from '../db/statements.ts'
 import { unforced } from '../db/sqlite/unforced.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
+import { untilAborted } from '../jobs/until-aborted.ts'
 import { makeJobFolder } from '../sandbox/job-folder.ts'
 import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
-import { readEarlier, readFacts, type Subject } from './facts.ts'
+import { fetchArchive, readEarlier, readFacts, type Subject } from './facts.ts'
 import { isPanaInstalled, requestPana } from './pana.ts'
+import { analysisPayload, requestRepeats, versionsAwaiting } from './requests.ts'
 import { roomFor } from '../settings/scoring.ts'
 import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from './store.ts'
 
@@ -22,14 +21,14 @@ import { beginRun, hasReportOf, storeFailure, storeFindings, storeSurface } from
  * takes of the job as well, which is then done again.
  */
 export const analysis = (services: Services) =>
-  handler(z.unknown(), (work) => unforced(() => analyze(services, work)), {
+  handler(analysisPayload, (work, { isForOthers }) => unforced(() => analyze(services, work, isForOthers)), {
     maxAttempts: 3,
     isApart: true,
     maxConcurrent: () => roomFor(services),
     gaveUp: (versionId, error) => giveUp(services, versionId, error),
   })
 
-async function analyze(services: Services, work: Work): Promise<void> {
+async function analyze(services: Services, work: Work, isForOthers: boolean): Promise<void> {
   const versionId = work.subject
   const subject = await readFacts(services, versionId)
   const begun = subject && (await begin(services, versionId))
@@ -39,13 +38,13 @@ async function analyze(services: Services, work: Work): Promise<void> {
   try {
     work.progress({ phase: 'analyzing' })
     const archive = join(folder, 'archive.tar.gz')
-    await pipeline(await services.blobs.open(subject.archiveSha256), createWriteStream(archive))
+    await fetchArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
     const earlier = await readEarlier(services, versionId)
     const docs = begun.attempt === null ? null : { folder }
-    const result = await within(work, services.analyzer.analyze({ archive, facts: subject.facts, docs, earlier }))
+    const result = await untilAborted(work.signal, () => services.analyzer.analyze({ archive, facts: subject.facts, docs, earlier }))
     work.progress({ phase: 'storing' })
     await keepPages(services, versionId, { subject, begun, result })
-    await keepReport(services, versionId, { begun, result })
+    await keepReport(services, work, { begun, result, learnedOf: isForOthers ? null : subject.facts })
   } catch (error) {
     throw error instanceof AnalysisFailed && !error.isTransient ? new PermanentFailure(error.message) : error
   } finally {
@@ -71,6 +70,9 @@ async function begin(services: Services, versionId: string): Promise<Begun | nul
 
 type Made = { begun: Begun; result: AnalysisResult }
 
+/** `learnedOf` is the version of which others may learn something by that. */
+type Kept = Made & { learnedOf: Subject['facts'] | null }
+
 async function keepPages(services: Services, versionId: string, { subject, begun, result }: Made & { subject: Subject }): Promise<void> {
   const { attempt } = begun
   if (attempt === null) return
@@ -82,14 +84,16 @@ async function keepPages(services: Services, versionId: string, { subject, begun
   await markFailed(services.database.fork(), versionId, attempt, docsFailure ?? 'The engine made no pages.')
 }
 
-function keepReport(services: Services, versionId: string, { begun, result }: Made): Promise<void> {
+function keepReport(services: Services, work: Work, { begun, result, learnedOf }: Kept): Promise<void> {
+  const versionId = work.subject
   const { generation, panaFollows, keepsPana } = begun
   const surface = Buffer.from(result.surface)
   return services.database.fork().transactional(async (em) => {
     const isStored = keepsPana
-      ? await storeSurface(em, versionId, { generation, surface })
+      ? await storeSurface(em, services.config, versionId, { generation, surface })
       : await storeFindings(em, services.config, versionId, { generation, report: result.report, surface })
-    if (isStored && panaFollows) await requestPana(em, versionId, services.now())
+    if (isStored && panaFollows) await requestPana(em, work, services.now())
+    if (isStored && learnedOf) await requestRepeats(em, await versionsAwaiting(em, services.config, learnedOf), services.now())
   })
 }
 
@@ -100,17 +104,4 @@ async function giveUp({ database }: Services, versionId: string, error: string):
     const docs = await readRow<{ requested: number }>(em, 'select requested from version_docs where version_id = ?', [versionId])
     if (docs) await markFailed(em, versionId, docs.requested, error)
   })
-}
-
-/** What comes of the work, unless the server stops or the job is somebody else's before. */
-async function within<Result>({ signal }: Work, result: Promise<Result>): Promise<Result> {
-  signal.throwIfAborted()
-  const { promise, reject } = Promise.withResolvers<never>()
-  const abort = () => reject(signal.reason as Error)
-  signal.addEventListener('abort', abort)
-  try {
-    return await Promise.race([result, promise])
-  } finally {
-    signal.removeEventListener('abort', abort)
-  }
 }

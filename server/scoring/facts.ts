@@ -1,8 +1,13 @@
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { otherSdksOf, type Pubspec } from '../archive/pubspec.ts'
 import type { DependencyFacts, PackageFacts } from '../analysis/task.ts'
 import { toDate } from '../db/reads/reads.ts'
+import { untilAborted } from '../jobs/until-aborted.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { isVersionSeenByAnybody, seenByAnybody } from '../packages/policy.ts'
+import { storedPubspec } from '../packages/versions/pubspec.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 
@@ -33,6 +38,7 @@ export async function readFacts(reader: Reader, versionId: string): Promise<Subj
       version: row.version,
       isPrivate: !row.is_public,
       dependencies: await readDependencies(reader, versionId, row.visibility === 'public'),
+      packages: await readPackagesBehind(reader, versionId, row.visibility === 'public'),
       dart: dart?.dartVersion ?? flutter?.dartVersion ?? null,
       now: now().toISOString(),
     },
@@ -91,6 +97,59 @@ type DependencyRow = {
   created_at: number | string | null
 }
 
+/** SQL: whether a dependency `d` is on a package of this server. One that names no registry counts, as where the client's default registry is this one. */
+export const isDependencyHere = `d.sdk is null and (d.hosted_url is null or ${isHostedHere('d.hosted_url')})`
+
+/** Packages that one leads to, past which the others count as unknown, and the bytes of what they export. */
+const [maxPackages, maxBytes] = [500, 32 * 1024 ** 2]
+
+/**
+ * The packages of this registry that a version leads to through its dependencies and theirs, by their latest versions. Those that a public package
+ * leads to are what anybody sees.
+ */
+async function readPackagesBehind(
+  { config, database }: Reader,
+  versionId: string,
+  isForAnybody: boolean,
+): Promise<PackageFacts['packages']> {
+  const here = hostedHere(config)
+  const isShown = isForAnybody ? isVersionSeenByAnybody : 'true'
+  const shownTo = isForAnybody ? [here] : []
+  const rows = await database.reads.all<{ name: string; pubspec: string; surface: Buffer | null }>(
+    `with recursive needed(name) as (
+       select d.name from package_dependencies d where d.version_id = ? and d.kind = 'direct' and ${isDependencyHere}
+       union
+       select d.name from needed n join packages p on p.name = n.name
+         join package_versions v on v.package_id = p.id and v.version = p.latest_version
+         join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isDependencyHere}
+       where ${isShown}
+     )
+     select p.name, v.pubspec, s.surface from needed n join packages p on p.name = n.name
+       join package_versions v on v.package_id = p.id and v.version = p.latest_version
+       left join version_surfaces s on s.version_id = v.id
+     where ${isShown} order by p.name limit ${maxPackages}`,
+    versionId,
+    here,
+    here,
+    ...shownTo,
+    ...shownTo,
+  )
+  const packages: PackageFacts['packages'] = {}
+  let bytes = 0
+  for (const { name, pubspec, surface } of rows) {
+    bytes += surface?.length ?? 0
+    packages[name] = { ...needsOf(storedPubspec(pubspec)), surface: surface === null || bytes > maxBytes ? null : Buffer.from(surface) }
+  }
+  return packages
+}
+
+/** What a pubspec says of where a package can be used. */
+const needsOf = (pubspec: Pubspec): Omit<PackageFacts['packages'][string], 'surface'> => ({
+  sdks: otherSdksOf(pubspec),
+  platforms: pubspec.platforms.length > 0 ? pubspec.platforms : pubspec.pluginPlatforms,
+  dependencies: pubspec.dependencies.flatMap(({ kind, name }) => (kind === 'direct' ? [name] : [])),
+})
+
 /**
  * The public API of the version before this one, to compare with. Its report shows what was removed, so whoever may read this version must be
  * allowed to read that one: it depends on no package of this registry that this one does not depend on.
@@ -109,3 +168,9 @@ export async function readEarlier({ config, database }: Reader, versionId: strin
   )
   return row ? { version: row.version, surface: Buffer.from(row.surface) } : null
 }
+
+type WantedArchive = { sha256: string; path: string; signal: AbortSignal }
+
+/** Copies a stored archive to a file. Waits for no storage, however silent, once `signal` is aborted. @throws the reason of `signal`. */
+export const fetchArchive = ({ blobs }: Pick<Services, 'blobs'>, { sha256, path, signal }: WantedArchive): Promise<void> =>
+  untilAborted(signal, async () => pipeline(await blobs.open(sha256), createWriteStream(path), { signal }))

@@ -13,7 +13,11 @@ import { seenByAnybody } from '../packages/policy.ts'
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 
 /** Whether a report names a package of this server that whoever asks may not know of. Two queries at most for all that a request asks for together. */
-export async function namesWhatIsHidden(context: Reader, versionId: string, { tags: _tags, leadsTo, ...said }: Report): Promise<boolean> {
+export async function namesWhatIsHidden(
+  context: Reader,
+  versionId: string,
+  { tags: _tags, unknownPackages: _unknown, leadsTo, ...said }: Report,
+): Promise<boolean> {
   if (audienceOf(context) === 'members') return false
   const text = textsIn(said)
   const names = leadsTo ?? (await loadLedTo(context, `${versionId} ${hostedHere(context.config)}`)) ?? []

@@ -1,5 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../access/context.ts'
+import { audit } from '../audit/service.ts'
 import { newId } from '../db/base.ts'
 import { momentOf } from '../db/clock.ts'
 import { changeRows, insertRows } from '../db/statements.ts'
@@ -24,8 +25,10 @@ export type LogFilter = { level?: LogLevel | null | undefined; package?: string 
 export const listLog = (em: EntityManager, { level, package: name }: LogFilter, page: PageArguments) =>
   newestFirst(em, ScoringLogEntry, { ...(level && { level }), ...(name && { package: name }) }, page)
 
-/** Clears the scoring log, and says there who did. */
-export async function clearLog({ em, viewer }: SignedInContext): Promise<void> {
-  await em.nativeDelete(ScoringLogEntry, {})
-  await writeLog(em, { level: 'info', message: `${viewer.displayName} cleared the log` })
+/** Clears the scoring log. The audit log records who did. */
+export function clearLog({ em, viewer, ip }: SignedInContext): Promise<void> {
+  return em.fork().transactional(async (inner) => {
+    await inner.nativeDelete(ScoringLogEntry, {})
+    audit(inner, { kind: 'server.settings_updated', actor: viewer, summary: 'Cleared the scoring log', ip })
+  })
 }

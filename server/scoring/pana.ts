@@ -1,8 +1,8 @@
-import { createWriteStream } from 'node:fs'
 import { join } from 'node:path'
-import { pipeline } from 'node:stream/promises'
 import type { EntityManager } from '@mikro-orm/sql'
 import { z } from 'zod'
+import { readRow } from '../db/statements.ts'
+import { beginAttempt, markFailed } from '../docs/service.ts'
 import { areDocsOn } from '../docs/switch.ts'
 import { handler, PermanentFailure, type Work } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
@@ -12,7 +12,7 @@ import { makeJobFolder, removeFolder } from '../sandbox/job-folder.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
 import { storeDocs } from './documentation.ts'
-import { readFacts } from './facts.ts'
+import { fetchArchive, readFacts } from './facts.ts'
 import { writeLog } from './log.ts'
 import { panaKind } from './requests.ts'
 import { currentSettings, roomFor } from '../settings/scoring.ts'
@@ -24,7 +24,10 @@ export const panaAnalysis = (services: Services) =>
     maxAttempts: 3,
     isApart: true,
     maxConcurrent: async () => ((await isPanaReady(services)) ? roomFor(services) : 0),
-    gaveUp: (versionId, error) => leaveToBuiltIn(services, versionId, { error, level: 'warning' }),
+    gaveUp: (versionId, error) =>
+      error.startsWith(noDocs)
+        ? keepEarlierDocs(services, versionId, error)
+        : leaveToBuiltIn(services, versionId, { error, level: 'warning' }),
   })
 
 /** Whether there is a default SDK, on this machine or another one: then pana judges what the built-in engine has judged. */
@@ -33,9 +36,9 @@ export async function isPanaInstalled({ database }: Pick<Services, 'database'>):
   return (await database.reads.recall<{ id: string }>(sql)) !== undefined
 }
 
-/** Has pana judge a version after the commit of `em`. */
-export const requestPana = (em: EntityManager, versionId: string, now: Date): Promise<string> =>
-  enqueue(em, { kind: panaKind, subject: versionId }, now)
+/** Queues the analysis by pana, in the transaction of `em`, in the turn of the account that asked for the first one. */
+export const requestPana = (em: EntityManager, { subject, owner }: Pick<Work, 'subject' | 'owner'>, now: Date): Promise<string> =>
+  enqueue(em, { kind: panaKind, subject, owner }, now)
 
 /** What is installed elsewhere serves nobody here. */
 const isPanaReady = async (services: Services): Promise<boolean> =>
@@ -49,7 +52,7 @@ async function judge(services: Services, work: Work): Promise<void> {
   const folder = await makeJobFolder(services.config)
   try {
     const archive = join(folder, 'archive.tar.gz')
-    await pipeline(await services.blobs.open(subject.archiveSha256), createWriteStream(archive))
+    await fetchArchive(services, { sha256: subject.archiveSha256, path: archive, signal: work.signal })
     const { timeoutSeconds: seconds } = await currentSettings(services)
     const { name, version, isPrivate } = subject.facts
     const { report, docs, docsFailure, log } = await analyzeWithPana(services, {
@@ -67,10 +70,7 @@ async function judge(services: Services, work: Work): Promise<void> {
     const isStored = await services.database.fork().transactional((em) => storeFindings(em, services.config, versionId, findings))
     if (!isStored) return
     if (docs !== null) await storeDocs(services, versionId, { subject, docs, engine: { name: 'dartdoc', version: report.engine.version } })
-    else if (docsFailure !== null) {
-      const message = `no documentation by dart doc: ${docsFailure}`
-      await writeLog(services.database.fork(), { level: 'warning', package: name, version, message })
-    }
+    else if (docsFailure !== null) throw new PermanentFailure(`${noDocs}${docsFailure}`)
   } catch (error) {
     if (!(error instanceof AnalysisNeedsFlutter || error instanceof AnalysisNeedsSdk))
       throw error instanceof PanaOverLimit ? new PermanentFailure(error.message) : error
@@ -78,6 +78,23 @@ async function judge(services: Services, work: Work): Promise<void> {
   } finally {
     await removeFolder(folder)
   }
+}
+
+/** How the failure begins of a job whose report was stored, but whose documentation could not be. */
+const noDocs = 'no documentation by dart doc: '
+
+/** The pages that the version has stay, and its documentation says why it got no others. */
+async function keepEarlierDocs({ database }: Services, versionId: string, error: string): Promise<void> {
+  await database.fork().transactional(async (em) => {
+    const about = await readRow<{ package: string; version: string }>(
+      em,
+      'select p.name as package, v.version from package_versions v join packages p on p.id = v.package_id where v.id = ?',
+      [versionId],
+    )
+    if (!about) return
+    await markFailed(em, versionId, await beginAttempt(em, versionId), error.slice(noDocs.length))
+    await writeLog(em, { level: 'warning', ...about, message: error })
+  })
 }
 
 /** In UTF-16 units. */

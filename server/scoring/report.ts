@@ -2,26 +2,29 @@ import { type Report, reportSchema } from '../analysis/report.ts'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
 import type { Context } from '../access/context.ts'
-import { byteCache } from '../http/caching/byte-cache.ts'
 import { renderText } from '../markdown/service.ts'
 
+declare module '../http/caching/caches.ts' {
+  interface CachedValues {
+    /** Reports of versions, by version and generation. */
+    reports: Report
+  }
+}
+
 /** The last report that was made of a version, or null. It is read once, and remembered until there is another one. */
-export async function reportOf(context: Pick<Context, 'em'>, versionId: string): Promise<Report | null> {
+export async function reportOf(context: Pick<Context, 'caches' | 'em'>, versionId: string): Promise<Report | null> {
   const row = await loadGeneration(context, versionId)
   if (!row) return null
   const key = `${versionId} ${row.generation}`
-  let report = remembered.get(key)
+  let report = context.caches.reports.get(key)
   if (!report) {
     const text = await loadText(context, versionId)
     if (text === null) return null
     report = reportSchema.parse(JSON.parse(text))
-    remembered.set(key, report)
+    context.caches.reports.set(key, report)
   }
   return report
 }
-
-/** About the size of a report in memory. */
-const remembered = byteCache<Report>('reports', 4 * 1024 ** 2, (report) => 2 * JSON.stringify(report).length)
 
 const marks = (values: readonly string[]) => values.map(() => '?').join(', ')
 

@@ -1,12 +1,16 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
+import { z } from 'zod'
 import type { SignedInContext } from '../access/context.ts'
-import type { Config } from '../config/config.ts'
 import { newId } from '../db/base.ts'
-import { changeRows, readRow } from '../db/statements.ts'
+import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { conflict } from '../errors.ts'
-import { enqueue } from '../jobs/queue.ts'
+import { reportSchema } from '../analysis/report.ts'
+import type { PackageFacts } from '../analysis/task.ts'
+import { enqueue, nextTurn, turnMs } from '../jobs/queue.ts'
 import { wakeAfterCommit } from '../jobs/wake.ts'
+import { type Here, hostedHere } from '../packages/hosted-here.ts'
 import { unknownPackage, unknownVersion } from '../packages/parameters.ts'
+import { isDependencyHere } from './facts.ts'
 import { writeLog } from './log.ts'
 import { currentSettings, isScoringOn, isSwitchedOff } from '../settings/scoring.ts'
 
@@ -17,45 +21,83 @@ export const panaKind = 'analysis.pana'
 /** What somebody waits for comes before what may take its time. */
 const remainingPriority = 10
 
-/** Has a version that is just being published analyzed after the commit of `em`, unless scoring is off: one statement, which asks nothing before. */
-export async function requestFirstAnalysis(
-  em: EntityManager,
-  config: Pick<Config, 'SCORING_ENABLED'>,
-  versionId: string,
-  at: Date,
-): Promise<void> {
+/** Who asks, and when. */
+type Asker = Pick<SignedInContext, 'config' | 'viewer'> & { at: Date }
+
+/** Queues the analysis of a version that is just being published, in the transaction of `em`, unless scoring is off: one statement without a read before it. */
+export async function requestFirstAnalysis(em: EntityManager, versionId: string, { config, viewer, at }: Asker): Promise<void> {
   if (!config.SCORING_ENABLED) return
-  const { uuid, moment } = casts(em)
+  const { uuid, text, moment } = casts(em)
   const id = newId()
   await changeRows(
     em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, run_at)
-     select ${uuid('?')}, ${moment('?')}, '${analysisKind}', ?, '{}', 'queued', ${moment('?')}
+    `insert into jobs (id, created_at, kind, subject, payload, state, run_at, owner, turn)
+     select ${uuid('?')}, ${moment('?')}, '${analysisKind}', ?, '{}', 'queued', ${moment('?')}, ${text('?')}, ${turnOf(em)}
      where not ${isSwitchedOff}`,
-    [id, at, versionId, at],
+    [id, at, versionId, at, viewer.id, at.getTime(), viewer.id],
   )
   wakeAfterCommit(em, id)
 }
 
-/** Has the versions of packages that became public or private analyzed again after the commit of `em`: their reports say what their readers may know. */
-export async function requestAnalysesOf(
-  em: EntityManager,
-  config: Pick<Config, 'SCORING_ENABLED'>,
-  packageIds: string[],
-  at: Date,
-): Promise<void> {
+/** SQL for the turn of an account's next analysis; its parameters are the present moment in milliseconds and the account. */
+const turnOf = (em: EntityManager): string => nextTurn(casts(em).integer('?'), `'${analysisKind}'`, '?')
+
+/** Queues analyses of packages that became public or private, in the transaction of `em`: their reports say what their readers may know. */
+export async function requestAnalysesOf(em: EntityManager, packageIds: string[], { config, viewer, at }: Asker): Promise<void> {
   if (!config.SCORING_ENABLED || packageIds.length === 0) return
   const { uuid, text, moment } = casts(em)
+  const turn = `${turnOf(em)} + ${turnMs} * (row_number() over (order by v.id desc) - 1)`
   await changeRows(
     em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, run_at)
-     select ${jobIdFor(em, 'r.version_id')}, ${moment('?')}, '${analysisKind}', ${text('r.version_id')}, '{}', 'queued', ${moment('?')}
+    `insert into jobs (id, created_at, kind, subject, payload, state, run_at, owner, turn)
+     select ${jobIdFor(em, 'r.version_id')}, ${moment('?')}, '${analysisKind}', ${text('r.version_id')}, '{}', 'queued', ${moment('?')}, ${text('?')}, ${turn}
      from package_versions v join score_reports r on r.version_id = v.id
      where v.package_id in (${packageIds.map(() => uuid('?')).join(', ')}) and r.granted is not null and not ${isSwitchedOff}
      on conflict do nothing`,
-    [newId().slice(0, idTimeLength), at, at, ...packageIds],
+    [newId().slice(0, idTimeLength), at, at, viewer.id, at.getTime(), viewer.id, ...packageIds],
   )
   wakeAfterCommit(em)
+}
+
+/** The versions whose reports wait for what the latest version of a package imports, if this is it: they lead to it, and it was not known yet. */
+export async function versionsAwaiting(
+  em: EntityManager,
+  here: Here,
+  { name, version }: Pick<PackageFacts, 'name' | 'version'>,
+): Promise<string[]> {
+  const hosted = hostedHere(here)
+  const rows = await readRows<{ id: string; report: string }>(
+    em,
+    `with recursive needing(name) as (
+       select p.name from packages p where p.name = ? and p.latest_version = ?
+       union
+       select p.name from needing n join package_dependencies d on d.name = n.name and d.kind = 'direct' and ${isDependencyHere}
+         join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id
+     )
+     select v.id, r.report from needing n join packages p on p.name = n.name join package_versions v on v.package_id = p.id
+       join score_reports r on r.version_id = v.id
+     where r.engine = 'built-in' and r.report like ? limit 1000`,
+    [name, version, hosted, `%"unknownPackages":[%"${name}"%`],
+  )
+  // Other lists of a report name packages, too.
+  return rows.filter(({ report }) => reportSchema.parse(JSON.parse(report)).unknownPackages?.includes(name)).map(({ id }) => id)
+}
+
+/** What the job of an analysis says: whether it repeats one because more is known of other packages. What depends on the version learns nothing by that. */
+export const analysisPayload = z.object({ isForOthers: z.boolean().default(false) })
+
+/** Queues further analyses of versions, in the transaction of `em`, because more is known of what they lead to. Those that wait already suffice. */
+export async function requestRepeats(em: EntityManager, versionIds: readonly string[], at: Date): Promise<void> {
+  const payload = JSON.stringify({ isForOthers: true } satisfies z.input<typeof analysisPayload>)
+  for (const versionId of versionIds) {
+    await changeRows(
+      em,
+      `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at, turn)
+       values (?, ?, '${analysisKind}', ?, ?, 'queued', ${remainingPriority}, ?, 0) on conflict do nothing`,
+      [newId(), at, versionId, payload, at],
+    )
+  }
+  if (versionIds.length > 0) wakeAfterCommit(em)
 }
 
 /** The id of a version's job: the time of now, which is the parameter, with the rest of the version's. */
@@ -73,7 +115,7 @@ function casts(em: EntityManager) {
   const cast = (type: string) => (value: string) => (isPostgres ? `cast(${value} as ${type})` : value)
   const after = (from: string, ms: string) =>
     isPostgres ? `${cast('timestamptz')(from)} + ${ms} * interval '1 millisecond'` : `${from} + ${ms}`
-  return { uuid: cast('uuid'), text: cast('varchar'), moment: cast('timestamptz'), after }
+  return { uuid: cast('uuid'), text: cast('varchar'), integer: cast('bigint'), moment: cast('timestamptz'), after }
 }
 
 type Target = { package: string; version: string }
@@ -164,7 +206,7 @@ async function requireScoring(context: SignedInContext): Promise<void> {
 function request({ em, now, viewer }: SignedInContext, about: Target, versionId: string, what: string): Promise<string> {
   return em.fork().transactional(async (inner) => {
     await writeLog(inner, { level: 'info', ...about, message: `${viewer.displayName} asked for ${what}` })
-    return enqueue(inner, { kind: analysisKind, subject: versionId }, now())
+    return enqueue(inner, { kind: analysisKind, subject: versionId, owner: viewer.id }, now())
   })
 }
 

@@ -48,13 +48,17 @@ export async function storeFindings(em: EntityManager, here: Here, versionId: st
  * Stores the public API alone, for a version whose report stays what another engine found, in the transaction of `em`. False when the version is
  * gone, or a later analysis was faster.
  */
-export async function storeSurface(em: EntityManager, versionId: string, { generation, surface }: { generation: number; surface: Buffer }) {
-  if (!(await lockVersion(em, versionId))) return false
+export async function storeSurface(em: EntityManager, here: Here, versionId: string, { generation, surface }: Surface): Promise<boolean> {
+  const about = await lockVersion(em, versionId)
+  if (!about) return false
   const update = 'update score_reports set generation = ?, finished_at = ?, error = null where version_id = ? and generation < ?'
   if ((await changeRows(em, update, [generation, momentOf(em), versionId, generation])) === 0) return false
   await writeSurface(em, versionId, surface)
+  if (about.isShown) await refreshIndex(em, here, about.packageId)
   return true
 }
+
+type Surface = { generation: number; surface: Buffer }
 
 /** Whether the last report of a version is by this engine. */
 export const hasReportOf = async (em: EntityManager, versionId: string, engine: Report['engine']['name']): Promise<boolean> =>

@@ -120,7 +120,7 @@ it('forgets a version that is deleted meanwhile, and analyzes again what is aske
   intercept(app, async ({ facts }) => {
     seen.push(facts.version)
     if (facts.version === '1.1.0') await admin.delete('/api/admin/packages/acme/versions/1.1.0')
-    else if (seen.length < 3) await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
+    else if (seen.filter((version) => version === '1.0.0').length < 2) await admin.post('/api/admin/packages/acme/versions/1.0.0/rescore')
   })
   await runJobs(app, analyses)
   expect(seen.toSorted()).toEqual(['1.0.0', '1.0.0', '1.1.0'])

@@ -1,5 +1,7 @@
 import { afterAll, expect, it } from 'vitest'
 import { openAnalyzer } from '../../server/analysis/analyze.ts'
+import { jobHandlers } from '../../server/job-handlers.ts'
+import { startWorker } from '../../server/jobs/worker.ts'
 import { notePana } from '../../server/scoring/store.ts'
 import { SdkInstall } from '../../server/sdks/entity.ts'
 import { scoringSettings } from '../../server/settings/scoring.ts'
@@ -112,6 +114,35 @@ it('leaves to the built-in engine what needs Flutter, or what pana fails at, and
   expect(entries[0]).toMatchObject({ level: 'warning', version: '1.1.0', message: expect.stringContaining('not judged by pana') })
 })
 
+it('keeps the pages of the built-in engine and fails with a reason when it does not know the layout of those of dart doc', async () => {
+  await using app = await scoringApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  const spoil = 'echo "<html><body><h1>acme</h1></body></html>" > docs/index.html'
+  await publish(alice, { name: 'acme', version: '1.0.0', files: { 'tool/after_analysis.sh': spoil } })
+  await runJobs(app, analyses)
+  await withSdk(app)
+  await admin.graphql('mutation { rescoreAllVersions }')
+  await runJobs(app, analyses)
+  const error = 'dart doc wrote the page index.html in a layout that this server does not know.'
+  const { latest: version } = (
+    await alice.graphql(
+      '{ package(name: "acme") { latest { score { engine report { notes } } apiDocumentation { state engine error } } } }',
+    )
+  ).body.data.package
+  expect(version).toEqual({
+    score: { engine: 'pana', report: { notes: [] } },
+    apiDocumentation: { state: 'FAILED', engine: 'built-in', error },
+  })
+  expect((await alice.get('/documentation/acme/1.0.0/index.html')).body).toContain('<h1>acme 1.0.0')
+  const [job] = (await admin.graphql('{ jobs(first: 1, kind: "analysis.pana") { nodes { state attempts error } } }')).body.data.jobs.nodes
+  expect(job).toEqual({ state: 'FAILED', attempts: 1, error: `no documentation by dart doc: ${error}` })
+  expect((await admin.get('/api/admin/sdk/scoring-logs')).body.entries[0]).toMatchObject({
+    level: 'warning',
+    package: 'acme',
+    message: `no documentation by dart doc: ${error}`,
+  })
+})
+
 it.each([
   ['over a limit of time is final', attack('sleep 60'), 1, 'pana did not end within 1 seconds, the limit.'],
   ['over a limit of memory is final', outOfMemory, 60, 'pana took more memory than it may.'],
@@ -163,4 +194,17 @@ it('names the default SDK in the settings, and changes it there', async () => {
   expect(await admin.put('/api/admin/sdk/settings', { defaultSdk: id })).toMatchObject({ status: 200, body: { defaultSdk: id } })
   const unknown = '00000000-0000-7000-8000-000000000000'
   expect(await admin.put('/api/admin/sdk/settings', { defaultSdk: unknown })).toMatchObject({ status: 404 })
+})
+
+it('gives the job back when the server stops while pana logs line after line', async () => {
+  await using app = await scoringApp()
+  const [alice, admin] = [await app.member(), await app.admin()]
+  await withSdk(app)
+  await publish(alice, { name: 'acme', version: '1.0.0', files: attack('while :; do echo a line; done') })
+  const worker = startWorker(app.services, jobHandlers(app.services))
+  const job = async () =>
+    (await admin.graphql('{ jobs(first: 1, kind: "analysis.pana") { nodes { state attempts phase } } }')).body.data.jobs.nodes[0]
+  await expect.poll(job, { timeout: 30_000 }).toMatchObject({ state: 'RUNNING', phase: 'pana' })
+  await worker.stop()
+  expect(await job()).toMatchObject({ state: 'QUEUED', attempts: 0 })
 })

@@ -17,7 +17,7 @@ export function useApiChanges() {
     from: chosen.from.value || null,
   }))
   const pkg = computed(() => data.value?.package)
-  const version = computed(() => pkg.value?.version ?? pkg.value?.latest ?? undefined)
+  const version = computed(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined)
   const changes = computed(() => version.value?.apiChanges ?? undefined)
   const from = computed({ get: () => chosen.from.value || (changes.value?.from ?? ''), set: (number) => (chosen.from.value = number) })
   const to = computed({ get: () => chosen.to.value || (version.value?.version ?? ''), set: (number) => (chosen.to.value = number) })

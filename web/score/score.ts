@@ -45,7 +45,7 @@ export function useVersionScore() {
     (_now, before) => before !== undefined && state.retry(),
   )
   const pkg = computed(() => data.value?.package)
-  return { ...state, version: computed(() => pkg.value?.version ?? pkg.value?.latest ?? undefined), pkg }
+  return { ...state, version: computed(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined), pkg }
 }
 
 /** What the engine printed, asked for when `isWanted` says so. */

@@ -2,15 +2,12 @@
 export class AnalysisFailed extends Error {
   /** Whether the same analysis may succeed at another time: the package is not at fault. */
   readonly isTransient: boolean
-  /** Whether the archive cannot be read at all. */
-  readonly isRefusal: boolean
 
-  constructor(message: string, { isTransient = false, isRefusal = false, cause }: Details = {}) {
+  constructor(message: string, { isTransient = false, cause }: Details = {}) {
     super(message, { cause })
     this.name = 'AnalysisFailed'
     this.isTransient = isTransient
-    this.isRefusal = isRefusal
   }
 }
 
-type Details = { isTransient?: boolean; isRefusal?: boolean; cause?: unknown }
+type Details = { isTransient?: boolean; cause?: unknown }

@@ -1,15 +1,14 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdtemp, readdir, realpath, rm, stat } from 'node:fs/promises'
+import { realpath, rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { leaveProcessor } from '../../threads/processors.ts'
 import { AnalysisFailed } from './failure.ts'
 
 export type ProcessLimits = {
-  /** In which its own folder is created. */
-  folder: string
+  /** Makes its own folder, which is removed when it ends. */
+  makeFolder: () => Promise<string>
   /** An answer that takes longer ends the process. */
   deadlineMs: number
   /** The most memory that it may hold, in bytes. */
@@ -22,8 +21,11 @@ export type ProcessLimits = {
 export type AnalysisProcess = {
   /** Its own folder: all that it may write to, and what it may read besides the program. */
   folder: string
-  /** @throws AnalysisFailed; the process has ended then. */
-  ask(question: object): Promise<{ answer: unknown; peakBytes: number }>
+  /**
+   * Asks a question. `failure` says why the process ended after an answer without pages; null when it ended well.
+   * @throws AnalysisFailed when the process ended before any answer, or for a reason that may pass.
+   */
+  ask(question: object): Promise<{ answer: unknown; failure: string | null; peakBytes: number }>
   isAlive(): boolean
   /** Kills it, and removes its folder. */
   end(): Promise<void>
@@ -43,7 +45,7 @@ const maxStderr = 8192
  * program's and those in its folder. If the server is killed, it ends with its current question, after some minutes at the latest.
  */
 export async function startProcess(limits: ProcessLimits): Promise<AnalysisProcess> {
-  const folder = await mkdtemp(join(await realpath(limits.folder), folderPrefix))
+  const folder = await realpath(await limits.makeFolder())
   const running = run(limits, folder)
   const end = async () => {
     running.child.kill('SIGKILL')
@@ -60,27 +62,18 @@ export async function startProcess(limits: ProcessLimits): Promise<AnalysisProce
   return {
     folder,
     async ask(question) {
-      running.peakBytes = 0
+      Object.assign(running, { peakBytes: 0, interim: undefined })
       running.child.send(question, (error) => error && running.waiting?.reject(lost(running)))
-      const answer = await nextMessage(running, limits)
-      return { answer, peakBytes: running.peakBytes }
+      try {
+        return { answer: await nextMessage(running, limits), failure: null, peakBytes: running.peakBytes }
+      } catch (error) {
+        const { interim, peakBytes } = running
+        if (interim === undefined || !(error instanceof AnalysisFailed) || error.isTransient) throw error
+        return { answer: interim, failure: error.message, peakBytes }
+      }
     },
     isAlive: () => running.isAlive,
     end,
-  }
-}
-
-const folderPrefix = 'snug-analysis-'
-/** No process works on anything for so long. */
-const abandonedAfterMs = 3_600_000
-
-/** Removes the folders of processes whose server was killed. */
-export async function removeAbandoned(folder: string): Promise<void> {
-  const names = await readdir(folder).catch(() => [])
-  for (const name of names.filter((each) => each.startsWith(folderPrefix))) {
-    const path = join(folder, name)
-    const changed = await stat(path).catch(() => null)
-    if (changed && Date.now() - changed.mtimeMs > abandonedAfterMs) await rm(path, { recursive: true, force: true })
   }
 }
 
@@ -91,6 +84,8 @@ type Running = {
   stderr: string
   peakBytes: number
   waiting: PromiseWithResolvers<unknown> | undefined
+  /** The answer to the present question so far. */
+  interim: unknown
 }
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -122,9 +117,12 @@ export const retireAfterCpuMs = 120_000
 
 function listen(child: ChildProcess): Running {
   const { promise: ended, resolve: end } = Promise.withResolvers<void>()
-  const running: Running = { child, isAlive: true, ended, stderr: '', peakBytes: 0, waiting: undefined }
+  const running: Running = { child, isAlive: true, ended, stderr: '', peakBytes: 0, waiting: undefined, interim: undefined }
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (running.stderr = (running.stderr + text).slice(-maxStderr)))
-  child.on('message', (message) => running.waiting?.resolve(message))
+  child.on('message', (message) => {
+    if (typeof message === 'object' && 'interim' in message) running.interim = message.interim
+    else running.waiting?.resolve(message)
+  })
   child.on('error', (error) => {
     running.isAlive = false
     running.waiting?.reject(error)

@@ -21,7 +21,7 @@ export function endOfString(text: string, start: number): number | null {
   return found === null ? null : (endOfNested(text, quoted.lastIndex, [found[0]]) ?? text.length)
 }
 
-/** Where the bracket is closed that opens at `start`; null when the text ends before. */
+/** Where the bracket is closed that opens at `start`; null when it is not. */
 export function endOfBracket(text: string, start: number): number | null {
   const closing = closings.get(text.charAt(start))
   return closing === undefined ? start + 1 : endOfNested(text, start + 1, [closing])
@@ -48,7 +48,10 @@ const inString = new Map(
   }),
 )
 
-/** Walks on until everything in `open` is closed: closing brackets that are due, and opening quotes of strings that one is in. */
+/**
+ * Walks on until everything in `open` is closed: closing brackets that are due, and opening quotes of strings around the position. Null when the
+ * text ends before, or a brace closes something around all of that.
+ */
 function endOfNested(text: string, from: number, open: string[]): number | null {
   let at = from
   for (let inner = open.at(-1); inner !== undefined; inner = open.at(-1)) {
@@ -56,7 +59,7 @@ function endOfNested(text: string, from: number, open: string[]): number | null 
     const pattern = string ?? inCode
     pattern.lastIndex = at
     const found = pattern.exec(text)
-    if (found === null) return null
+    if (found === null || (string === undefined && found[0] === '}' && !open.includes('}'))) return null
     at = string === undefined ? passCode(text, found, open) : passString(found, open)
   }
   return at
@@ -80,7 +83,7 @@ function passCode(text: string, { 0: met, index }: RegExpExecArray, open: string
   return after
 }
 
-/** A brace closes what was left open within it. */
+/** A brace closes what was left open within it; `open` has one. */
 function closeBrace(open: string[]): void {
   while (open.pop() !== '}');
 }

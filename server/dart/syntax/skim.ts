@@ -9,6 +9,8 @@ export type Chunk = Span &
   Omit<Lead, 'end'> & {
     /** Of a class and its like: where its body opens, and what is in it. */
     body: { start: number; members: Chunk[] } | null
+    /** What a constructor does before its body. */
+    initializers: Span | null
     isEnumValue: boolean
   }
 
@@ -24,7 +26,7 @@ export type Skimmed = {
 
 /** Cuts a text into at most `limit` declarations and members. */
 export function skim(text: string, limit: number): Skimmed {
-  const state: State = { text, at: 0, cuts: [], left: limit, recoveries: 20, isClear: true }
+  const state: State = { text, at: 0, cuts: [], left: limit, recoveries: 20, isClear: true, initializers: null }
   if (text.startsWith('#!')) state.at = text.includes('\n') ? text.indexOf('\n') : text.length
   const chunks = takeChunks(state, 'file')
   while (state.left > 0 && plainTokenAt(text, state.at).kind !== 'end') {
@@ -44,6 +46,8 @@ type State = {
   /** How often the next declaration may be looked for where a bracket is never closed. */
   recoveries: number
   isClear: boolean
+  /** Those of the declaration that is being read. */
+  initializers: Span | null
 }
 
 /** Something left out, and what stands there instead. */
@@ -63,7 +67,10 @@ function takeChunks(state: State, from: Place): Chunk[] {
     if (char === ';' || char === ',') state.at++
     else {
       state.left--
-      chunks.push({ ...lead, ...takeChunk(state, place), isEnumValue: place === 'enum values' })
+      state.initializers = null
+      const chunk = takeChunk(state, place)
+      const initializers = chunk.body === null ? state.initializers : null
+      chunks.push({ ...lead, ...chunk, initializers, isEnumValue: place === 'enum values' })
     }
     if (place === 'enum values' && state.text.charAt(state.at - 1) === ';') place = 'class'
   }
@@ -114,7 +121,9 @@ function passMark(state: State, head: Head, start: number, at: number, mark: str
   else if (mark === '=' && !keepsValue(head.words)) cutValue(state, start)
   else if (mark === ':' && head.place === 'class') {
     state.at = at
-    cut(state, endOfInitializers(text, at + 1) ?? recover(state, start), '')
+    const end = endOfInitializers(text, at + 1) ?? recover(state, start)
+    state.initializers = { start: at + 1, end }
+    cut(state, end, '')
   }
 }
 

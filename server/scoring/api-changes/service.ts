@@ -4,8 +4,7 @@ import { batched } from '../../db/batched.ts'
 import { readRows } from '../../db/statements.ts'
 import { apiChangesSchema } from '../../dart/changes.ts'
 import { serviceUnavailable } from '../../errors.ts'
-import { byteCache } from '../../http/caching/byte-cache.ts'
-import { addressKey } from '../../http/limits/limits.ts'
+import { turnKey } from '../../http/limits/limits.ts'
 import type { PackageVersion } from '../../packages/entity.ts'
 import { loadPackage } from '../../packages/service.ts'
 import { findVersion, listVersions } from '../../packages/versions/service.ts'
@@ -23,6 +22,13 @@ const answer = z.object({
 })
 export type Comparison = z.infer<typeof answer> & { from: string }
 
+declare module '../../http/caching/caches.ts' {
+  interface CachedValues {
+    /** Comparisons of two versions, by their ids. */
+    api_changes: Comparison
+  }
+}
+
 /**
  * How the public API of a version differs from that of another one, else of the version before it; null where one of them is not there for whoever
  * asks, or was not analyzed.
@@ -35,17 +41,15 @@ export async function compareVersions(context: Context, version: PackageVersion,
   const earlier = from === null ? await versionBefore(context, pkg, version) : await findVersion(context, pkg, from)
   if (!earlier) return null
   const key = `${earlier.id} ${version.id}`
-  let comparison = remembered.get(key)
+  let comparison = context.caches.api_changes.get(key)
   if (!comparison) {
     const found = await compare(context, earlier, version)
     if (!found) return null
     comparison = { ...found, from: earlier.version }
-    remembered.set(key, comparison)
+    context.caches.api_changes.set(key, comparison)
   }
   return comparison
 }
-
-const remembered = byteCache<Comparison>('api_changes', 4 * 1024 ** 2, (comparison) => 2 * JSON.stringify(comparison).length)
 
 /** The highest version below it that is not retracted; a stable one for a stable one. */
 async function versionBefore(context: Context, pkg: NonNullable<Awaited<ReturnType<typeof loadPackage>>>, version: PackageVersion) {
@@ -70,7 +74,7 @@ async function compare(context: Context, earlier: PackageVersion, later: Package
   const [before, after] = await Promise.all([loadSurface(context, earlier.id), loadSurface(context, later.id)])
   if (!before || !after) return null
   const task: Task = { earlier: { version: earlier.version, surface: before }, later: { version: later.version, surface: after } }
-  const work = inTurn(context.viewer?.id ?? addressKey(context.ip), () => ask(task))
+  const work = inTurn(context.viewer?.id ?? turnKey(context.ip), () => ask(task))
   try {
     return answer.nullable().parse(await (context.budget?.uncounted(work) ?? work))
   } catch (error) {

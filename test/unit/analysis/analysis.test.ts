@@ -1,5 +1,5 @@
 import { mkdtempSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
@@ -14,7 +14,7 @@ import { tarEnd, tarEntry } from '../../support/tar.ts'
 /** An analyzer with a process of its own, as the server has it. */
 function realAnalyzer() {
   const folder = mkdtempSync(join(tmpdir(), 'analysis-'))
-  const analyzer = openAnalyzer({ folder })
+  const analyzer = openAnalyzer({ makeFolder: () => mkdtemp(join(folder, 'process-')) })
   const archive = join(folder, 'any.tar.gz')
   return {
     folder,
@@ -69,6 +69,24 @@ it('what is built to exhaust the parser costs one report, or a part of it', asyn
   const { report } = await engine.analyze(await soundPackage(sources))
   expect(report.documented?.documented).toBe(2)
   expect(report.notes.join('\n')).toContain('Too large to be read: `lib/large.dart`')
+})
+
+it('leaves out what is no text, and reads the rest of sources whose brackets do not match', async () => {
+  await using engine = realAnalyzer()
+  // Every byte that there is, as in a picture or a program.
+  const noise = Buffer.from(Array.from({ length: 2_000_000 }, (_, index) => (index * 7919 + (index >> 8) * 104_729) % 256))
+  const sources = {
+    'lib/noise.dart': noise,
+    'lib/utf16.dart': Buffer.from('int wide() => 1;\n'.repeat(20), 'utf16le'),
+    'lib/latin1.dart': Buffer.from('/// Größer.\nint larger() => 2;\n', 'latin1'),
+    'lib/bracket.dart': 'var list = [};\nint after() => 3;\n',
+    'lib/few.dart': '�i�\u0018[}���h�{_�\u001e�4��C'.replaceAll('�', '~'),
+  }
+  const { report } = await engine.analyze(await soundPackage(sources))
+  expect(report.notes).toContainEqual('Not text: `lib/noise.dart`, `lib/utf16.dart`. Their API is missing here.')
+  expect(report.notes).toContainEqual(expect.stringMatching(/^In 2 files some code was not understood: `bracket\.dart`, `few\.dart`/))
+  // With the one of the package, and that of the file in an old encoding.
+  expect(report.documented?.documented).toBe(3)
 })
 
 it('a storage that does not have the archive fails the analysis for now', async () => {

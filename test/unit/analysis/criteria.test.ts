@@ -84,6 +84,19 @@ describe('the documents', () => {
       reason: expect.stringContaining('`CC0-1.0`'),
     })
   })
+
+  it('may have several licenses, each with a tag, of which all must be OSI-approved', async () => {
+    const mit =
+      'Permission is hereby granted, free of charge, to any person\nThe above copyright notice and this permission notice shall be included'
+    const apache = 'Apache License Version 2.0 http://www.apache.org/licenses/'
+    const approved = { files: { LICENSE: `${mit}\n${apache}` } }
+    expect(await judged('license', approved)).toMatchObject({ granted: 10, reason: 'It is licensed under `MIT` and `Apache-2.0`.' })
+    const tags = async (options: typeof approved) => (await reported(options)).tags.filter((tag) => tag.startsWith('license:'))
+    expect(await tags(approved)).toEqual(['license:mit', 'license:apache-2.0', 'license:osi-approved', 'license:fsf-libre'])
+    const other = { files: { LICENSE: `${mit}\nCC0 1.0 Universal … the "Affirmer"` } }
+    expect(await judged('license', other)).toMatchObject({ granted: 5, reason: 'Not approved by the OSI: `CC0-1.0`.' })
+    expect(await tags(other)).toEqual(['license:mit', 'license:cc0-1.0', 'license:fsf-libre'])
+  })
 })
 
 it('leaves out what a private package cannot have', async () => {

@@ -1,5 +1,5 @@
-import { mkdirSync, mkdtempSync, readdirSync, utimesSync, writeFileSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { mkdtempSync, readdirSync, writeFileSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -12,6 +12,7 @@ const facts = (name: string): PackageFacts => ({
   version: '1.0.0',
   isPrivate: false,
   dependencies: {},
+  packages: {},
   dart: null,
   now: '2026-01-01T00:00:00.000Z',
 })
@@ -22,9 +23,16 @@ function misbehaving(limits: AnalyzerLimits = {}) {
   const module = new URL('../../support/misbehaving.ts', import.meta.url)
   const archive = join(folder, 'any.tar.gz')
   writeFileSync(archive, '')
-  const analyzer = openAnalyzer({ folder, module, deadlineMs: 20_000, memoryBytes: 128 * 1024 ** 2, ...limits })
+  let started = 0
+  const makeFolder = () => {
+    started++
+    return mkdtemp(join(folder, 'process-'))
+  }
+  const analyzer = openAnalyzer({ makeFolder, module, deadlineMs: 20_000, memoryBytes: 128 * 1024 ** 2, ...limits })
   return {
     folder,
+    /** How many processes were started. */
+    started: () => started,
     close: analyzer.close,
     analyze: (name: string, docs: AnalysisTask['docs'] = null) => analyzer.analyze({ archive, facts: facts(name), docs, earlier: null }),
     /** What the analysis of a package of this name fails with. */
@@ -84,12 +92,23 @@ it('a process gets nothing of the server: no variable, no file, no program', asy
   })
 })
 
-it('gives the report alone where the pages are too much', async () => {
-  await using analyses = misbehaving()
-  const { docs, docsFailure, report } = await analyses.analyze('wordy', { folder: analyses.folder })
-  expect(docs).toBeNull()
-  expect(docsFailure).toMatch(/ended early/)
-  expect(report.sections).toEqual([])
+it.each([
+  ['end the process', 'wordy', /ended early/],
+  ['take too long', 'endless', /^The analysis took longer than 3 seconds\.$/],
+])('gives the report alone, without a second analysis, where the pages %s', async (_what, name, reason) => {
+  await using analyses = misbehaving({ deadlineMs: 3000 })
+  const { docs, docsFailure, report } = await analyses.analyze(name, { folder: analyses.folder })
+  expect([docs, docsFailure, report.sections]).toEqual([null, expect.stringMatching(reason), []])
+  expect(analyses.started()).toBe(1)
+  // The process is not used again.
+  expect((await analyses.failure('well')).message).toMatch(/^process/)
+  expect(analyses.started()).toBe(2)
+})
+
+it('does not analyze again without pages what took too long before it came to them', async () => {
+  await using analyses = misbehaving({ deadlineMs: 3000 })
+  await expect(analyses.analyze('loop', { folder: analyses.folder })).rejects.toThrow('The analysis took longer than 3 seconds.')
+  expect(analyses.started()).toBe(1)
 })
 
 it('a process is kept for the next package, ends when it is idle, and leaves nothing behind', async () => {
@@ -109,17 +128,6 @@ it('closing fails what is being analyzed, to be tried again', async () => {
   await analyses.close()
   expect(await failing).toMatchObject({ message: 'The server is stopping.', isTransient: true })
   expect(await analyses.failure('well')).toMatchObject({ isTransient: true })
-})
-
-it('removes what a killed server left', async () => {
-  await using analyses = misbehaving()
-  const [old, fresh] = ['snug-analysis-old', 'snug-analysis-fresh']
-  for (const name of [old, fresh]) mkdirSync(join(analyses.folder, name))
-  const longAgo = new Date(Date.now() - 2 * 3_600_000)
-  utimesSync(join(analyses.folder, old), longAgo, longAgo)
-  const another = openAnalyzer({ folder: analyses.folder })
-  await expect.poll(() => readdirSync(analyses.folder)).toEqual(['any.tar.gz', fresh])
-  await another.close()
 })
 
 function isRunning(pid: number): boolean {

@@ -1,4 +1,7 @@
+import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
+import { readApi } from '../../../server/dart/read-api.ts'
+import { surfaceOf } from '../../../server/dart/surface.ts'
 import { judged, reported, soundPubspec } from '../../support/analysis.ts'
 
 const library = (source: string) => ({ 'lib/sound.dart': `/// A.\nlibrary;\n${source}` })
@@ -46,11 +49,24 @@ it('gives none where nothing is supported', async () => {
   expect(await judged('platforms', { files })).toMatchObject({ granted: 0, reason: expect.stringMatching(/^No platform is supported/) })
 })
 
-it('takes the platforms of dependencies into account, as far as they are known', async () => {
-  const tide = { versions: [{ version: '1.0.0', publishedAt: '2025-01-01T00:00:00.000Z' }], isDiscontinued: false, replacedBy: null }
+it('takes the libraries of dependencies into account, as far as they are known', async () => {
   const options = { manifest: soundPubspec('dependencies: {tide: ^1.0.0}'), files: library("import 'package:tide/tide.dart';") }
-  const { tags } = await reported(options, { dependencies: { tide: { ...tide, platforms: ['linux', 'web'] } } })
-  expect(tags.filter((tag) => tag.startsWith('platform:'))).toEqual(['platform:linux', 'platform:web'])
+  const surface = gzipSync(JSON.stringify(surfaceOf(await readApi(new Map([['lib/tide.dart', "import 'dart:io';"]]), 'tide'))))
+  const tide = { sdks: [], platforms: null, dependencies: [], surface }
+  const { tags } = await reported(options, { packages: { tide } })
+  expect(tags).toEqual(expect.arrayContaining(['platform:linux', 'sdk:dart']))
+  expect(tags).not.toContain('platform:web')
+  const unknown = await reported(options, { packages: { tide: { ...tide, surface: null } } })
+  expect(unknown.tags).toContain('platform:web')
+  expect(unknown.unknownPackages).toEqual(['tide'])
+})
+
+it.each([
+  ['dev_dependencies: {flutter_test: {sdk: flutter}}', ['flutter']],
+  ['dev_dependencies: {test: any}', ['dart', 'flutter']],
+])('needs the SDKs of what it is developed with: %s', async (dependencies, sdks) => {
+  const { tags } = await reported({ manifest: soundPubspec(dependencies), files: library('') })
+  expect(tags.filter((tag) => tag.startsWith('sdk:'))).toEqual(sdks.map((sdk) => `sdk:${sdk}`))
 })
 
 const plugin = (ios: string) =>

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
@@ -69,4 +69,13 @@ it('says so when there is no documentation', async () => {
   await using folder = await dartdocFolder()
   await rm(join(folder.path, 'index.html'))
   await expect(imported(folder.path)).rejects.toThrow('dart doc wrote no index.html')
+})
+
+it.each([
+  ['no main part', '<html><body><main><h1>Shapes</h1></main></body></html>'],
+  ['nothing at all', ''],
+])('takes nothing over when a page has %s', async (_, html) => {
+  await using folder = await dartdocFolder()
+  await writeFile(join(folder.path, 'shapes/index.html'), html)
+  await expect(imported(folder.path)).rejects.toThrow('the page shapes/index.html in a layout that this server does not know')
 })

@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
-import { licenseOf } from '../../../server/archive/license.ts'
+import { licenseOf, licensesOf } from '../../../server/archive/license.ts'
 import { root } from '../../support/sources.ts'
 
 const manifests = globSync('node_modules/{*,@*/*}/package.json', { cwd: root }).map((path) => join(root, path))
@@ -52,4 +52,22 @@ it.each([
   ['Unlicense', 'This is free and unencumbered software released into the public domain.'],
 ])('tells %s from its relatives', (id, text) => {
   expect(licenseOf(text)).toBe(id)
+})
+
+it('finds each license of a text that has several, and none that others only name', () => {
+  const textOf = (id: string) => licensesAtHand().find(({ stated, text }) => stated === id && licenseOf(text) === id)?.text ?? ''
+  for (const ids of [
+    ['MIT', 'Apache-2.0'],
+    ['BSD-3-Clause', 'MIT', 'ISC'],
+  ])
+    expect(licensesOf(ids.map(textOf).join('\n\n---\n\n'))).toEqual(ids)
+  expect(licensesOf(textOf('MPL-2.0'))).toEqual(['MPL-2.0'])
+  expect(licensesOf(textOf('Apache-2.0'))).toEqual(['Apache-2.0'])
+  const lesser = 'GNU LESSER GENERAL PUBLIC LICENSE Version 3 … supplements the GNU General Public License version 3'
+  expect(licensesOf(lesser)).toEqual(['LGPL-3.0'])
+  const general =
+    'GNU GENERAL PUBLIC LICENSE Version 3. The GNU General Public License is a free, copyleft license for software and other works.'
+  expect(licensesOf(`${lesser}\n${general}`)).toEqual(['LGPL-3.0', 'GPL-3.0'])
+  expect(licensesOf('SPDX-License-Identifier: MIT-0')).toEqual(['MIT-0'])
+  expect(licensesOf('All rights reserved.')).toEqual([])
 })

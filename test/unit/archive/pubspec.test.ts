@@ -191,7 +191,6 @@ describe('the fields of a pubspec', () => {
     ['{hosted: https://ok.example.org/public}', 'which this server does not allow'],
     ['{hosted: https://ok.example.org/pub/../x}', 'which this server does not allow'],
     ['{hosted: http://pub.dev}', 'which this server does not allow'],
-    ['{hosted: https://user:password@pub.dev}', 'hosted URL'],
     ['{hosted: https://pub.dev?x}', 'hosted URL'],
     ['{hosted: x}', 'hosted URL'],
     ['{hosted: {name: b, url: https://pub.dev}}', 'must have the hosted name "a"'],
@@ -223,5 +222,62 @@ describe('the fields of a pubspec', () => {
     expect(fault(`${start}dependencies: {foo: any}`)).toContain('is the package itself')
     expect(fault(`${start}dependencies: {a-b: any}`)).toContain('is not a package name')
     expect(fault(`${start}dependency_overrides: {a: {svn: x}}`)).toContain('dependency_overrides.a has the unknown source')
+  })
+
+  it.each(['dependencies', 'dev_dependencies', 'dependency_overrides'])(
+    'follow the rules of package names in %s on this server',
+    (field) => {
+      const own = 'https://pub.example.com/registry'
+      for (const [name, rule] of [
+        ['Upper', 'lowercase letters'],
+        ['_private', 'starting with a letter'],
+        ['class', 'a reserved word of Dart'],
+      ]) {
+        for (const hosted of [own, `{url: ${own}/}`, `{name: ${name}, url: ${own}}`]) {
+          const message = fault(`${start}${field}: {${name}: {hosted: ${hosted}, version: any}}`)
+          expect(message).toContain(`${field}.${name} is hosted on this server, where a package name must`)
+          expect(message).toContain(rule)
+        }
+        expect(fault(`${start}${field}: {${name}: {hosted: https://pub.dev}}`)).toBe('accepted')
+        expect(fault(`${start}${field}: {${name}: any}`)).toBe('accepted')
+      }
+      expect(fault(`${start}${field}: {fine_name: {hosted: ${own}}}`)).toBe('accepted')
+    },
+  )
+})
+
+describe('URLs in a pubspec', () => {
+  it.each([
+    ['homepage: https://ann:secret@example.com/', 'homepage'],
+    ['repository: https://secret@example.com/repo', 'repository'],
+    ['issue_tracker: HTTP://ann:secret@example.com/', 'issue_tracker'],
+    ['documentation: "https://ann%3Asecret@example.com/"', 'documentation'],
+    ['funding: [https://example.com, "https://ann:secret@example.com/"]', 'funding.1'],
+    ['publish_to: https://ann:secret@pub.example.com/registry', 'publish_to'],
+    ['dependencies: {a: {hosted: "https://ann:secret@pub.dev"}}', 'dependencies.a.hosted'],
+    ['dependencies: {a: {hosted: {name: a, url: "https://ann:secret@pub.dev"}}}', 'dependencies.a.hosted.url'],
+    ['dependencies: {a: {git: "https://ann:secret@example.com/a.git"}}', 'dependencies.a.git'],
+    ['dev_dependencies: {a: {git: "https://secret@example.com/a.git"}}', 'dev_dependencies.a.git'],
+    ['dev_dependencies: {a: {git: {url: "ssh://git:secret@example.com/a.git", ref: main}}}', 'dev_dependencies.a.git.url'],
+    ['dependency_overrides: {a: {hosted: " https://:secret@example.com"}}', 'dependency_overrides.a.hosted'],
+    ['own_field: [{deep: "https:ann:secret@example.com"}]', 'own_field.0.deep'],
+    ['own_field: {"https://ann:secret@example.com": 1}', 'own_field'],
+    ['own_field: "https:\\\\\\\\ann:secret@example.com"', 'own_field'],
+  ])('are refused with a user name or a password, which is not repeated: %s', (yaml, field) => {
+    const message = fault(start + yaml)
+    expect(message).toBe(
+      `pubspec.yaml: ${field} has a URL with a user name or password, which every reader would see. Remove what comes before the @.`,
+    )
+  })
+
+  it.each([
+    'homepage: https://example.com/@ann',
+    'homepage: "https://example.com/?mail=ann@example.com"',
+    'dev_dependencies: {a: {git: "git@example.com:ann/a.git"}}',
+    'dev_dependencies: {a: {git: {url: "ssh://git@example.com/a.git"}}}',
+    'description: Opens https://ann:password@example.com for you.',
+    'own_field: "mailto:ann@example.com"',
+  ])('are accepted without credentials: %s', (yaml) => {
+    expect(fault(start + yaml)).toBe('accepted')
   })
 })

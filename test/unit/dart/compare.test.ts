@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { compareSurfaces } from '../../../server/dart/compare.ts'
+import { compareSurfaces } from '../../../server/dart/compare/compare.ts'
 import { judgeVersion } from '../../../server/dart/judge-version.ts'
 import { readApi } from '../../../server/dart/read-api.ts'
 import { surfaceOf, surfaceSchema } from '../../../server/dart/surface.ts'

@@ -4,11 +4,13 @@ import { readApi } from '../../../server/dart/read-api.ts'
 
 const plain: PlatformFacts = {
   name: 'own',
-  needsFlutter: false,
+  sdks: [],
+  usesFlutter: false,
   platforms: [],
   pluginPlatforms: null,
   webPlugin: null,
   hasPrograms: false,
+  dependencies: [],
   packages: new Map(),
 }
 
@@ -18,6 +20,7 @@ async function support(sources: Record<string, string>, facts: Partial<PlatformF
 
 const platformsIn = ({ tags }: PlatformSupport) =>
   tags.filter((tag) => tag.startsWith('platform:')).map((tag) => tag.slice('platform:'.length))
+const flutter = { sdks: ['flutter'], usesFlutter: true }
 const everywhere = ['android', 'ios', 'windows', 'linux', 'macos', 'web']
 
 describe('platforms', () => {
@@ -42,7 +45,10 @@ describe('platforms', () => {
       'lib/src/b.dart': "import 'dart:io';",
     })
     expect(platformsIn(found)).toEqual(['android', 'ios', 'windows', 'linux', 'macos'])
-    expect(found.hindrances[0]).toEqual({ tag: 'platform:web', path: ['lib/own.dart', 'lib/src/a.dart', 'lib/src/b.dart', 'dart:io'] })
+    expect(found.hindrances[0]).toEqual({
+      tag: 'platform:web',
+      path: ['lib/own.dart', 'lib/src/a.dart', 'lib/src/b.dart', 'dart:io'],
+    })
   })
 
   it('choose by conditions as each platform does', async () => {
@@ -65,7 +71,7 @@ describe('platforms', () => {
 
   it('are those that the pubspec declares', async () => {
     const sources = { 'lib/own.dart': "import 'dart:io';", 'lib/own_web.dart': "import 'dart:io';" }
-    const plugin = { needsFlutter: true, pluginPlatforms: ['android', 'web'], webPlugin: 'own_web.dart' }
+    const plugin = { ...flutter, pluginPlatforms: ['android', 'web'], webPlugin: 'own_web.dart' }
     const found = await support(sources, plugin)
     expect(platformsIn(found)).toEqual(['android', 'web'])
     expect(found.tags).not.toContain('sdk:dart')
@@ -73,12 +79,8 @@ describe('platforms', () => {
     expect(platformsIn(await support(sources, { ...plugin, platforms: ['linux'] }))).toEqual(['linux'])
   })
 
-  it('are no more than those of what it imports, where they are known', async () => {
-    const sources = { 'lib/own.dart': "import 'package:native/native.dart';" }
-    expect(platformsIn(await support(sources, { packages: new Map([['native', ['ios']]]) }))).toEqual(['ios'])
-    expect(platformsIn(await support({ 'lib/own.dart': "import 'package:flutter/material.dart';" }, { needsFlutter: true }))).toEqual(
-      everywhere,
-    )
+  it('are those of Flutter where its libraries are imported', async () => {
+    expect(platformsIn(await support({ 'lib/own.dart': "import 'package:flutter/material.dart';" }, flutter))).toEqual(everywhere)
   })
 
   it('of programs alone are those with terminals', async () => {

@@ -1,13 +1,13 @@
-import { isSameType, type TypeNames } from './compare-types.ts'
-import { callableOf } from './signature.ts'
+import { isMissed, isRefused, type Typing } from './signatures.ts'
+import { callableOf } from '../signature.ts'
 
 /** Something with a name, a kind and a signature: of a declaration or a member. */
 export type Named = { kind: string; name: string; signature: string }
 
 type Accessors = { read: string | null; write: string | null; isConstant: boolean; isStatic: boolean }
 
-/** What may break those who read or set a variable, field, or a getter with its setter, in words: which of these it is does not matter to them. */
-export function accessBreaks(before: readonly Named[], after: readonly Named[], names: TypeNames): string[] {
+/** What breaks those who read or set a variable, field, or a getter with its setter, in words. Which of these it is does not matter to them. */
+export function accessBreaks(before: readonly Named[], after: readonly Named[], typing: Typing): string[] {
   const [was, is] = [accessorsOf(before), accessorsOf(after)]
   const lost = [
     ...(was.read !== null && is.read === null ? ['it can no longer be read'] : []),
@@ -15,13 +15,11 @@ export function accessBreaks(before: readonly Named[], after: readonly Named[], 
     ...(was.isConstant && !is.isConstant ? ['it is no longer constant'] : []),
     ...(was.isStatic !== is.isStatic ? [`it is ${is.isStatic ? 'now' : 'no longer'} \`static\``] : []),
   ]
-  if (was.read !== null && is.read !== null && !isSameType(was.read, is.read, names)) {
-    const isNarrower = was.write === null && isSameType(was.read, `${is.read}?`, names)
-    return isNarrower ? lost : [...lost, `its type is \`${is.read}\` in place of \`${was.read}\``]
-  }
-  const isSettable =
-    was.write === null || is.write === null || isSameType(was.write, is.write, names) || isSameType(`${was.write}?`, is.write, names)
-  return isSettable ? lost : [...lost, `it takes \`${is.write}\` in place of \`${was.write}\``]
+  const isOtherWhenRead = was.read !== null && is.read !== null && isMissed(was.read, is.read, typing)
+  const isOtherWhenSet = was.write !== null && is.write !== null && isRefused(was.write, is.write, typing)
+  if (isOtherWhenRead || (isOtherWhenSet && was.write === was.read && is.write === is.read))
+    return [...lost, `its type is \`${is.read}\` in place of \`${was.read}\``]
+  return isOtherWhenSet ? [...lost, `it takes \`${is.write}\` in place of \`${was.write}\``] : lost
 }
 
 function accessorsOf(all: readonly Named[]): Accessors {

@@ -1,0 +1,161 @@
+import type { ApiChanges } from '../changes.ts'
+import { accessBreaks, type Named } from './accessors.ts'
+import { ancestorsOf, headBreaks, type KnownTypes, otherKind, type TypesOfBoth } from './heads.ts'
+import { inheritedBy, memberName, membersOf } from './members.ts'
+import { compareExports, exportOf } from './exports.ts'
+import { callBreaks, inside, type Typing } from './signatures.ts'
+import type { Surface, SurfaceDeclaration } from '../surface.ts'
+import { typeParametersOf } from '../signature.ts'
+import { lookUpIn } from '../types/known-types.ts'
+
+/**
+ * Compares the public API of a later version with that of an earlier one. What several libraries show is reported once. Only what breaks callers for
+ * certain counts as a break: what depends on types of other packages does not.
+ */
+export function compareSurfaces(earlier: Surface, later: Surface): ApiChanges {
+  const changes: ApiChanges = { added: [], removed: [], changed: [] }
+  const before = new Map(earlier.libraries.map((library) => [library.path, library]))
+  const after = new Map(later.libraries.map((library) => [library.path, library]))
+  const types = { earlier: typesIn(earlier), later: typesIn(later) }
+  const lookUp = lookUpIn(types.later.byName, types.earlier.byName)
+  const typing: Typing = { before: [], after: [], lookUp, steps: { left: mostSteps } }
+  const areHiddenKnown = earlier.hidden !== undefined && later.hidden !== undefined
+  const comparing: Comparing = { changes, told: new Set(), types, typing, areHiddenKnown }
+  for (const { path } of earlier.libraries) if (!after.has(path)) changes.removed.push(libraryAt(path))
+  for (const library of later.libraries) {
+    const known = before.get(library.path)
+    if (known === undefined) changes.added.push(libraryAt(library.path))
+    else {
+      const [was, is] = [shownBy(earlier, known), shownBy(later, library)]
+      compareExports({ library: known, shown: was }, { library, shown: is }, changes)
+      compareDeclarations(comparing, { was: known, is: library }, was, is)
+    }
+  }
+  return changes
+}
+
+type Library = Surface['libraries'][number]
+type Comparing = {
+  changes: ApiChanges
+  /** Declarations that were reported, of either version. */
+  told: Set<SurfaceDeclaration>
+  types: TypesOfBoth
+  typing: Typing
+  /** Whether both versions have what stands behind their public types. */
+  areHiddenKnown: boolean
+}
+
+/** Types of two versions are compared in so many steps at most; what is left is not judged. */
+const mostSteps = 3_000_000
+
+const libraryAt = (path: string) => ({ library: path, kind: 'library', name: path, signature: path })
+
+/** The types of a version by name: public ones first, then those behind them, unless several have a name. */
+function typesIn({ declarations, hidden = [] }: Surface): KnownTypes {
+  const shown = new Set(declarations.filter(isType).map(({ name }) => name))
+  const byName = new Map<string, SurfaceDeclaration>()
+  const taken = new Set(shown)
+  for (const each of hidden) {
+    if (taken.has(each.name)) byName.delete(each.name)
+    else byName.set(each.name, each)
+    taken.add(each.name)
+  }
+  for (const each of declarations) if (isType(each)) byName.set(each.name, each)
+  return { byName, shown }
+}
+
+const shownBy = ({ declarations }: Surface, { shows }: Library): SurfaceDeclaration[] => shows.flatMap((place) => declarations[place] ?? [])
+
+function compareDeclarations(
+  comparing: Comparing,
+  libraries: Libraries,
+  before: readonly SurfaceDeclaration[],
+  after: readonly SurfaceDeclaration[],
+): void {
+  const { changes, told, typing } = comparing
+  const library = libraries.is.path
+  for (const { was, is } of pairs(before, after)) {
+    if ([...was, ...is].every((each) => told.has(each))) continue
+    for (const each of [...was, ...is]) told.add(each)
+    const [first, now] = [was[0], is[0]]
+    if (first === undefined) addOrMove(changes, libraries, is)
+    else if (now === undefined) removeOrMove(changes, libraries, was)
+    else if (isType(first) && isType(now)) compareTypes(comparing, library, first, now)
+    else
+      tell(changes, library, first.name, was, is, isType(first) || isType(now) ? [otherKind(first, now)] : signatureBreaks(was, is, typing))
+  }
+}
+
+type Libraries = { was: Library; is: Library }
+
+/** What is exported of another package on the other side is moved, if it is the same: that cannot be judged. */
+function addOrMove({ added, changed }: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[]): void {
+  const before = exportOf(all[0]?.name ?? '', was, is)
+  for (const each of all) {
+    const { kind, name, signature } = each
+    if (before === null) added.push({ library: is.path, kind, name, signature })
+    else changed.push({ library: is.path, kind, name, before, after: signature, breaks: [] })
+  }
+}
+
+function removeOrMove({ removed, changed }: ApiChanges, { was, is }: Libraries, all: readonly SurfaceDeclaration[]): void {
+  const after = exportOf(all[0]?.name ?? '', is, was)
+  for (const each of all) {
+    const { kind, name, signature } = each
+    if (after === null) removed.push({ library: is.path, kind, name, signature })
+    else changed.push({ library: is.path, kind, name, before: signature, after, breaks: [] })
+  }
+}
+
+const outline = ({ kind, name, signature }: Named) => ({ kind, name, signature })
+
+/** What has the same name on either side: a getter and its setter go together. */
+function pairs<T extends Named>(before: readonly T[], after: readonly T[]): { was: T[]; is: T[] }[] {
+  const found = new Map<string, { was: T[]; is: T[] }>()
+  const at = (name: string) => {
+    const pair = found.get(name) ?? { was: [], is: [] }
+    found.set(name, pair)
+    return pair
+  }
+  for (const each of before) at(each.name).was.push(each)
+  for (const each of after) at(each.name).is.push(each)
+  return [...found.values()]
+}
+
+const isType = ({ kind }: Named): boolean => ['class', 'mixin', 'extension', 'extension type', 'enum', 'typedef'].includes(kind)
+const isCalled = ({ kind }: Named): boolean => ['function', 'method', 'operator', 'constructor'].includes(kind)
+
+function signatureBreaks(was: readonly Named[], is: readonly Named[], typing: Typing): string[] {
+  const [before, after] = [was[0], is[0]]
+  if (before === undefined || after === undefined) return []
+  if (isCalled(before) !== isCalled(after)) return [otherKind(before, after)]
+  if (equality.test(before.signature) && equality.test(after.signature)) return []
+  return isCalled(before) ? callBreaks(before.signature, after.signature, typing) : accessBreaks(was, is, typing)
+}
+
+/** Whatever may be compared with everything: its operand is never null, and takes any object. */
+const equality = /\boperator ==\((?:covariant )?(?:(?:dynamic|Object\??) )?[\w$]+\)$/
+
+function tell({ changed }: ApiChanges, library: string, name: string, was: readonly Named[], is: readonly Named[], breaks: string[]): void {
+  const [before, after] = [signatures(was), signatures(is)]
+  if (before !== after) changed.push({ library, kind: is[0]?.kind ?? '', name, before, after, breaks })
+}
+
+const signatures = (all: readonly Named[]): string => all.map(({ signature }) => signature).join('; ')
+
+function compareTypes(comparing: Comparing, library: string, before: SurfaceDeclaration, after: SurfaceDeclaration): void {
+  const { types, changes } = comparing
+  const typing = inside(comparing.typing, typeParametersOf(before), typeParametersOf(after))
+  tell(changes, library, after.name, [before], [after], headBreaks(before, after, typing, types))
+  // The members of an alias are those of what it stands for.
+  if ((before.kind === 'typedef') !== (after.kind === 'typedef')) return
+  const [all, allNow] = membersOf(before, after, types, comparing.areHiddenKnown)
+  const kept = inheritedBy(after, types.later, ancestorsOf(before, types.earlier).unknown)
+  const had = inheritedBy(before, types.earlier, ancestorsOf(after, types.later).unknown)
+  for (const { was, is } of pairs(all, allNow)) {
+    const name = memberName(after.name, was[0] ?? is[0])
+    if (is.length === 0) changes.removed.push(...was.filter((each) => !kept(each)).map((each) => ({ library, ...outline(each), name })))
+    else if (was.length === 0) changes.added.push(...is.filter((each) => !had(each)).map((each) => ({ library, ...outline(each), name })))
+    else tell(changes, library, name, was, is, signatureBreaks(was, is, typing))
+  }
+}

@@ -1,0 +1,52 @@
+import type { ApiChanges } from '../changes.ts'
+import type { Surface, SurfaceDeclaration } from '../surface.ts'
+
+type Library = Surface['libraries'][number]
+type Reexport = NonNullable<Library['reexports']>[number]
+type Side = { library: Library; shown: readonly SurfaceDeclaration[] }
+
+/** Compares what a library exports of other packages: names where the exports say them, else whole libraries. */
+export function compareExports(before: Side, after: Side, { added, removed }: ApiChanges): void {
+  removed.push(...lostExports(before, after))
+  added.push(...lostExports(after, before))
+}
+
+/** What one side exports of other packages and the other one certainly does not. */
+function lostExports({ library }: Side, other: Side): ApiChanges['added'] {
+  const told = (uri: string, name = uri) => ({ library: library.path, kind: 'export', name, signature: `export '${uri}'` })
+  const [own, theirs] = [library.reexports, other.library.reexports]
+  if (own === undefined || theirs === undefined) {
+    const kept = new Set(other.library.foreignExports)
+    return [...new Set(library.foreignExports)].filter((uri) => !kept.has(uri)).map((uri) => told(uri))
+  }
+  const shown = new Set(other.shown.map(({ name }) => name))
+  const uris = new Set(theirs.map(({ uri }) => uri))
+  // What another library lets through may be the same names.
+  const isOpen = theirs.some((each) => !namesShown(each) && !own.some(({ uri }) => uri === each.uri))
+  const whole = new Set(own.filter((each) => !namesShown(each) && !uris.has(each.uri)).map(({ uri }) => uri))
+  const names = new Map(own.flatMap((each) => (namesShown(each) ?? []).map((name) => [name, each.uri] as const)))
+  const lost = [...names].filter(([name]) => !shown.has(name) && !theirs.some((each) => lets(each, name)))
+  return [...(isOpen ? [] : [...whole].map((uri) => told(uri))), ...lost.map(([name, uri]) => told(uri, name))]
+}
+
+/** The names that an export lets through, where it lists them. */
+const namesShown = ({ combinators }: Reexport): string[] | null => {
+  const shown = combinators.filter(({ shows }) => shows)
+  return shown.length === 0
+    ? null
+    : shown.flatMap(({ names }) => names).filter((name) => combinators.every((each) => each.names.includes(name) === each.shows))
+}
+
+const lets = ({ combinators }: Reexport, name: string): boolean => combinators.every(({ shows, names }) => names.includes(name) === shows)
+
+/**
+ * The export of another package through which a library may show what the other version declares: one that names it, or that the other version
+ * does not have. Null when there is none.
+ */
+export function exportOf(name: string, library: Library, other: Library): string | null {
+  const known = new Set((other.reexports ?? []).map((each) => JSON.stringify(each)))
+  const found = (library.reexports ?? []).find(
+    (each) => lets(each, name) && (namesShown(each) !== null || !known.has(JSON.stringify(each))),
+  )
+  return found === undefined ? null : `export '${found.uri}'`
+}

@@ -1,0 +1,115 @@
+import { isMissed, isRefused, typeParameterBreaks, type Typing } from './signatures.ts'
+import type { SurfaceDeclaration } from '../surface.ts'
+import { coreTypes } from '../types/core-types.ts'
+import { typeParametersOf } from '../signature.ts'
+import { aliasedBy } from '../types/known-types.ts'
+
+/** That something is of another kind, in words. */
+export const otherKind = (before: { kind: string }, after: { kind: string }): string =>
+  `it is ${withArticle(after.kind)} in place of ${withArticle(before.kind)}`
+
+const withArticle = (kind: string): string => `${/^[aeio]/.test(kind) ? 'an' : 'a'} ${kind}`
+
+/** The types of one version: those that its libraries show, and those that stand behind them. */
+export type KnownTypes = { byName: ReadonlyMap<string, SurfaceDeclaration>; shown: ReadonlySet<string> }
+
+/** What breaks those who use a class or its like when its head changes, in words. */
+export function headBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, types: TypesOfBoth): string[] {
+  if (before.kind !== after.kind) return isAliasOfType(before) || isAliasOfType(after) ? [] : [otherKind(before, after)]
+  if (before.kind === 'typedef') return isSameAlias(before, after, typing) ? [] : ['it stands for another type']
+  return [
+    ...restrictions(before, after),
+    ...typeParameterBreaks(typeParametersOf(before), typeParametersOf(after), typing),
+    ...supertypeBreaks(before, after, typing, types),
+  ]
+}
+
+export type TypesOfBoth = { earlier: KnownTypes; later: KnownTypes }
+
+/** Whether an alias may stand for a class: callers use it as that class. */
+const isAliasOfType = (declaration: SurfaceDeclaration): boolean =>
+  declaration.kind === 'typedef' && /^(?:[\w$]+\.)?[\w$]+(?:<.*>)?$/s.test(aliasedBy(declaration) ?? '')
+
+/** Whether two aliases stand for the same type, as far as that can be judged. */
+function isSameAlias(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing): boolean {
+  const [was, is] = [aliasedBy(before) ?? '', aliasedBy(after) ?? '']
+  return !isMissed(was, is, typing) && !isRefused(was, is, typing)
+}
+
+/** Modifiers that keep others from making, extending or implementing a class. */
+const restricting = ['abstract', 'base', 'final', 'interface', 'sealed']
+
+function restrictions(before: SurfaceDeclaration, after: SurfaceDeclaration): string[] {
+  const [was, is] = [wordsBefore(before), wordsBefore(after)]
+  const lostMixin = was.includes('mixin') && !is.includes('mixin') ? ['it is no longer a mixin'] : []
+  return [...lostMixin, ...restricting.filter((word) => is.includes(word) && !was.includes(word)).map((word) => `it is now \`${word}\``)]
+}
+
+const wordsBefore = ({ name, signature }: SurfaceDeclaration): string[] => {
+  const words = signature.split(/[^\w$]+/, 8)
+  return words.slice(0, words.indexOf(name))
+}
+
+function supertypeBreaks(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, types: TypesOfBoth): string[] {
+  const relation = before.kind === 'mixin' || before.kind === 'extension' ? 'on' : 'represents'
+  const [was, is] = [before, after].map((declaration) => supertypesOf(declaration, (each) => each.relation === relation))
+  const gained = (is ?? []).filter(({ type }) => (was ?? []).every((each) => isRefused(each.type, type, typing)))
+  return [
+    ...gained.map(({ type }) => `it ${relation === 'on' ? 'is on' : 'stands for'} \`${type}\``),
+    ...lostSupertypes(before, after, typing, types).map((type) => `it is no longer a \`${type}\``),
+  ]
+}
+
+/** The types above a class that callers saw there before, and that it is certainly below no more. */
+function lostSupertypes(before: SurfaceDeclaration, after: SurfaceDeclaration, typing: Typing, { earlier, later }: TypesOfBoth): string[] {
+  const seen = supertypesOf(before, isAbove).filter(({ type }) => isSeen(baseName(type), earlier))
+  if (seen.length === 0) return []
+  const [had, has] = [ancestorsOf(before, earlier), ancestorsOf(after, later)]
+  const isWhole = [...has.unknown].every((name) => had.unknown.has(name) && !name.startsWith('_'))
+  const names = new Set([...has.names].map((name) => meant(name, typing)))
+  return isWhole ? seen.flatMap(({ type }) => (names.has(meant(baseName(type), typing)) ? [] : [type])) : []
+}
+
+/** Whether callers of a version can name a type: one of its own that no library shows is not theirs to use. */
+const isSeen = (name: string, { byName, shown }: KnownTypes): boolean => !name.startsWith('_') && (shown.has(name) || !byName.has(name))
+
+/** The name of the type that an alias stands for. */
+function meant(name: string, { lookUp }: Typing): string {
+  let found = name
+  for (let depth = 0; depth < 20; depth++) {
+    const known = lookUp(found)
+    if (known === null || !('alias' in known)) break
+    found = baseName(known.alias)
+  }
+  return found
+}
+
+type Supertypes = NonNullable<SurfaceDeclaration['supertypes']>
+
+const supertypesOf = ({ supertypes = [] }: SurfaceDeclaration, is: (supertype: Supertypes[number]) => boolean): Supertypes =>
+  supertypes.filter(is)
+const isAbove = ({ relation }: Supertypes[number]): boolean => relation !== 'on' && relation !== 'represents'
+
+/** A type without its arguments and import prefix. */
+const baseName = (type: string): string => /^(?:[a-z_][\w$]*\.)?([\w$]+)/.exec(type)?.[1] ?? type
+
+/** Past them nothing is looked at. */
+const mostAncestors = 60
+
+/** The types above one: their names, those that are known, nearest first, and the names of those that are not. */
+export type Ancestors = { names: Set<string>; known: SurfaceDeclaration[]; unknown: Set<string> }
+
+/** Finds all types above one. Those of Dart's own libraries are neither known nor unknown: they have no members of this package. */
+export function ancestorsOf(declaration: SurfaceDeclaration, { byName }: KnownTypes): Ancestors {
+  const [names, unknown, known] = [new Set<string>(), new Set<string>(), new Set([declaration])]
+  for (const each of known) {
+    for (const { type } of supertypesOf(each, isAbove)) {
+      const name = baseName(type)
+      names.add(name)
+      const parent = byName.get(name)
+      if (parent !== undefined && known.size <= mostAncestors) known.add(parent)
+      else if (parent !== undefined || !coreTypes.has(name)) unknown.add(name)
+    }
+  }
+  return { names, known: [...known].slice(1), unknown }
+}

@@ -1,0 +1,130 @@
+import { type Callable, callableOf, type Parameter } from '../signature.ts'
+import type { TypeLookup } from '../types/known-types.ts'
+import { type DartType, parseType } from '../types/parse.ts'
+import { isSubtype } from '../types/relation.ts'
+
+/** What breaks callers for certain when the first signature becomes the second, in words. */
+export function callBreaks(before: string, after: string, typing: Typing): string[] {
+  if (Math.max(before.length, after.length) > longestSignature) return []
+  const [earlier, later] = [callableOf(before), callableOf(after)]
+  if (earlier === null || later === null) return []
+  const own =
+    earlier.typeParameters.length === 0
+      ? { ...typing, lookUp: inferring(later.typeParameters, typing.lookUp) }
+      : inside(typing, earlier.typeParameters, later.typeParameters)
+  return [
+    ...modifierBreaks(earlier, later),
+    ...typeParameterBreaks(earlier.typeParameters, later.typeParameters, own),
+    ...returnBreaks(earlier, later, own),
+    ...parameterBreaks(earlier, later, own),
+  ]
+}
+
+/** Callers who give no type arguments have those inferred: whatever they pass fits. */
+function inferring(typeParameters: readonly string[], lookUp: TypeLookup): TypeLookup {
+  const names = new Set(typeParameters.map(nameIn))
+  return (name) => (names.has(name) ? { parameters: [], alias: 'dynamic' } : lookUp(name))
+}
+
+/** Longer ones are not taken apart. */
+const longestSignature = 50_000
+
+/** What is known where two signatures are compared: the type parameters in sight on either side as written, outermost first, and what names mean. */
+export type Typing = { before: readonly string[]; after: readonly string[]; lookUp: TypeLookup; steps: { left: number } }
+
+/** The same inside a declaration that has type parameters of its own. */
+export const inside = (typing: Typing, before: readonly string[], after: readonly string[]): Typing => ({
+  ...typing,
+  before: [...typing.before, ...before],
+  after: [...typing.after, ...after],
+})
+
+/** Whether callers who get a value of the second type miss something of the first, for certain. A type that is not written is not judged. */
+export const isMissed = (before: string, after: string, typing: Typing): boolean => isRefuted('gotten', after, before, typing)
+
+/** Whether a value of the first type cannot be passed as one of the second, for certain. */
+export const isRefused = (before: string, after: string, typing: Typing): boolean => isRefuted('passed', before, after, typing)
+
+function isRefuted(use: 'gotten' | 'passed', type: string, above: string, typing: Typing): boolean {
+  if (type === above || type === '' || above === '' || typing.steps.left <= 0) return false
+  const [own, theirs] = use === 'gotten' ? [typing.after, typing.before] : [typing.before, typing.after]
+  const [a, b] = [parseType(type, scopeOf(own)), parseType(above, scopeOf(theirs))]
+  if (a === null || b === null) return false
+  const most = Math.min(stepsPerQuestion, typing.steps.left)
+  const steps = { left: most }
+  const answer = isSubtype({ lookUp: typing.lookUp, bounds: boundsOf(own), steps }, a, b, use)
+  typing.steps.left -= most - Math.max(steps.left, 0)
+  return answer === 'no'
+}
+
+const stepsPerQuestion = 2000
+
+const scopeOf = (parameters: readonly string[]): Map<string, string> => new Map(parameters.map((each, at) => [nameIn(each), `#${at}`]))
+
+/** The name of a type parameter that may have a bound. */
+const nameIn = (parameter: string): string => /^[\w$]+/.exec(parameter)?.[0] ?? parameter
+
+const boundOf = (parameter: string): string => /^[\w$]+ extends (.+)$/s.exec(parameter)?.[1] ?? 'Object?'
+
+function boundsOf(parameters: readonly string[]): Map<string, DartType> {
+  const scope = scopeOf(parameters)
+  return new Map(
+    parameters.flatMap((each, at) => {
+      const bound = parseType(boundOf(each), scope)
+      return bound === null ? [] : [[`#${at}`, bound] as const]
+    }),
+  )
+}
+
+/** What may break those who give type arguments, where both are in sight already. */
+export function typeParameterBreaks(before: readonly string[], after: readonly string[], typing: Typing): string[] {
+  if (before.length === 0) return []
+  if (before.length !== after.length) return ['it has other type parameters']
+  const isNarrower = before.some((parameter, at) => isRefused(boundOf(parameter), boundOf(after[at] ?? ''), typing))
+  return isNarrower ? ['the bounds of its type parameters differ'] : []
+}
+
+function modifierBreaks(before: Callable, after: Callable): string[] {
+  const [was, is] = [new Set(before.modifiers), new Set(after.modifiers)]
+  return [
+    ...(was.has('const') && !is.has('const') ? ['it is no longer `const`'] : []),
+    ...(was.has('static') !== is.has('static') ? [`it is ${is.has('static') ? 'now' : 'no longer'} \`static\``] : []),
+  ]
+}
+
+function returnBreaks({ returns: before }: Callable, { returns: after }: Callable, typing: Typing): string[] {
+  return isMissed(before, after, typing) ? [`it returns \`${after}\` in place of \`${before}\``] : []
+}
+
+function parameterBreaks(before: Callable, after: Callable, typing: Typing): string[] {
+  return [...positionalBreaks(positional(before), positional(after), typing), ...namedBreaks(named(before), named(after), typing)]
+}
+
+const positional = ({ parameters }: Callable): Parameter[] => parameters.filter(({ isNamed }) => !isNamed)
+const named = ({ parameters }: Callable): Parameter[] => parameters.filter(({ isNamed }) => isNamed)
+
+function positionalBreaks(before: readonly Parameter[], after: readonly Parameter[], typing: Typing): string[] {
+  const found: string[] = []
+  for (const [index, { name, type, isRequired }] of before.entries()) {
+    const now = after[index]
+    if (now === undefined) found.push(`the parameter \`${name}\` is gone`)
+    else if (!isRequired && now.isRequired) found.push(`the parameter \`${now.name}\` is required`)
+    else if (isRefused(type, now.type, typing)) found.push(`the parameter \`${now.name}\` is a \`${now.type}\` in place of a \`${type}\``)
+  }
+  const demanded = after.slice(before.length).filter(({ isRequired }) => isRequired)
+  return [...found, ...demanded.map(({ name }) => `the parameter \`${name}\` is required`)]
+}
+
+function namedBreaks(before: readonly Parameter[], after: readonly Parameter[], typing: Typing): string[] {
+  const later = new Map(after.map((parameter) => [parameter.name, parameter]))
+  const earlier = new Map(before.map((parameter) => [parameter.name, parameter]))
+  const gone = before.filter(({ name }) => !later.has(name)).map(({ name }) => `the parameter \`${name}\` is gone`)
+  const found = after.flatMap(({ name, type, isRequired }) => {
+    const was = earlier.get(name)
+    if (isRequired && was?.isRequired !== true) return [`the parameter \`${name}\` is required`]
+    return was !== undefined && isRefused(was.type, type, typing)
+      ? [`the parameter \`${name}\` is a \`${type}\` in place of a \`${was.type}\``]
+      : []
+  })
+  return [...gone, ...found]
+}

@@ -1,0 +1,179 @@
+/** A type as it is written. Aliases are not resolved; import prefixes are left out. */
+export type DartType =
+  | { kind: 'name'; name: string; arguments: DartType[] }
+  | { kind: 'nullable'; of: DartType }
+  | { kind: 'function'; generics: string[]; returns: DartType; positional: PositionalType[]; named: NamedType[] }
+  | { kind: 'record'; positional: DartType[]; named: { name: string; type: DartType }[] }
+  /** A type parameter in scope. `id` says which one, whatever its name. */
+  | { kind: 'parameter'; id: string }
+
+export type PositionalType = { type: DartType; isRequired: boolean }
+export type NamedType = { name: string; type: DartType; isRequired: boolean }
+
+/** The ids of the type parameters in scope, by name. */
+export type TypeScope = ReadonlyMap<string, string>
+
+export const named = (name: string, ...args: DartType[]): DartType => ({ kind: 'name', name, arguments: args })
+export const dynamicType = named('dynamic')
+
+/** Reads a type such as `Map<String, int Function(num x)?>`. Returns null for text that is no type, or is too long or too deeply nested. */
+export function parseType(text: string, scope: TypeScope): DartType | null {
+  if (text.length > longestType) return null
+  const reader: Reader = { tokens: text.match(tokens) ?? [], at: 0, depth: 0 }
+  const type = typeAt(reader, scope)
+  return reader.at === reader.tokens.length ? type : null
+}
+
+const longestType = 10_000
+const deepestType = 40
+const tokens = /[\w$]+|\S/g
+
+type Reader = { tokens: string[]; at: number; depth: number }
+
+const peek = ({ tokens: all, at }: Reader, ahead = 0): string => all[at + ahead] ?? ''
+
+function take(reader: Reader, token: string): boolean {
+  if (peek(reader) !== token) return false
+  reader.at++
+  return true
+}
+
+const isWord = (token: string): boolean => /^[A-Za-z_$]/.test(token)
+
+function typeAt(reader: Reader, scope: TypeScope): DartType | null {
+  if (++reader.depth > deepestType) return null
+  let type = isFunctionNext(reader) ? dynamicType : peek(reader) === '(' ? recordAt(reader, scope) : nameAt(reader, scope)
+  while (type !== null) {
+    if (take(reader, '?')) type = { kind: 'nullable', of: type }
+    else if (isFunctionNext(reader)) type = functionAt(reader, type, scope)
+    else break
+  }
+  reader.depth--
+  return type
+}
+
+const isFunctionNext = (reader: Reader): boolean => peek(reader) === 'Function' && (peek(reader, 1) === '(' || peek(reader, 1) === '<')
+
+function nameAt(reader: Reader, scope: TypeScope): DartType | null {
+  let name = peek(reader)
+  if (!isWord(name)) return null
+  reader.at++
+  while (peek(reader) === '.' && isWord(peek(reader, 1))) {
+    name = peek(reader, 1)
+    reader.at += 2
+  }
+  const id = scope.get(name)
+  if (id !== undefined) return { kind: 'parameter', id }
+  const args = take(reader, '<') ? listAt(reader, '>', () => typeAt(reader, scope)) : []
+  return args && { kind: 'name', name, arguments: args }
+}
+
+/** Items between commas up to a closing bracket, which is taken. */
+function listAt<T>(reader: Reader, close: string, item: () => T | null): T[] | null {
+  const items: T[] = []
+  while (!take(reader, close)) {
+    const found = item()
+    if (found === null) return null
+    items.push(found)
+    if (!take(reader, ',') && peek(reader) !== close) return null
+  }
+  return items
+}
+
+function functionAt(reader: Reader, returns: DartType, outer: TypeScope): DartType | null {
+  reader.at++
+  const scope = new Map(outer)
+  const generics = take(reader, '<') ? listAt(reader, '>', () => genericAt(reader, scope)) : []
+  if (generics === null || !take(reader, '(')) return null
+  // The return type stands before the type parameters that it may name.
+  const own = new Map([...scope].filter(([, id]) => generics.includes(id)))
+  const found: Extract<DartType, { kind: 'function' }> = {
+    kind: 'function',
+    generics,
+    returns: rebound(returns, own),
+    positional: [],
+    named: [],
+  }
+  const section = (close: string, isRequired: boolean) => listAt(reader, close, () => parameterAt(reader, scope, isRequired))
+  const items = listAt(reader, ')', () => {
+    if (take(reader, '[')) return section(']', false)
+    if (take(reader, '{')) return listAt(reader, '}', () => namedAt(reader, scope))
+    const one = parameterAt(reader, scope, true)
+    return one && [one]
+  })
+  if (items === null) return null
+  for (const item of items.flat()) {
+    if (isNamedType(item)) found.named.push(item)
+    else found.positional.push(item)
+  }
+  return found
+}
+
+const isNamedType = (item: PositionalType | NamedType): item is NamedType => 'name' in item
+
+let lastId = 0
+
+/** Binds a type parameter and returns its id, which no other one has. */
+function genericAt(reader: Reader, scope: Map<string, string>): string | null {
+  const name = peek(reader)
+  if (!isWord(name)) return null
+  reader.at++
+  const id = `generic ${++lastId}`
+  scope.set(name, id)
+  return take(reader, 'extends') && typeAt(reader, scope) === null ? null : id
+}
+
+/** The same type, with names that turn out to be type parameters as such. */
+const rebound = (type: DartType, scope: TypeScope): DartType =>
+  scope.size === 0
+    ? type
+    : replaceTypes(type, (each) => {
+        const id = each.kind === 'name' ? scope.get(each.name) : undefined
+        return id === undefined ? null : { kind: 'parameter', id }
+      })
+
+/** The same type, with some of its parts replaced. Looks at so many parts at most. */
+export function replaceTypes(type: DartType, replacement: (part: DartType) => DartType | null, parts = { left: 10_000 }): DartType {
+  if (--parts.left < 0) return type
+  const inside = (part: DartType) => replaceTypes(part, replacement, parts)
+  const found = replacement(type)
+  if (found !== null) return found
+  if (type.kind === 'name') return named(type.name, ...type.arguments.map(inside))
+  if (type.kind === 'nullable') return { kind: 'nullable', of: inside(type.of) }
+  if (type.kind === 'parameter') return type
+  const namedTypes = <T extends { type: DartType }>(all: T[]) => all.map((each) => ({ ...each, type: inside(each.type) }))
+  return type.kind === 'record'
+    ? { ...type, positional: type.positional.map(inside), named: namedTypes(type.named) }
+    : { ...type, returns: inside(type.returns), positional: namedTypes(type.positional), named: namedTypes(type.named) }
+}
+
+function parameterAt(reader: Reader, scope: TypeScope, isRequired: boolean): PositionalType | null {
+  const type = typeAt(reader, scope)
+  if (isWord(peek(reader))) reader.at++
+  return type && { type, isRequired }
+}
+
+function namedAt(reader: Reader, scope: TypeScope): NamedType | null {
+  const isRequired = peek(reader) === 'required' && isWord(peek(reader, 1)) && take(reader, 'required')
+  const type = typeAt(reader, scope)
+  const name = peek(reader)
+  if (type === null || !isWord(name)) return null
+  reader.at++
+  return { name, type, isRequired }
+}
+
+function recordAt(reader: Reader, scope: TypeScope): DartType | null {
+  reader.at++
+  const found: Extract<DartType, { kind: 'record' }> = { kind: 'record', positional: [], named: [] }
+  const items = listAt(reader, ')', () => {
+    if (take(reader, '{')) return listAt(reader, '}', () => namedAt(reader, scope))
+    const one = parameterAt(reader, scope, true)
+    return one && [one]
+  })
+  if (items === null) return null
+  for (const item of items.flat()) {
+    if (isNamedType(item)) found.named.push({ name: item.name, type: item.type })
+    else found.positional.push(item.type)
+  }
+  return found
+}

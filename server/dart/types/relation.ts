@@ -1,0 +1,208 @@
+import type { KnownType, TypeLookup } from './known-types.ts'
+import { type DartType, dynamicType, named, parseType, replaceTypes, type TypeScope } from './parse.ts'
+
+/** Whether something holds; `unknown` where that depends on types of other packages. */
+export type Answer = 'yes' | 'no' | 'unknown'
+
+/**
+ * How a value is used. A caller who gets one that was `dynamic` may have called anything on it, so that `Object?` is no replacement; where a value
+ * is passed, the two are the same.
+ */
+type Use = 'gotten' | 'passed'
+
+/** Compares types with each other. A judge stops looking after so many steps: what is left is unknown. */
+export type TypeJudge = { lookUp: TypeLookup; bounds: ReadonlyMap<string, DartType>; steps: { left: number } }
+
+/** Whether each value of the first type is one of the second. Source: the subtyping rules of the Dart language specification. */
+export function isSubtype(judge: TypeJudge, type: DartType, above: DartType, use: Use): Answer {
+  if (--judge.steps.left < 0) return 'unknown'
+  const [a, b] = [resolve(judge, type), resolve(judge, above)]
+  if (a === null || b === null) return 'unknown'
+  if (isTop(b)) return use === 'gotten' && isNamed(b, 'dynamic') && isTopOrObject(a) && !isNamed(a, 'dynamic') ? 'no' : 'yes'
+  if (isNamed(a, 'Never')) return 'yes'
+  if (isTop(a)) return 'no'
+  if (a.kind === 'nullable') return all([() => isSubtype(judge, named('Null'), b, use), () => isSubtype(judge, a.of, b, use)])
+  if (isNamed(a, 'FutureOr')) {
+    const of = argumentOf(a)
+    return all([() => isSubtype(judge, of, b, use), () => isSubtype(judge, named('Future', of), b, use)])
+  }
+  if (b.kind === 'nullable') return isNamed(a, 'Null') ? 'yes' : isSubtype(judge, a, b.of, use)
+  if (isNamed(b, 'FutureOr')) {
+    const of = argumentOf(b)
+    return some([() => isSubtype(judge, a, of, use), () => isSubtype(judge, a, named('Future', of), use)])
+  }
+  return isPlainSubtype(judge, a, b, use)
+}
+
+/** The same for types that are neither nullable nor `FutureOr`, nor above everything. */
+function isPlainSubtype(judge: TypeJudge, a: DartType, b: DartType, use: Use): Answer {
+  // An alias of another package that stands for a nullable type would be a surprise.
+  if (isNamed(a, 'Null')) return isNamed(b, 'Null') ? 'yes' : 'no'
+  if (isNamed(b, 'Object')) return a.kind === 'parameter' ? 'unknown' : 'yes'
+  if (a.kind === 'parameter') {
+    if (b.kind === 'parameter' && a.id === b.id) return 'yes'
+    return isSubtype(judge, judge.bounds.get(a.id) ?? { kind: 'nullable', of: named('Object') }, b, use)
+  }
+  if (b.kind === 'parameter') return 'no'
+  if (a.kind === 'function' && b.kind === 'function') return isSubfunction(judge, a, b, use)
+  if (a.kind === 'record' && b.kind === 'record') return isSubrecord(judge, a, b, use)
+  if (a.kind === 'name' && b.kind === 'name') return isBelow(judge, a, b, use)
+  if (isNamed(b, 'Function')) return a.kind === 'function' ? 'yes' : 'unknown'
+  if (isNamed(b, 'Record')) return a.kind === 'record' ? 'yes' : 'no'
+  // A name of another package may be an alias; so may an object be callable.
+  return a.kind === 'name' || (b.kind === 'name' && judge.lookUp(b.name) === null) ? 'unknown' : 'no'
+}
+
+type NamedType = Extract<DartType, { kind: 'name' }>
+
+/** Types above one, past which nothing is looked at. */
+const mostAncestors = 60
+
+function isBelow(judge: TypeJudge, a: NamedType, b: NamedType, use: Use): Answer {
+  const [seen, queue] = [new Set<string>(), [a]]
+  let isWhole = judge.lookUp(b.name) !== null
+  for (const each of queue) {
+    if (each.name === b.name) return areSubtypes(judge, each.arguments, b.arguments, use)
+    if (seen.has(each.name)) continue
+    seen.add(each.name)
+    const known = seen.size > mostAncestors ? null : judge.lookUp(each.name)
+    if (known === null || 'alias' in known) isWhole = false
+    else {
+      const above = supertypesOf(judge, known, each)
+      isWhole &&= above !== null
+      queue.push(...(above ?? []))
+    }
+  }
+  return isWhole ? 'no' : 'unknown'
+}
+
+/** The types above one with its arguments in them; null when one of them cannot be read. */
+function supertypesOf(judge: TypeJudge, known: KnownType & { supertypes: string[] }, { arguments: given }: NamedType): NamedType[] | null {
+  const found: NamedType[] = []
+  for (const written of known.supertypes) {
+    const type = parseWith(written, known.parameters, given)
+    const plain = type && resolve(judge, type)
+    if (plain?.kind !== 'name') return null
+    found.push(plain)
+  }
+  return found
+}
+
+/** Arguments that are left out are `dynamic`. */
+const areSubtypes = (judge: TypeJudge, a: readonly DartType[], b: readonly DartType[], use: Use): Answer =>
+  all(
+    Array.from(
+      { length: Math.max(a.length, b.length) },
+      (_, at) => () => isSubtype(judge, a[at] ?? dynamicType, b[at] ?? dynamicType, use),
+    ),
+  )
+
+type FunctionType = Extract<DartType, { kind: 'function' }>
+
+function isSubfunction(judge: TypeJudge, a: FunctionType, other: FunctionType, use: Use): Answer {
+  if (a.generics.length !== other.generics.length) return 'no'
+  const b = withGenerics(other, a.generics)
+  if (a.positional.length < b.positional.length) return 'no'
+  const isDemanding = a.positional.some(({ isRequired }, at) => isRequired && b.positional[at]?.isRequired !== true)
+  const [own, theirs] = [a, b].map(({ named: all }) => new Map(all.map((each) => [each.name, each])))
+  const isMissing = b.named.some(({ name }) => own?.has(name) !== true)
+  if (isDemanding || isMissing || a.named.some(({ name, isRequired }) => isRequired && theirs?.get(name)?.isRequired !== true)) return 'no'
+  const turned = use === 'gotten' ? 'passed' : 'gotten'
+  return all([
+    () => isSubtype(judge, a.returns, b.returns, use),
+    ...b.positional.map(
+      ({ type }, at) =>
+        () =>
+          isSubtype(judge, type, a.positional[at]?.type ?? dynamicType, turned),
+    ),
+    ...b.named.map(
+      ({ name, type }) =>
+        () =>
+          isSubtype(judge, type, own?.get(name)?.type ?? dynamicType, turned),
+    ),
+  ])
+}
+
+/** The same function type with other ids of what it is generic over. */
+function withGenerics(type: FunctionType, generics: string[]): FunctionType {
+  if (generics.length === 0) return type
+  const ids = new Map(type.generics.map((id, at) => [id, generics[at] ?? id]))
+  const found = replaceTypes(type, (part) => {
+    const id = part.kind === 'parameter' ? ids.get(part.id) : undefined
+    return id === undefined ? null : { kind: 'parameter', id }
+  })
+  return found.kind === 'function' ? { ...found, generics } : type
+}
+
+type RecordType = Extract<DartType, { kind: 'record' }>
+
+function isSubrecord(judge: TypeJudge, a: RecordType, b: RecordType, use: Use): Answer {
+  if (a.positional.length !== b.positional.length || a.named.length !== b.named.length) return 'no'
+  const own = new Map(a.named.map(({ name, type }) => [name, type]))
+  if (b.named.some(({ name }) => !own.has(name))) return 'no'
+  return all([
+    () => areSubtypes(judge, a.positional, b.positional, use),
+    ...b.named.map(
+      ({ name, type }) =>
+        () =>
+          isSubtype(judge, own.get(name) ?? dynamicType, type, use),
+    ),
+  ])
+}
+
+/** A type without aliases on its outside; null when there is no end to them, or no step left. */
+function resolve(judge: TypeJudge, type: DartType): DartType | null {
+  let found = type
+  for (let depth = 0; depth < 20; depth++) {
+    if (found.kind === 'nullable') {
+      const inner = resolve(judge, found.of)
+      return inner && (isTop(inner) || inner.kind === 'nullable' || isNamed(inner, 'Null') ? inner : { kind: 'nullable', of: inner })
+    }
+    if (found.kind !== 'name') return found
+    // `FutureOr<void>` takes anything.
+    if (found.name === 'FutureOr') {
+      const of = resolve(judge, argumentOf(found))
+      return of !== null && isTop(of) ? of : found
+    }
+    const known = judge.lookUp(found.name)
+    if (known === null || !('alias' in known)) return found
+    if (--judge.steps.left < 0) return null
+    const meant = parseWith(known.alias, known.parameters, found.arguments)
+    if (meant === null) return null
+    found = meant
+  }
+  return null
+}
+
+function parseWith(written: string, parameters: readonly string[], given: readonly DartType[]): DartType | null {
+  const scope: TypeScope = new Map(parameters.map((each, at) => [/^[\w$]+/.exec(each)?.[0] ?? each, `given ${at}`]))
+  const type = parseType(written, scope)
+  const byId = new Map(parameters.map((_, at) => [`given ${at}`, given[at] ?? dynamicType]))
+  return type && replaceTypes(type, (part) => (part.kind === 'parameter' ? (byId.get(part.id) ?? null) : null))
+}
+
+const isNamed = (type: DartType, name: string): boolean => type.kind === 'name' && type.name === name
+const argumentOf = (type: DartType): DartType => (type.kind === 'name' ? type.arguments[0] : undefined) ?? dynamicType
+const isTop = (type: DartType): boolean =>
+  isNamed(type, 'dynamic') || isNamed(type, 'void') || (type.kind === 'nullable' && isNamed(type.of, 'Object'))
+const isTopOrObject = (type: DartType): boolean => isTop(type) || isNamed(type, 'Object')
+
+function all(questions: readonly (() => Answer)[]): Answer {
+  let found: Answer = 'yes'
+  for (const question of questions) {
+    const answer = question()
+    if (answer === 'no') return 'no'
+    if (answer === 'unknown') found = answer
+  }
+  return found
+}
+
+function some(questions: readonly (() => Answer)[]): Answer {
+  let found: Answer = 'no'
+  for (const question of questions) {
+    const answer = question()
+    if (answer === 'yes') return 'yes'
+    if (answer === 'unknown') found = answer
+  }
+  return found
+}

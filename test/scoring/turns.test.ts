@@ -1,0 +1,65 @@
+import { expect, it } from 'vitest'
+import type { Actor } from '../actor.ts'
+import { claim } from '../../server/jobs/lease.ts'
+import { requestPana } from '../../server/scoring/pana.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { dependent, publicApp } from '../support/public-packages.ts'
+import { publish } from '../support/publish.ts'
+import { reportOf, scored, versionId } from '../support/reports.ts'
+
+/** Takes the jobs of a kind that wait, in their order; gives the names of their packages. */
+async function taken({ services }: TestApp, kind: string): Promise<string[]> {
+  const names: string[] = []
+  for (;;) {
+    const held = await claim(services.database.fork(), [kind], services.now(), 60_000)
+    if (!held) return names
+    const sql = 'select p.name from package_versions v join packages p on p.id = v.package_id where v.id = ?'
+    const [row] = await services.database.fork().execute<{ name: string }[]>(sql, [held.subject])
+    names.push(row?.name ?? '')
+  }
+}
+
+const publishAll = async (actor: Actor, ...names: string[]) => {
+  for (const name of names) await publish(actor, { name, version: '1.0.0' })
+}
+
+it('analyzes versions of publishing accounts in turn, so that none waits for all that another one published before', async () => {
+  await using app = await testApp()
+  const [mallory, alice, bob] = [await app.member(), await app.member(), await app.member()]
+  await publishAll(mallory, 'noise_a', 'noise_b', 'noise_c')
+  await publishAll(alice, 'good_a', 'good_b')
+  await publishAll(bob, 'other')
+  expect(await taken(app, 'analysis')).toEqual(['noise_a', 'good_a', 'other', 'noise_b', 'good_b', 'noise_c'])
+  // Nothing of theirs waits any more, so it is their turn again.
+  await publishAll(mallory, 'noise_d')
+  await publishAll(alice, 'good_d')
+  expect(await taken(app, 'analysis')).toEqual(['noise_d', 'good_d'])
+})
+
+it('has pana judge versions in the same turns', async () => {
+  await using app = await testApp()
+  const alice = await app.member()
+  await publishAll(alice, 'a', 'b', 'c')
+  const [mallory, other] = ['the account of mallory', 'another account']
+  const ask = async (owner: string, name: string) => {
+    const subject = await versionId(app, name)
+    await app.services.database.fork().transactional((em) => requestPana(em, { subject, owner }, app.services.now()))
+  }
+  await ask(mallory, 'a')
+  await ask(mallory, 'b')
+  await ask(other, 'c')
+  expect(await taken(app, 'analysis.pana')).toEqual(['a', 'c', 'b'])
+})
+
+it('lets what was just published go before the rest of many packages that another account made public', async () => {
+  await using app = await publicApp()
+  const [mallory, bob] = [await app.member(), await app.member()]
+  for (const member of [dependent('app', '1.0.0', ['ui']), dependent('ui', '1.0.0', ['icons']), { name: 'icons', version: '1.0.0' }])
+    await publish(mallory, member)
+  for (const name of ['app', 'ui', 'icons']) await scored(app, name, reportOf(1, 1))
+  const closure = ['ui', 'icons']
+  const change = await mallory.put('/api/packages/app/visibility', { visibility: 'public', confirm: 'app', closure })
+  expect(change.status).toBe(200)
+  await publishAll(bob, 'fresh')
+  expect(await taken(app, 'analysis')).toEqual([expect.any(String), 'fresh', expect.any(String), expect.any(String)])
+})

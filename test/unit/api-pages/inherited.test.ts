@@ -1,0 +1,73 @@
+import { expect, it } from 'vitest'
+import { buildPages } from '../../../server/api-pages/build.ts'
+import { readApi } from '../../../server/dart/read-api.ts'
+import { about } from '../../support/api.ts'
+
+/** The main part of a page of a package with these files, without tags. */
+async function textOf(page: string, files: Record<string, string>): Promise<string> {
+  const api = await readApi(new Map(Object.entries(files)), about.name)
+  const { content } = [...buildPages(api, about)].find(({ path }) => path === page) ?? { content: '' }
+  return (/<main[^>]*>([\s\S]*)<\/main>/.exec(content)?.[1] ?? '')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll('&lt;', '<')
+    .replaceAll('&gt;', '>')
+    .replaceAll(/\s+/g, ' ')
+}
+
+const notifier = {
+  'lib/shapes.dart': "export 'src/notifier.dart' show Notifier, Ref;",
+  'lib/src/notifier.dart': `
+    class Ref {}
+    abstract class Notifier<T> extends Base<T> {
+      T build();
+    }
+    class Base<V> extends _Root with Mixin<List<V>> implements Ref {
+      Base();
+      static void helper() {}
+      /// The current value, a {@macro value}
+      V get state => x;
+      set state(V value) {}
+      /// Replaced below.
+      V build();
+    }
+    class _Root {
+      /// To others. {@template value}of its kind{@endtemplate}
+      Ref get ref => x;
+      int _hidden = 0;
+    }
+    mixin Mixin<W> { W all(W other) => x; Ref get ref => x; }`,
+}
+
+it('shows members that a type inherits from superclasses and mixins that are not exported, with their type arguments', async () => {
+  const page = await textOf('shapes/Notifier.html', notifier)
+  for (const shown of ['T get state', 'set state( T value)', 'List< T> all( List< T> other)', 'Ref get ref']) {
+    expect(page.replaceAll(' ', '')).toContain(shown.replaceAll(' ', ''))
+  }
+  expect(page).toContain('The current value, a of its kind')
+  expect(page).not.toMatch(/Replaced below|helper|_hidden|To others/)
+})
+
+it('names what is inherited from an exported type above one that is not', async () => {
+  const page = await textOf('shapes/Shape.html', {
+    'lib/shapes.dart': 'class Shape extends _Base {} class _Base extends Area {} class Area { int get size => 1; }',
+  })
+  expect(page).toContain('From Area size')
+})
+
+it('takes no members from an unrelated type of the same name', async () => {
+  const page = await textOf('shapes/Shape.html', {
+    'lib/shapes.dart': "export 'src/shape.dart'; export 'src/base.dart';",
+    'lib/src/shape.dart': 'class Shape extends Base {}',
+    'lib/src/base.dart': 'class Base { int get right => 1; }',
+    'lib/src/other.dart': 'class Base { int get wrong => 1; }',
+  })
+  expect(page).toContain('From Base right')
+  expect(page).not.toContain('wrong')
+})
+
+it('ends where types inherit from each other', async () => {
+  const page = await textOf('shapes/Shape.html', {
+    'lib/shapes.dart': 'class Shape extends _A {} class _A extends _B { int a() => 1; } class _B extends _A { int b() => 1; }',
+  })
+  expect(page).toMatch(/int a\( ?\)[\s\S]*int b\( ?\)/)
+})
