@@ -1,28 +1,42 @@
-import { agent } from '../audit/people.ts'
-import type { Context } from '../access/context.ts'
+import { z } from 'zod'
+import { agent, agentSchema, nextBefore } from '../audit/people.ts'
 import { type Data, route } from '../rest/route.ts'
-import { packageOf, versionOf } from './rest-answers.ts'
+import { ofPackage, ofVersion } from './rest-answers.ts'
 
 const names = { pkg: 'package' }
 const optionFields = 'isDiscontinued replacedBy isUnlisted'
 const uploaderFields = 'uploaders { userId: uuid email displayName }'
-const packageIn = (mutation: string) => ({ from: (data: Data) => (data[mutation] as Data).package })
+
+const activityPage = z.object({
+  entries: z.array(
+    z.object({
+      id: z.uuid(),
+      createdAt: z.iso.datetime(),
+      kind: z.string(),
+      summary: z.string(),
+      version: z.string().nullable(),
+      agent: agentSchema,
+    }),
+  ),
+  nextBefore,
+})
 
 /** What package admins do. */
 export const manageRoutes = [
   route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
     summary: 'Whether the package is discontinued, by what it is replaced, and whether it is unlisted.',
-    answer: { from: packageOf },
+    answer: 'package',
+    ...ofPackage,
   }),
   route(
     'PUT /api/packages/:pkg/options',
     `mutation ($input: UpdatePackageOptionsInput!) { updatePackageOptions(input: $input) { package { ${optionFields} } } }`,
-    { summary: 'Changes those options of the package that are given.', names, answer: packageIn('updatePackageOptions') },
+    { summary: 'Changes those options of the package that are given.', names, answer: 'updatePackageOptions.package' },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/options',
     'query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { isRetracted retractedAt } } }',
-    { summary: 'Whether the version is retracted, and since when.', answer: { from: versionOf } },
+    { summary: 'Whether the version is retracted, and since when.', answer: 'package.version', ...ofVersion },
   ),
   route(
     'PUT /api/packages/:pkg/versions/:version/options',
@@ -31,12 +45,13 @@ export const manageRoutes = [
   ),
   route('GET /api/packages/:pkg/uploaders', `query ($pkg: String!) { package(name: $pkg) { ${uploaderFields} } }`, {
     summary: 'The people who are named as having write access.',
-    answer: { from: packageOf },
+    answer: 'package',
+    ...ofPackage,
   }),
   route(
     'PUT /api/packages/:pkg/uploaders/:email',
     `mutation ($input: AddUploaderInput!) { addUploader(input: $input) { package { ${uploaderFields} } } }`,
-    { summary: 'Gives somebody write access.', names, answer: packageIn('addUploader') },
+    { summary: 'Gives a user write access.', names, answer: 'addUploader.package', refuses: [429] },
   ),
   route(
     'DELETE /api/packages/:pkg/uploaders/:email',
@@ -44,13 +59,13 @@ export const manageRoutes = [
     {
       summary: "Takes somebody's write access away. The last uploader of a package without a publisher stays.",
       names,
-      answer: packageIn('removeUploader'),
+      answer: 'removeUploader.package',
     },
   ),
   route(
     'GET /api/packages/:pkg/permissions',
     'query ($pkg: String!) { package(name: $pkg) { canPublish: viewerCanPublish canAdminister: viewerCanAdminister } }',
-    { summary: 'What you may do with the package.', answer: { from: packageOf } },
+    { summary: 'What you may do with the package.', answer: 'package', ...ofPackage },
   ),
   route(
     'GET /api/packages/:pkg/activity-log',
@@ -58,15 +73,16 @@ export const manageRoutes = [
     {
       summary: 'What happened to the package, newest first, fifty an answer, for those who may change it.',
       names: { before: 'olderThan' },
-      answer: { from: activity },
+      answer: { from: activity, schema: activityPage },
+      ...ofPackage,
     },
   ),
 ]
 
 type Entry = Data & { id: string; actorId: string | null; actor: Parameters<typeof agent>[1] }
 
-function activity(data: Data, context: Context) {
-  const { nodes, pageInfo } = packageOf(data, context).activity as { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
+function activity(data: Data) {
+  const { nodes, pageInfo } = (data.package as Data).activity as { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
   const entries = nodes.map(({ actorId, actor, ...entry }) => ({ ...entry, agent: agent(actorId, actor) }))
   return { entries, nextBefore: pageInfo.hasNextPage ? (nodes.at(-1)?.id ?? null) : null }
 }

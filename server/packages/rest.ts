@@ -1,8 +1,14 @@
-import { route } from '../rest/route.ts'
+import { z } from 'zod'
+import { type Data, route } from '../rest/route.ts'
 import { manageRoutes } from './manage-rest.ts'
-import { advisoriesOf, dependenciesOf, dependentOf, packageOf, versionOf } from './rest-answers.ts'
+import { ofPackage, ofVersion } from './rest-answers.ts'
 
 const documentFields = '{ path source html }'
+
+const osvList = z.object({
+  advisories: z.array(z.looseObject({ id: z.string() })).describe('Advisories in the Open Source Vulnerability format.'),
+  advisoriesUpdated: z.iso.datetime().describe('When they last changed; when the package did, if they never changed.'),
+})
 
 /** Packages for package clients and scripts. */
 export const packageRoutes = [
@@ -28,21 +34,27 @@ export const packageRoutes = [
       summary:
         'Security advisories in OSV form, with every affected version listed. Asked by clients when the listing has `advisoriesUpdated`.',
       pub: true,
-      answer: { from: (data, context) => advisoriesOf(packageOf(data, context)) },
+      answer: { from: advisoriesOf, schema: osvList },
+      ...ofPackage,
     },
   ),
   route(
     'GET /api/packages/:pkg/versions/:version/content',
     `query ($pkg: String!, $version: SemVer!) { package(name: $pkg) { version(version: $version) { readme ${documentFields} changelog ${documentFields} license ${documentFields} example ${documentFields} } } }`,
-    { summary: 'The texts of a version, as written and as HTML that is safe to show.', answer: { from: versionOf } },
+    {
+      summary: 'The texts of a version, as written and as HTML that is safe to show.',
+      answer: 'package.version',
+      ...ofVersion,
+    },
   ),
   route(
     'GET /api/packages/:pkg/dependents',
-    'query ($pkg: String!, $offset: Int) { package(name: $pkg) { dependents(first: 50, offset: $offset) { nodes { package { name } version constraint kind isBare } totalCount } } }',
+    'query ($pkg: String!, $offset: Int) { package(name: $pkg) { dependents(first: 50, offset: $offset) { nodes { package @flatten { package: name } version constraint kind isBare } totalCount } } }',
     {
       summary:
         'The packages of this server whose latest version depends on this one, by name, fifty a page. `isBare` ones name no registry: clients ask pub.dev for it.',
-      answer: { page: 'dependents', of: 'dependents', in: packageOf, each: dependentOf },
+      answer: { page: 'package.dependents', of: 'dependents' },
+      ...ofPackage,
     },
   ),
   route(
@@ -51,7 +63,13 @@ export const packageRoutes = [
     {
       summary:
         'What a version depends on: for its users first, then for its own development. `isBare`: it names no registry, so clients ask pub.dev for what is here.',
-      answer: { from: dependenciesOf },
+      answer: 'package.version',
+      ...ofVersion,
     },
   ),
 ]
+
+function advisoriesOf(data: Data): unknown {
+  const { advisories, advisoriesUpdated, updatedAt } = data.package as Data & { advisories: { osv: string }[] }
+  return { advisories: advisories.map(({ osv }) => JSON.parse(osv) as unknown), advisoriesUpdated: advisoriesUpdated ?? updatedAt }
+}

@@ -4,9 +4,9 @@ import { seenByAnybody } from '../packages/policy.ts'
 import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
-import type { QueryWord } from './terms.ts'
+import { apiTerm, type QueryWord } from './terms.ts'
 
-/** Where to look for words: at names, at all short texts, or at everything, READMEs included. */
+/** Where to look for words: at names, at all short texts, or at everything: READMEs and names of APIs, too. */
 export type Breadth = 'name' | 'brief' | 'full'
 
 /** `?` marks a parameter. */
@@ -14,12 +14,12 @@ export type Statement = { sql: string; parameters: Parameter[] }
 
 /** What differs between the databases. */
 export type Dialect = {
-  /** Ids and names of packages, and their downloads, by how well the short texts match the words, with a score that is 0 or more. */
-  ranked: (selection: Selection, breadth: Breadth, limit: number) => Statement
   /** The ids of the documents that are selected. */
-  matching: (selection: Selection, breadth: Exclude<Breadth, 'brief'>) => Statement
-  /** Ids and names of the newest packages that are selected. */
-  newest: (selection: Selection, limit: number) => Statement
+  matching: (selection: Selection, breadth: Breadth) => Statement
+  /** The ids of the documents whose terms are selected, without the conditions on their rows. Without `api`, names of APIs do not count. */
+  withTerms: (selection: Selection, breadth: Breadth, options?: { api: boolean }) => Statement
+  /** The ids of the documents that have one of these terms among the terms of their tags and spellings. */
+  marked: (reach: Reach, terms: readonly string[]) => Statement
   /** The ids of all documents that may be found. */
   everything: (reach: Reach) => Statement
   /** The names that look most like this one. */
@@ -44,7 +44,7 @@ export const isWithin: Record<Reach, string> = {
  */
 export const documentsOf = (reach: Reach): string =>
   reach === 'excerpts'
-    ? `(select o.id, o.package_id, o.name, o.shown_to, o.likes, e.created_at, e.updated_at, e.downloads, e.score, e.tags from package_search_excerpts e
+    ? `(select o.id, o.package_id, o.name, o.shown_to, o.likes, o.public_dependents, e.summary, e.created_at, e.updated_at, e.downloads, e.score, e.tags from package_search_excerpts e
         join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${seenByAnybody('p')})`
     : 'package_search_documents'
 
@@ -54,25 +54,10 @@ function termsOf(reach: Reach, breadth: Breadth): string {
   return breadth === 'full' ? `${index}_full` : `${index}_brief`
 }
 
-// All that match in the same place match equally, the newest first: a ranking by how rare a word is among all packages would tell whoever
-// sees only the public ones of the others, and needs the texts, which this index does not keep.
 const sqlite: Dialect = {
-  ranked: (selection, breadth, limit) => ({
-    sql: `select d.package_id as id, d.name, d.downloads, 0.5 as score from (
-      select rowid from ${termsOf(selection.reach, breadth)} m where ${termsOf(selection.reach, breadth)} match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
-    ) best join ${documentsOf(selection.reach)} d on d.id = best.rowid order by d.id desc`,
-    parameters: [sqliteMatch(selection, breadth), limit],
-  }),
-  matching: (selection, breadth) => ({
-    sql: `select rowid as id from ${termsOf(selection.reach, breadth)} m where ${termsOf(selection.reach, breadth)} match ? ${andWithin(selection, 'm.rowid')}`,
-    parameters: [sqliteMatch(selection, breadth)],
-  }),
-  newest: (selection, limit) => ({
-    sql: `select d.package_id as id, d.name from (
-      select rowid from ${termsOf(selection.reach, 'full')} m where ${termsOf(selection.reach, 'full')} match ? ${andWithin(selection, 'm.rowid')} order by rowid desc limit ?
-    ) found join ${documentsOf(selection.reach)} d on d.id = found.rowid order by d.id desc`,
-    parameters: [sqliteMatch(selection, 'full'), limit],
-  }),
+  matching: (selection, breadth) => onlyWithin(sqlite.withTerms(selection, breadth), selection),
+  withTerms: (selection, breadth, { api } = { api: true }) => sqliteIds(selection.reach, breadth, sqliteMatch(selection, breadth, api)),
+  marked: (reach, terms) => sqliteIds(reach, 'brief', `{tags} : (${terms.map((term) => `"${term}"`).join(' OR ')})`),
   everything,
   similar: (name, reach, limit) => ({
     // The cross join keeps the order of the ranking, so that it ends when enough are found which may be.
@@ -83,29 +68,18 @@ const sqlite: Dialect = {
   hasTag: 'instr(d.tags, ?) > 0',
 }
 
+function sqliteIds(reach: Reach, breadth: Breadth, match: string): Statement {
+  const index = termsOf(reach, breadth)
+  return { sql: `select rowid as id from ${index} where ${index} match ?`, parameters: [match] }
+}
+
 // The planner knows no better than to read every vector when it sees a common word, or to walk a sorted list when it sees a limit: the
 // sub-select hides the word from it, and `offset 0` the limit, so that the inverted index always answers.
-// Labels: A words of the name, B parts of the name, C description, D topics; the weights of ts_rank go from D to A. Tags have none.
+// Labels: A words of the name, B parts of the name, C description, D topics. Tags have none.
 const postgres: Dialect = {
-  ranked: (selection, breadth, limit) => ({
-    sql: `with wanted as materialized (select ?::tsquery as terms, ?::tsquery as words)
-    select d.package_id as id, d.name, d.downloads, best.score from (
-      select m.id, ts_rank('{0.2, 0.3, 0.4, 1}', m.terms, (select words from wanted), 1) as score
-      from (select id, terms from ${termsOf(selection.reach, breadth)} where terms @@ (select terms from wanted) offset 0) m
-      where true ${andWithin(selection, 'm.id')} order by 2 desc, 1 limit ?
-    ) best join ${documentsOf(selection.reach)} d on d.id = best.id order by best.score desc, d.id`,
-    parameters: [postgresMatch(selection, breadth), postgresWords(selection, breadth), limit],
-  }),
-  matching: (selection, breadth) => ({
-    sql: `select m.id from (select id from ${termsOf(selection.reach, breadth)} where terms @@ (select ?::tsquery) offset 0) m where true ${andWithin(selection, 'm.id')}`,
-    parameters: [postgresMatch(selection, breadth)],
-  }),
-  newest: (selection, limit) => ({
-    sql: `select d.package_id as id, d.name from (
-      select id from (${postgres.matching(selection, 'full').sql}) matching order by id desc limit ?
-    ) found join ${documentsOf(selection.reach)} d on d.id = found.id order by d.id desc`,
-    parameters: [postgresMatch(selection, 'full'), limit],
-  }),
+  matching: (selection, breadth) => onlyWithin(postgres.withTerms(selection, breadth), selection),
+  withTerms: (selection, breadth, { api } = { api: true }) => postgresIds(selection.reach, breadth, postgresMatch(selection, breadth, api)),
+  marked: (reach, terms) => postgresIds(reach, 'brief', terms.map((term) => lexeme(term, '')).join(' | ')),
   everything,
   similar: (name, reach, limit) => ({
     sql: `select d.name from (select ?::text as text) wanted, ${documentsOf(reach)} d
@@ -115,16 +89,26 @@ const postgres: Dialect = {
   hasTag: 'position(?::text in d.tags) > 0',
 }
 
+const postgresIds = (reach: Reach, breadth: Breadth, query: string): Statement => ({
+  sql: `select id from ${termsOf(reach, breadth)} where terms @@ (select ?::tsquery) offset 0`,
+  parameters: [query],
+})
+
 /**
- * The conditions that a document is for everybody and that its score fits, which are asked of its row: a dependency may change it for many documents at once, and to
- * change a text writes all its terms into the inverted index anew. That a package is unlisted only itself says, so it is a term.
+ * The conditions on a document `d` that its terms do not answer: that it is for everyone, and that its score fits. A dependency may change them
+ * for many documents at once, and changing a text writes all its terms into the inverted index again. Only the package itself decides that it is
+ * unlisted, so that is a term.
  */
-function andWithin({ reach, scores }: Selection, id: string): string {
+export function rowConditions({ reach, scores }: Selection): string[] {
   const isAsked = reach === 'anybody' || reach === 'excerpts'
-  const conditions = [...(isAsked ? [isWithin[reach]] : []), ...scoreConditions(scores)]
-  return conditions.length > 0
-    ? `and exists (select 1 from ${documentsOf(reach)} d where d.id = ${id} and ${conditions.join(' and ')})`
-    : ''
+  return [...(isAsked ? [isWithin[reach]] : []), ...scoreConditions(scores)]
+}
+
+function onlyWithin({ sql, parameters }: Statement, selection: Selection): Statement {
+  const conditions = rowConditions(selection)
+  if (conditions.length === 0) return { sql, parameters }
+  const document = `select 1 from ${documentsOf(selection.reach)} d where d.id = m.id and ${conditions.join(' and ')}`
+  return { sql: `select m.id from (${sql}) m where exists (${document})`, parameters }
 }
 
 /** The conditions that the score of a document `d` fits. What was never analyzed has -1. */
@@ -139,13 +123,14 @@ function everything(reach: Reach): Statement {
 }
 
 /** Terms are letters, digits, marks and the signs of tags, so quoting them is enough in both query languages. */
-function sqliteMatch(selection: Selection, breadth: Breadth): string {
+function sqliteMatch(selection: Selection, breadth: Breadth, api: boolean): string {
   const { all, none } = tagTerms(selection)
   const within = breadth === 'full' ? '' : '{tags} : '
   const quoted = (terms: string[]) => `(${terms.map((term) => `"${term}"`).join(' OR ')})`
-  const words = (selection.terms?.words ?? []).map(({ exact, prefixes }) => {
-    const alternatives = [...whole({ exact, prefixes }, breadth).map((term) => `"${term}"`), ...prefixes.map((prefix) => `"${prefix}" *`)]
-    return `${columnsOf[breadth]}(${alternatives.join(' OR ')})`
+  const words = (selection.terms?.words ?? []).map((word) => {
+    const { whole, beginnings } = alternatives(word, breadth === 'full' && api)
+    const terms = [...whole.map((term) => `"${term}"`), ...beginnings.map((term) => `"${term}" *`)]
+    return `${columnsOf[breadth]}(${terms.join(' OR ')})`
   })
   const positive = [...words, ...all.map((terms) => within + quoted(terms))].join(' AND ')
   return none.length === 0 ? positive : `(${positive}) NOT ${within}${quoted(none)}`
@@ -153,20 +138,22 @@ function sqliteMatch(selection: Selection, breadth: Breadth): string {
 
 const columnsOf: Record<Breadth, string> = { name: '{words parts} : ', brief: '{words parts description topics} : ', full: '' }
 
-function postgresMatch(selection: Selection, breadth: Breadth): string {
+function postgresMatch(selection: Selection, breadth: Breadth, api: boolean): string {
   const { all, none } = tagTerms(selection)
+  const labels = breadth === 'name' ? 'AB' : ''
   const quoted = (terms: string[]) => `(${terms.map((term) => `'${term}'`).join(' | ')})`
-  const words = selection.terms ? [postgresWords(selection, breadth)] : []
+  const words = (selection.terms?.words ?? []).map((word) => {
+    const { whole, beginnings } = alternatives(word, breadth === 'full' && api)
+    return `(${[...whole.map((term) => lexeme(term, labels)), ...beginnings.map((term) => lexeme(term, `*${labels}`))].join(' | ')})`
+  })
   return [...words, ...all.map(quoted), ...(none.length > 0 ? [`!${quoted(none)}`] : [])].join(' & ')
 }
 
-function postgresWords({ terms }: Selection, breadth: Breadth): string {
-  const labels = breadth === 'name' ? 'AB' : ''
-  const alternatives = (word: QueryWord) => [
-    ...whole(word, breadth).map((term) => lexeme(term, labels)),
-    ...word.prefixes.map((prefix) => lexeme(prefix, `*${labels}`)),
-  ]
-  return (terms?.words ?? []).map((word) => `(${alternatives(word).join(' | ')})`).join(' & ')
+/** The terms that a word of a query matches: whole, unless a beginning covers them. With `api`, names of APIs too. */
+function alternatives({ exact, prefixes }: QueryWord, api: boolean): { whole: string[]; beginnings: string[] } {
+  const whole = exact.filter((term) => !prefixes.some((prefix) => term.startsWith(prefix)))
+  const marked = (terms: readonly string[]) => (api ? [...terms, ...terms.map(apiTerm)] : [...terms])
+  return { whole: marked(whole), beginnings: marked(prefixes) }
 }
 
 /** The tags as terms, with the one that keeps unlisted packages apart. */
@@ -177,8 +164,5 @@ function tagTerms({ reach, terms, all, none }: Selection): { all: string[][]; no
     none: [...none.map(tagTerm), ...(reach === 'members' ? [unlistedTerm] : [])],
   }
 }
-
-/** The word itself. Its beginnings match it, too, but in a ranking a whole word counts for more. */
-const whole = ({ exact, prefixes }: QueryWord, breadth: Breadth) => (breadth === 'full' && prefixes.length > 0 ? [] : [exact])
 
 const lexeme = (term: string, flags: string) => (flags ? `'${term}':${flags}` : `'${term}'`)

@@ -7,6 +7,7 @@ import { isVersionSeenByAnybody } from '../packages/policy.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import { storeTerms } from './index-package.ts'
 import { type Facts, tagsOf } from './tags.ts'
+import { documentTerms, summaryOf } from './terms.ts'
 import { textColumns, type TextRow, textsOf, textTables } from '../packages/versions/searched-texts.ts'
 
 // Of a public package, versions that need a private one are withheld from anybody. What they find of such a package is made of the other
@@ -28,7 +29,8 @@ export async function storeExcerpt(em: EntityManager, here: Here, { packageId, n
   const row = latest && (await readRow<TextRow>(em, selectTexts, [latest.id]))
   if (!row) return removeExcerpt(em, packageId)
   const texts = await textsOf(em, row)
-  const { pubspec, readme, score } = texts
+  const { pubspec, readme, api, score } = texts
+  const terms = documentTerms({ name, description: pubspec.description ?? '', topics: pubspec.topics, readme, api })
   const tags = tagsOf({ ...facts, ...texts, hasRetracted: versions.some(({ retracted }) => retracted) })
   const published = versions.map(({ created_at: at }) => toDate(at).getTime())
   const changed = versions.flatMap(({ retracted_at: at }) => (at === null ? [] : toDate(at).getTime()))
@@ -37,16 +39,11 @@ export async function storeExcerpt(em: EntityManager, here: Here, { packageId, n
     Math.max(...published, ...changed),
     score ?? -1,
     ` ${tags.join(' ')} `,
+    summaryOf(terms),
     packageId,
   ])
   if (!stored) throw new Error(`No search document for ${name}`)
-  await storeTerms(em, 'package_search_excerpts', stored.id, {
-    name,
-    description: pubspec.description ?? '',
-    topics: pubspec.topics,
-    readme,
-    tags,
-  })
+  await storeTerms(em, 'package_search_excerpts', stored.id, { terms, tags })
   await countExcerpt(em, here, packageId, now)
 }
 
@@ -71,10 +68,10 @@ const ofPackages = 'from package_versions v join packages p on p.id = v.package_
 const selectReadable = `select v.id, v.version, v.created_at, v.retracted_at ${ofPackages} where p.id = ? and ${isVersionSeenByAnybody}`
 const selectTexts = `select ${textColumns} from package_versions v ${textTables} where v.id = ?`
 
-const upsert = `insert into package_search_excerpts (id, package_id, created_at, updated_at, score, tags)
-  select d.id, d.package_id, cast(? as bigint), cast(? as bigint), cast(? as integer), ? from package_search_documents d where d.package_id = ?
+const upsert = `insert into package_search_excerpts (id, package_id, created_at, updated_at, score, tags, summary)
+  select d.id, d.package_id, cast(? as bigint), cast(? as bigint), cast(? as integer), ?, ? from package_search_documents d where d.package_id = ?
   on conflict (id) do update set created_at = excluded.created_at, updated_at = excluded.updated_at, score = excluded.score,
-    tags = excluded.tags returning id`
+    tags = excluded.tags, summary = excluded.summary returning id`
 
 /** SQL: how often the versions of a package that anybody may read were downloaded after a day. Takes that day and `hostedHere`. */
 export const downloadsOf = (packageId: string): string => `(

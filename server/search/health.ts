@@ -10,9 +10,9 @@ export async function checkSearch(database: Database): Promise<'ok' | 'initializ
   const status = isIncomplete(database) ? 'initializing' : 'ok'
   const dialect = dialectOf(backend)
   const selection = { ...everything(null), terms: queryTerms('health check') }
-  const matching = dialect.matching(selection, 'full')
-  await reads.all(`${matching.sql} limit 1`, ...matching.parameters)
-  const ranked = dialect.ranked(selection, 'brief', 1)
-  await reads.all(ranked.sql, ...ranked.parameters)
+  for (const breadth of ['full', 'brief'] as const) {
+    const { sql, parameters } = dialect.matching(selection, breadth)
+    await reads.all(`select id from (${sql}) m limit 1`, ...parameters)
+  }
   return status
 }

@@ -1,7 +1,7 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { everyTerm, type Tag, tagTerm, unlistedTerm } from './tags.ts'
-import { type DocumentTerms, documentTerms } from './terms.ts'
+import { type DocumentTerms, documentTerms, type IndexedTexts, spellingTerms, summaryOf } from './terms.ts'
 
 /**
  * Who may find a package: 0 nobody but who administers it, 1 whoever signed in, 2 everybody (server/search/dialects.ts, `isWithin`). What others
@@ -10,12 +10,8 @@ import { type DocumentTerms, documentTerms } from './terms.ts'
 export type ShownTo = 0 | 1 | 2
 
 /** What search shows and finds of a package: its tags, and the texts of its latest version. */
-export type SearchDocument = {
+export type SearchDocument = IndexedTexts & {
   packageId: string
-  name: string
-  description: string
-  topics: readonly string[]
-  readme: string | null
   tags: readonly Tag[]
   shownTo: ShownTo
   /** The share of points that its latest version got, from 0 to 100; null without a report. */
@@ -30,15 +26,16 @@ export type SearchDocument = {
  */
 export async function storeDocument(em: EntityManager, document: SearchDocument): Promise<void> {
   const { packageId, name, tags, shownTo, score, createdAt, updatedAt } = document
+  const terms = documentTerms(document)
   const row = await readRow<{ id: number | string }>(
     em,
-    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, score, tags) values (?, ?, ?, ?, ?, ?, ?)
+    `insert into package_search_documents (package_id, name, created_at, updated_at, shown_to, score, tags, summary) values (?, ?, ?, ?, ?, ?, ?, ?)
      on conflict (package_id) do update set name = excluded.name, created_at = excluded.created_at, updated_at = excluded.updated_at,
-       shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags returning id`,
-    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `],
+       shown_to = excluded.shown_to, score = excluded.score, tags = excluded.tags, summary = excluded.summary returning id`,
+    [packageId, name, createdAt.getTime(), updatedAt.getTime(), shownTo, score ?? -1, ` ${tags.join(' ')} `, summaryOf(terms)],
   )
   if (!row) throw new Error(`No search document for ${name}`)
-  await storeTerms(em, 'package_search', row.id, document, shownTo === 0 ? [unlistedTerm] : [])
+  await storeTerms(em, 'package_search', row.id, { terms, tags, marks: shownTo === 0 ? [unlistedTerm] : [] })
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform))
     await changeRows(em, 'insert or replace into package_search_trigrams (rowid, name) values (?, ?)', [row.id, name])
 }
@@ -46,13 +43,16 @@ export async function storeDocument(em: EntityManager, document: SearchDocument)
 /** Which index: of documents, or of excerpts (excerpts.ts). */
 type Index = 'package_search' | 'package_search_excerpts'
 
-/** What is looked for in a document. */
-export type Texts = Pick<SearchDocument, 'name' | 'description' | 'topics' | 'readme' | 'tags'>
+/** What is looked for in a document. `marks`: terms beyond those of its tags. */
+type Indexed = { terms: DocumentTerms; tags: readonly Tag[]; marks?: readonly string[] }
 
 /** Writes the terms of the document with this number, or in place of the old ones. */
-export async function storeTerms(em: EntityManager, index: Index, id: number | string, texts: Texts, marks: string[] = []): Promise<void> {
-  const { name, description, topics, readme, tags } = texts
-  const terms = documentTerms(name, description, topics, readme ?? '')
+export async function storeTerms(
+  em: EntityManager,
+  index: Index,
+  id: number | string,
+  { terms, tags, marks = [] }: Indexed,
+): Promise<void> {
   const tagTerms = [everyTerm, ...marks, ...tags.map(tagTerm)]
   await (em.getPlatform() instanceof BasePostgreSqlPlatform
     ? storeVectors(em, index, id, terms, tagTerms)
@@ -104,7 +104,7 @@ export async function removeFromIndex(em: EntityManager, packageId: string): Pro
 
 async function storeTexts(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const { words, parts, description, topics, all } = terms
-  const brief = [words, parts, description, topics, tagTerms].map((list) => list.join(' '))
+  const brief = [words, parts, description, topics, [...tagTerms, ...words.flatMap(spellingTerms)]].map((list) => list.join(' '))
   await changeRows(em, `insert or replace into ${index}_brief (rowid, words, parts, description, topics, tags) values (?, ?, ?, ?, ?, ?)`, [
     id,
     ...brief,
@@ -115,7 +115,7 @@ async function storeTexts(em: EntityManager, index: Index, id: number | string, 
 async function storeVectors(em: EntityManager, index: Index, id: number | string, terms: DocumentTerms, tagTerms: string[]): Promise<void> {
   const tags = tagTerms.map(quoted).join(' ')
   const vectors = {
-    [`${index}_brief`]: `${labelled(terms)} ${tags}`,
+    [`${index}_brief`]: `${labelled(terms)} ${tags} ${terms.words.flatMap(spellingTerms).map(quoted).join(' ')}`,
     [`${index}_full`]: `${terms.all.map(quoted).join(' ')} ${tags}`,
   }
   for (const [table, vector] of Object.entries(vectors)) {

@@ -1,7 +1,8 @@
 import type { Parameter } from '../db/reads/reads.ts'
-import { type Place, readPlace, readRank, writeCursor } from './cursor.ts'
+import { invalidInput } from '../errors.ts'
 import { dialectOf, documentsOf, isWithin, scoreConditions, type Statement } from './dialects.ts'
 import type { Selection, Source } from './selection.ts'
+import { z } from 'zod'
 
 /** A package that was found. `score`: from 0, when nothing was ranked, to 1 for the very name. */
 export type SearchMatch = { id: string; name: string; score: number; cursor: string }
@@ -149,3 +150,27 @@ const placeOf = (sort: ListSort, key: string | number, document: string | number
   sort === 'name' ? key : Number(key),
   Number(document),
 ]
+
+/** A place in a sorted list: the sorted column's value, and the document's number, which settles ties. */
+type Place = [key: string | number, document: number]
+
+/** A position as an opaque text: a place in a sorted list, or how many ranked matches came before. */
+export const writeCursor = (position: Place | number): string => Buffer.from(JSON.stringify(position)).toString('base64url')
+
+/** @throws ApiError InvalidInput when the text is not a cursor of a list sorted by numbers, by scores or by names. */
+const readPlace = (cursor: string, by: keyof typeof keys): Place => read(cursor, z.tuple([keys[by], number]))
+
+/** @throws ApiError InvalidInput when the text is not a cursor of ranked matches. */
+export const readRank = (cursor: string): number => read(cursor, z.int32().nonnegative())
+
+const number = z.int()
+/** PostgreSQL keeps scores as small numbers, and compares them with no others. */
+const keys = { number, score: z.int().min(-1).max(100), name: z.stringFormat('name', /^\w{1,64}$/) }
+
+function read<T>(cursor: string, schema: z.ZodType<T>): T {
+  try {
+    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString()))
+  } catch {
+    throw invalidInput('after: is not a cursor of this list.', 'after')
+  }
+}

@@ -1,123 +1,148 @@
-import { readRank, writeCursor } from './cursor.ts'
-import { type Breadth, dialectOf, documentsOf } from './dialects.ts'
-import { documentConditions, type SearchMatch, type Stretch } from './listing.ts'
-import type { Selection, Source } from './selection.ts'
+import { type Breadth, dialectOf, documentsOf, rowConditions, type Statement } from './dialects.ts'
+import { documentConditions } from './listing.ts'
+import { type Candidate, rarityOf, relevanceOf, signalOf } from './relevance.ts'
+import type { Reach, Selection, Source } from './selection.ts'
 import type { QueryTerms } from './terms.ts'
+
+// The index gives the best known candidates of each kind of match, a bounded number of them, and relevance.ts scores these. What else matches comes
+// after them, the best known first, so that every match is on some page, and on the same one whatever is asked for.
 
 /** A selection by words, among other things. */
 export type WordSelection = Selection & { terms: QueryTerms }
 
-/**
- * The packages that match in any part, best first. A weaker kind of match is asked for only when the better ones do not fill the page: the name itself
- * and names that begin so; words and parts of names; descriptions and topics; READMEs, the newest package first. Of those that fit about
- * as well, what is downloaded more comes first.
- * @throws ApiError InvalidInput for a cursor of another list.
- */
-export async function rankPackages(
-  source: Source,
-  parts: readonly WordSelection[],
-  { limit, offset, after }: Stretch,
-): Promise<SearchMatch[]> {
-  const skipped = offset + (after ? readRank(after) : 0)
-  const wanted = skipped + limit
-  const found = new Map<string, Found>()
-  for (const kind of kindsOfMatch(source, parts)) {
-    if (found.size >= wanted) break
-    for (const match of await kind(wanted)) if (!found.has(match.id)) found.set(match.id, match)
+/** A package that fits. `isOnlyMentioned`: some words are in its README alone. */
+export type Ranked = { id: string; name: string; score: number; isOnlyMentioned: boolean }
+
+/** The packages that fit best in any part, best first: at most `limit`. At most three statements a part. */
+export async function rankPackages(source: Source, parts: readonly WordSelection[], limit: number): Promise<Ranked[]> {
+  const weights = await weightsOf(source, parts)
+  const [best, others]: [Ranked[], Ranked[]] = [[], []]
+  for (const part of parts) {
+    const scored = (await candidatesOf(source, part)).map((row) => rankedRow(row, part, weights))
+    best.push(...scored)
+    // With fewer candidates than one kind may have, these are all.
+    if (scored.length < mostOfAKind || limit <= scored.length) continue
+    const known = new Set(scored.map(({ id }) => id))
+    others.push(...(await allOf(source, part, limit)).filter(({ id }) => !known.has(id)))
   }
-  return [...found.values()]
-    .slice(skipped, wanted)
-    .map(({ id, name, score }, index) => ({ id, name, score, cursor: writeCursor(skipped + index + 1) }))
+  return [...best.toSorted(better), ...others].slice(0, limit)
+}
+
+/** How many packages have each word in their short texts, up to `mostCounted`. One statement a part. */
+export async function countWords(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
+  const counts = (parts[0]?.terms.words ?? []).map(() => 0)
+  for (const { terms, reach } of parts) {
+    const each = terms.words.map((word) =>
+      dialectOf(source.backend).matching({ reach, terms: { ...terms, words: [word] }, all: [], none: [], scores: [] }, 'brief'),
+    )
+    const columns = each.map(({ sql }, index) => `(select count(*) from (select id from (${sql}) m limit ${mostCounted}) c) as n${index}`)
+    const row = await source.heavyReads.get<Record<string, number | string>>(
+      `select ${columns.join(', ')}`,
+      ...each.flatMap(({ parameters }) => parameters),
+    )
+    for (const index of counts.keys()) counts[index] = (counts[index] ?? 0) + Number(row?.[`n${index}`] ?? 0)
+  }
+  return counts
 }
 
 /** The first names that begin so, in order, of what any part selects. */
 export async function completeIn(source: Source, parts: readonly Selection[], prefix: string, limit: number): Promise<string[]> {
-  const rows = await inAll(parts, limit, byName, (part) => namesBetween(source, part, prefix, afterPrefix(prefix), limit))
-  return rows.map(({ name }) => name)
+  const names: string[] = []
+  for (const part of parts) {
+    const { conditions, parameters } = documentConditions(source, part)
+    const rows = await source.heavyReads.all<{ name: string }>(
+      `select d.name from ${documentsOf(part.reach)} d where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
+      prefix,
+      // Sorts after every name that begins with the prefix: names are ASCII.
+      `${prefix}~`,
+      ...parameters,
+      limit,
+    )
+    names.push(...rows.map(({ name }) => name))
+  }
+  return parts.length === 1 ? names : names.toSorted().slice(0, limit)
 }
 
-/** The first names from one on and before another, with how much they are downloaded. */
-async function namesBetween(source: Source, selection: Selection, from: string, before: string, limit: number): Promise<NamedRow[]> {
-  const { conditions, parameters } = documentConditions(source, selection)
-  return source.heavyReads.all<NamedRow>(
-    `select d.package_id as id, d.name, d.downloads from ${documentsOf(selection.reach)} d
-     where d.name >= ? and d.name < ? and ${conditions.join(' and ')} order by d.name limit ?`,
-    from,
-    before,
+const mostOfAKind = 200
+const mostCounted = 1000
+
+const better = (a: Ranked, b: Ranked) => b.score - a.score || a.name.length - b.name.length || (a.name < b.name ? -1 : 1)
+
+/** What each word of the query weighs. Counted among what the caller may find, so that nothing else shows. */
+async function weightsOf(source: Source, parts: readonly WordSelection[]): Promise<number[]> {
+  return parts[0]?.terms.words.length === 1 ? [1] : (await countWords(source, parts)).map(rarityOf)
+}
+
+type Count = number | string
+type Row = { id: string; name: string; summary: string; dependents: Count; likes: Count; downloads: Count; kind: Count }
+
+function rankedRow({ id, name, summary, ...row }: Row, { terms, reach }: WordSelection, weights: readonly number[]): Ranked {
+  const found = (['api', 'readme', 'brief'] as const)[Number(row.kind)] ?? 'api'
+  const counts = { dependents: Number(row.dependents), likes: Number(row.likes) }
+  const signal = signalOf(isOpen(reach) ? counts : { ...counts, downloads: Number(row.downloads) })
+  const candidate: Candidate = { name, summary, found, signal }
+  return { id, name, score: relevanceOf(terms, weights, candidate), isOnlyMentioned: found === 'readme' }
+}
+
+/** Callers who are not signed in learn neither downloads nor what private packages depend on. */
+const isOpen = (reach: Reach) => reach === 'anybody' || reach === 'excerpts'
+
+/** SQL: an order of documents `d` by how well known they are. Names settle ties. */
+function byRenown(reach: Reach): string {
+  const renown = isOpen(reach) ? '20 * d.public_dependents + 5 * d.likes' : '20 * d.dependents + 5 * d.likes + d.downloads / 50'
+  return `${renown} desc, length(d.name), d.name`
+}
+
+/** The candidates that score best: the exact names, and the best known packages of each kind of match. */
+async function candidatesOf(source: Source, selection: WordSelection): Promise<Row[]> {
+  const { reach, terms } = selection
+  const kinds = kindsOfMatch(terms).map(({ breadth, kind, api }) => {
+    const { sql, parameters } = joined(source, dialectOf(source.backend).withTerms(selection, breadth, { api }), selection)
+    const exactFirst = breadth === 'name' ? `case when d.name in (${terms.names.map(() => '?').join(', ')}) then 0 else 1 end, ` : ''
+    return {
+      sql: `select * from (select d.id, ${kind} as kind from ${sql} order by ${exactFirst}${byRenown(reach)} limit ${mostOfAKind}) k${kind}${breadth}`,
+      parameters: [...parameters, ...(exactFirst ? terms.names : [])],
+    }
+  })
+  const dependents = isOpen(reach) ? 'd.public_dependents' : 'd.dependents'
+  return source.heavyReads.all<Row>(
+    `select d.package_id as id, d.name, d.summary, ${dependents} as dependents, d.likes, d.downloads, c.kind
+     from (select id, max(kind) as kind from (${kinds.map(({ sql }) => sql).join(' union all ')}) every group by id) c
+     join ${documentsOf(reach)} d on d.id = c.id`,
+    ...kinds.flatMap(({ parameters }) => parameters),
+  )
+}
+
+/** Larger kinds are the better matches. */
+function kindsOfMatch({ namesOnly }: QueryTerms): { breadth: Breadth; kind: number; api: boolean }[] {
+  const name = { breadth: 'name', kind: 2, api: false } as const
+  if (namesOnly) return [name]
+  return [
+    name,
+    { breadth: 'brief', kind: 2, api: false },
+    { breadth: 'full', kind: 1, api: false },
+    { breadth: 'full', kind: 0, api: true },
+  ]
+}
+
+/** All that match, the best known first, without scores. */
+async function allOf(source: Source, selection: WordSelection, limit: number): Promise<Ranked[]> {
+  const found = dialectOf(source.backend).withTerms(selection, selection.terms.namesOnly ? 'name' : 'full')
+  const { sql, parameters } = joined(source, found, selection)
+  const rows = await source.heavyReads.all<{ id: string; name: string }>(
+    `select d.package_id as id, d.name from ${sql} order by ${byRenown(selection.reach)} limit ?`,
     ...parameters,
     limit,
   )
+  return rows.map(({ id, name }) => ({ id, name, score: 0, isOnlyMentioned: true }))
 }
 
-/** After every name that begins with the prefix: names are ASCII. */
-const afterPrefix = (prefix: string): string => `${prefix}~`
-
-type NamedRow = { id: string; name: string; downloads: string | number }
-type Found = NamedRow & { score: number }
-
-type Order = (a: NamedRow, b: NamedRow) => number
-
-function kindsOfMatch(source: Source, parts: readonly WordSelection[]): ((limit: number) => Promise<Found[]>)[] {
-  const blocks = (order: (a: Found, b: Found) => number, find: (part: WordSelection, limit: number) => Promise<Found[]>) => {
-    return async (limit: number) => inBlocks(await inAll(parts, wholeBlocks(limit), order, (part) => find(part, wholeBlocks(limit))))
-  }
-  const inNames = [
-    blocks(byName, (part, limit) => beginning(source, part, limit)),
-    blocks(byScore, (part, limit) => within(source, part, 'name', limit)),
-  ]
-  if (parts.some(({ terms }) => terms.namesOnly)) return inNames
-  return [
-    ...inNames,
-    blocks(byScore, (part, limit) => within(source, part, 'brief', limit)),
-    (limit) => inAll(parts, limit, byScore, (part) => anywhere(source, part, limit)),
-  ]
-}
-
-const byName: Order = (a, b) => (a.name < b.name ? -1 : 1)
-const byScore = (a: Found, b: Found) => b.score - a.score
-
-/** The first ones that any part has: of those that the order does not tell apart, the ones of the first part come before. */
-async function inAll<Part, Row>(
-  parts: readonly Part[],
-  limit: number,
-  order: (a: Row, b: Row) => number,
-  find: (part: Part) => Promise<Row[]>,
-): Promise<Row[]> {
-  const found: Row[][] = []
-  for (const part of parts) found.push(await find(part))
-  return found.length === 1 ? found.flat() : found.flat().toSorted(order).slice(0, limit)
-}
-
-async function beginning(source: Source, selection: WordSelection, limit: number): Promise<Found[]> {
-  const { name } = selection.terms
-  // With filters, walking the names would cost more than the index, which finds the same by the words of the names.
-  const before = selection.all.length > 0 || selection.scores.length > 0 ? `${name} ` : afterPrefix(name)
-  const rows = await namesBetween(source, selection, name, before, limit)
-  return rows.map((row) => ({ ...row, score: row.name === name ? 1 : 0.9 }))
-}
-
-async function within({ heavyReads, backend }: Source, selection: Selection, breadth: Breadth, limit: number): Promise<Found[]> {
-  const { sql, parameters } = dialectOf(backend).ranked(selection, breadth, limit)
-  const rows = await heavyReads.all<Found>(sql, ...parameters)
-  return rows.map((row) => ({ ...row, score: (breadth === 'name' ? 0.6 : 0.3) + 0.25 * row.score }))
-}
-
-/** Sorted by their numbers alone, so that the database need not look at every match. */
-async function anywhere({ heavyReads, backend }: Source, selection: Selection, limit: number): Promise<Found[]> {
-  const { sql, parameters } = dialectOf(backend).newest(selection, limit)
-  return (await heavyReads.all<NamedRow>(sql, ...parameters)).map((row) => ({ ...row, downloads: 0, score: 0.1 }))
-}
-
-const block = 200
-
-/** Matches are loaded a block at a time and sorted within it, so that they stand in the same place whatever page is asked for. */
-const wholeBlocks = (limit: number) => Math.ceil(limit / block) * block
-
-/** Puts what is downloaded more before what fits about as well. */
-function inBlocks(matches: Found[]): Found[] {
-  const rank = ({ score }: Found) => Math.round(score * 50)
-  const blocks = Array.from({ length: Math.ceil(matches.length / block) }, (_, index) => matches.slice(index * block, (index + 1) * block))
-  return blocks.flatMap((some) =>
-    some.toSorted((a, b) => rank(b) - rank(a) || Number(b.downloads) - Number(a.downloads) || b.score - a.score),
-  )
+/** The documents `d` that a statement finds, as the rest of a query after `from`. */
+function joined({ backend }: Source, { sql, parameters }: Statement, selection: Selection): Statement {
+  const { reach } = selection
+  const conditions = rowConditions(selection)
+  const where = conditions.length > 0 ? ` where ${conditions.join(' and ')}` : ''
+  // The order is read from a narrow index: the rows hold texts, and reading thousands of them takes ten times as long.
+  const hint = backend === 'sqlite' && reach !== 'excerpts' ? ' indexed by package_search_documents_renown' : ''
+  return { sql: `(${sql}) m join ${documentsOf(reach)} d${hint} on d.id = m.id${where}`, parameters }
 }

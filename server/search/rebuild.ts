@@ -13,7 +13,7 @@ import { refreshIndex } from './refresh-index.ts'
 type Rebuilder = Pick<Services, 'config' | 'database' | 'log' | 'now'>
 
 /** Grows when terms, tags or who finds a package are made otherwise than before: then every package is indexed anew. */
-const form = 4
+const form = 5
 export const storedForm: Setting<number> = { key: 'search.indexForm', schema: z.int(), initial: 1 }
 
 /** The last package that has been indexed anew in this form; null when all have. A restart goes on from here. */
@@ -40,6 +40,7 @@ export async function completeIndex(services: Rebuilder): Promise<void> {
       await database.fork().transactional((em) => writeSetting(em, renewedTo, null))
     }
     done += await indexAfter(indexer, beforeAll, missing)
+    await recountDependents(services)
     if (done > 0) log.info(`The search index is complete: ${done} packages were indexed`)
   } finally {
     under.delete(database)
@@ -141,5 +142,64 @@ function indexSlice({ config, fork, now }: Indexer, ids: string[], { keep }: Cou
     const last = ids[done - 1]
     if (last !== undefined) await keep(em, last)
     return done
+  })
+}
+
+/**
+ * Counts again how many packages depend on each one, for the figures that search ranks by: among all listed packages, and among those that
+ * everyone sees whole, since callers who are not signed in may know of no others. It reads the tags that search filters by, which anyone who sees
+ * a package can count, and writes what changed. Safe to run at any time, and on several instances.
+ */
+export async function recountDependents({ database }: Pick<Services, 'database'>): Promise<void> {
+  const counts = new Map<string, Counts>()
+  for await (const { tags, shown_to: shownTo } of documents<{ tags: string; shown_to: number }>(database, 'tags, shown_to')) {
+    if (shownTo === 0) continue
+    for (const name of dependenciesIn(tags)) {
+      const { all, open } = counts.get(name) ?? none
+      counts.set(name, { all: all + 1, open: open + (shownTo === 2 ? 1 : 0) })
+    }
+  }
+  let changed: [id: string, counts: Counts][] = []
+  for await (const { package_id: id, name, ...stored } of documents<StoredRow>(database, 'name, dependents, public_dependents')) {
+    const { all, open } = counts.get(name) ?? none
+    if (Number(stored.dependents) !== all || Number(stored.public_dependents) !== open) changed.push([id, { all, open }])
+    if (changed.length >= atOnce) {
+      await store(database, changed)
+      changed = []
+    }
+  }
+  await store(database, changed)
+}
+
+type Counts = { all: number; open: number }
+type StoredRow = { name: string; dependents: number | string; public_dependents: number | string }
+
+const none: Counts = { all: 0, open: 0 }
+const atOnce = 200
+const tag = 'dependency:'
+
+const dependenciesIn = (tags: string) => tags.split(' ').flatMap((each) => (each.startsWith(tag) ? [each.slice(tag.length)] : []))
+
+/** All packages that search knows, in the order of their ids, some at a time. */
+async function* documents<Row extends object>({ heavyReads }: Services['database'], columns: string) {
+  for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
+    const rows = await heavyReads.all<Row & { package_id: string }>(
+      `select package_id, ${columns} from package_search_documents where package_id > ? order by package_id limit ${atOnce}`,
+      after,
+    )
+    yield* rows
+    const last = rows.at(-1)
+    if (!last) return
+    after = last.package_id
+    await nextTurn()
+  }
+}
+
+/** In the order of the ids, as others lock these rows (index-package.ts). */
+async function store(database: Services['database'], changed: readonly [string, Counts][]): Promise<void> {
+  if (changed.length === 0) return
+  await database.fork().transactional(async (em) => {
+    for (const [id, { all, open }] of changed)
+      await em.execute('update package_search_documents set dependents = ?, public_dependents = ? where package_id = ?', [all, open, id])
   })
 }

@@ -45,6 +45,7 @@ export async function refreshIndex(em: EntityManager, here: Here, packageId: str
     description: row.description,
     topics: latest.pubspec.topics,
     readme: latest.readme,
+    api: latest.api,
     tags: tagsOf({ ...facts, ...latest, hasRetracted: Boolean(row.has_retracted) }),
     shownTo: row.shown_to,
     score: latest.score,

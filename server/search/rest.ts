@@ -1,20 +1,13 @@
-import { type Data, route } from '../rest/route.ts'
+import { route } from '../rest/route.ts'
 
 export const searchRoutes = [
   route(
     'GET /api/search',
-    'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node { package: name } } totalCount } }',
+    'query ($q: String, $sort: PackageSort, $offset: Int) { searchPackages(first: 50, query: $q, sort: $sort, offset: $offset) { edges { score node @flatten { package: name } } totalCount } }',
     {
       summary: 'Packages that fit, best first, fifty a page.',
       names: { q: 'query' },
-      answer: {
-        page: 'searchPackages',
-        of: 'packages',
-        each: (edge) => {
-          const { score, node } = edge as { score: number; node: Data }
-          return { package: node.package, score }
-        },
-      },
+      answer: { page: 'searchPackages', of: 'packages' },
     },
   ),
 ]

@@ -24,8 +24,8 @@ export const PackageSort = builder.enumType('PackageSort', {
 /** Members find all listed packages, anybody else public ones, where and while the server lets anybody browse. */
 const forWhoeverMayBrowse = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
-/** What was typed into a search box; longer texts are no search. */
-const searchText = z.string().max(1000, 'must be at most 1000 characters long').nullish()
+/** What was typed into a search box. */
+const searchText = { extensions: { maxLength: 1000 } }
 
 const FacetValueRef = builder.objectRef<FacetValue>('FacetValue').implement({
   description: 'A value of a filter.',
@@ -59,18 +59,20 @@ const FacetsRef = builder.objectRef<Facets>('SearchFacets').implement({
   }),
 })
 
+const searchArguments = builder.args((t) => ({
+  query: t.string({ description: 'What to look for, as typed.', ...searchText }),
+  sort: t.field({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a query without words.' }),
+  offset: t.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
+}))
+
 builder.queryField('searchPackages', (t) =>
   t.connection(
     {
       ...forWhoeverMayBrowse,
       type: PackageRef,
       description:
-        'Packages whose name, description, topics or readme fit; all packages for a blank query. `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `score:` before a number from 0 to 100 with `>=`, `>`, `<=`, `<` or `=` filters by the share of points; `-` before them excludes.',
-      args: {
-        query: t.arg.string({ description: 'What to look for, as typed.', validate: searchText }),
-        sort: t.arg({ type: PackageSort, description: 'Order; RELEVANCE when left out, UPDATED for a query without words.' }),
-        offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
-      },
+        'Packages whose name, topics, description, README or public API has all words; all packages for a blank query. A word that is unknown may be searched for with a letter corrected (`searchedFor`). `publisher:`, `uploader:`, `topic:`, `sdk:`, `platform:`, `license:`, `dependency:` and `is:` before a word filter, `score:` before a number from 0 to 100 with `>=`, `>`, `<=`, `<` or `=` filters by the share of points; `-` before them excludes.',
+      args: searchArguments,
       resolve: (_root, args, context) => findPage(context, args),
     },
     {
@@ -78,8 +80,12 @@ builder.queryField('searchPackages', (t) =>
       fields: (connection) => ({
         didYouMean: connection.stringList({
           extensions: { cost: 5, size: 10 },
-          description: 'Names of packages that the query may have meant, when it found nothing.',
+          description: 'Names of packages that the query may have meant, when it found nothing as typed.',
           resolve: ({ didYouMean }) => didYouMean(),
+        }),
+        searchedFor: connection.exposeString('searchedFor', {
+          nullable: true,
+          description: 'The query that was searched for instead, with a typing mistake corrected; null when it was searched for as typed.',
         }),
         facets: connection.field({
           extensions: { cost: 20 },
@@ -109,7 +115,7 @@ builder.queryField('completePackageNames', (t) =>
       prefix: t.arg.string({
         required: true,
         description: 'The beginning of a name.',
-        validate: z.string().max(64, 'must be at most 64 characters long'),
+        extensions: { maxLength: 64 },
       }),
       first: t.arg.int({
         required: true,
@@ -140,7 +146,7 @@ builder.queryField('completeSearch', (t) =>
       query: t.arg.string({
         required: true,
         description: 'As typed so far.',
-        validate: z.string().max(1000, 'must be at most 1000 characters long'),
+        ...searchText,
       }),
       first: t.arg.int({
         required: true,

@@ -11,7 +11,7 @@ const set = (actor: Actor, version: string, isRetracted: boolean) =>
 async function pointers(actor: Actor) {
   const { body } = await actor.graphql('{ package(name: "acme") { description latest { version } latestPrerelease { version } } }')
   const { description, latest, latestPrerelease } = body.data.package
-  return { description, latest: latest.version, latestPrerelease: latestPrerelease?.version ?? null }
+  return { description, latest: latest?.version ?? null, latestPrerelease: latestPrerelease?.version ?? null }
 }
 
 describe('the latest versions, recomputed when one is retracted or restored', () => {
@@ -40,13 +40,19 @@ describe('the latest versions, recomputed when one is retracted or restored', ()
     expect([await finds('walruses'), await finds('penguins')]).toEqual([0, 1])
   })
 
-  it('are those of all versions when every one is retracted', async () => {
+  it('name no version when every one is retracted', async () => {
     await using app = await testApp()
     const alice = await app.member()
     for (const version of ['1.0.0', '1.1.0', '2.0.0-dev']) await publish(alice, { name: 'acme', version })
     for (const version of ['1.1.0', '2.0.0-dev', '1.0.0']) await set(alice, version, true)
-    expect(await pointers(alice)).toMatchObject({ latest: '1.1.0', latestPrerelease: null })
-    expect((await alice.get('/api/packages/acme')).body.latest).toMatchObject({ version: '1.1.0', retracted: true })
+    expect(await pointers(alice)).toMatchObject({ latest: null, latestPrerelease: null })
+    const shown = await alice.graphql('{ package(name: "acme") { displayedVersion { version isRetracted } } }')
+    expect(shown.body.data.package.displayedVersion).toEqual({ version: '1.1.0', isRetracted: true })
+    const { body } = await alice.get('/api/packages/acme')
+    expect(body).not.toHaveProperty('latest')
+    expect(body.versions).toHaveLength(3)
+    expect((await alice.get('/api/packages/acme/score')).status).toBe(200)
+    expect((await alice.get('/packages/acme/badges/version.svg')).raw.toString()).toContain('acme: retracted')
     await set(alice, '2.0.0-dev', false)
     expect(await pointers(alice)).toMatchObject({ latest: '2.0.0-dev', latestPrerelease: '2.0.0-dev' })
   })

@@ -1,40 +1,12 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { newId } from '../../server/db/base.ts'
-import { Package, PackageVersion } from '../../server/packages/entity.ts'
-import { versionKey } from '../../server/pub/sort-key.ts'
 import { checkSearch } from '../../server/search/health.ts'
 import { completeIndex, renewedTo, storedForm } from '../../server/search/rebuild.ts'
-import { readSetting, readSettingIn, writeSetting } from '../../server/settings/service.ts'
-import { type TestApp, testApp } from '../app.ts'
+import { readSettingIn, writeSetting } from '../../server/settings/service.ts'
+import { testApp } from '../app.ts'
 import { admin, adminJson } from '../support/admin.ts'
 import { publish } from '../support/publish.ts'
 import { find, stocked } from '../support/search.ts'
-
-it('leaves the others their turn while it is made anew, and loses nobody meanwhile', async () => {
-  await using app = await testApp()
-  const alice = await app.member()
-  // PostgreSQL works beside this process, which is what could be held up.
-  const count = app.config.DB_BACKEND === 'sqlite' ? 2000 : 300
-  await publish(alice, { name: 'acme', version: '1.0.0' })
-  await addPackages(app, count)
-  const { database } = app.services
-  const rebuilding = completeIndex(app.services)
-  const watching = longestTurn(rebuilding)
-  const answered: number[] = []
-  const asking = (async () => {
-    for (let isOver = false; !isOver; isOver = await isSettled(rebuilding)) {
-      answered.push((await alice.get('/api/packages/acme')).status, (await alice.put('/api/account/likes/acme')).status)
-    }
-  })()
-  await Promise.all([rebuilding, asking])
-  expect(await watching).toBeLessThan(150)
-  expect(answered.length).toBeGreaterThan(40)
-  expect(new Set(answered)).toEqual(new Set([200]))
-  const found = await alice.get('/api/search?q=pkg')
-  expect(found.body.totalCount).toBe(count)
-  expect(await readSetting(database.reads, renewedTo)).toBeNull()
-}, 180_000)
+import { addPackages } from '../support/unindexed.ts'
 
 it('goes on where a restart has interrupted it, and keeps what was found before', async () => {
   await using app = await testApp()
@@ -45,7 +17,7 @@ it('goes on where a restart has interrupted it, and keeps what was found before'
   const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
   await database.fork().execute('update package_search_documents set updated_at = 0')
   await database.fork().transactional(async (em) => {
-    await writeSetting(em, storedForm, 4)
+    await writeSetting(em, storedForm, 5)
     await writeSetting(em, renewedTo, half?.id ?? null)
   })
   await completeIndex(app.services)
@@ -79,54 +51,6 @@ it('is made anew by the operator beside a running server, and goes on where that
   expect(await readSettingIn(database.fork(), renewedTo)).toBeNull()
   expect((await adminJson(app, 'reindex')).body.indexed).toBe(22)
 })
-
-/** Packages with a version each, as if they had always been there, and unknown to the index. */
-async function addPackages({ services }: TestApp, count: number): Promise<void> {
-  const em = services.database.fork()
-  const createdAt = new Date()
-  const packages = Array.from({ length: count }, (_, index) => ({ id: newId(), name: `pkg_${index}` }))
-  const fields = { latestVersion: '1.0.0', latestPrerelease: null, revision: 1, createdAt, updatedAt: createdAt }
-  await em.insertMany(
-    Package,
-    packages.map((one) => ({ ...one, description: `The package ${one.name}`, ...fields })),
-  )
-  await em.insertMany(
-    PackageVersion,
-    packages.map(({ id, name }) => ({
-      id: newId(),
-      package: id,
-      version: '1.0.0',
-      sortKey: versionKey('1.0.0'),
-      isPrerelease: false,
-      archiveSha256: '0'.repeat(64),
-      archiveBytes: 1,
-      archiveCrc32c: 'AAAAAA==',
-      pubspec: JSON.stringify({ name, version: '1.0.0', topics: ['testing'], environment: { sdk: '^3.0.0' } }),
-      createdAt,
-    })),
-  )
-}
-
-/** The longest that this process computed without taking its turns, in milliseconds of its own time: others on the machine do not count. */
-async function longestTurn(work: Promise<unknown>): Promise<number> {
-  let longest = 0
-  while (!(await isSettled(work))) {
-    const before = process.threadCpuUsage()
-    await nextTurn()
-    const { user, system } = process.threadCpuUsage(before)
-    longest = Math.max(longest, (user + system) / 1000)
-  }
-  return longest
-}
-
-const isSettled = (work: Promise<unknown>): Promise<boolean> =>
-  Promise.race([
-    work.then(
-      () => true,
-      () => true,
-    ),
-    nextTurn(false),
-  ])
 
 it('fills an index that is empty, and says so meanwhile', async () => {
   await using app = await testApp()

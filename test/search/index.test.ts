@@ -40,7 +40,7 @@ async function walk(app: TestApp, request: Partial<SearchRequest>) {
   }
 }
 
-it('ranks the name, its beginning, its words and parts, the short texts, the readme', async () => {
+it('ranks the name, its words, their beginnings, the short texts, the readme', async () => {
   await using app = await testApp()
   await add(app, 'unrelated', { readme: 'Paints a canvas.' })
   await add(app, 'by_topic', { topics: ['canvas'] })
@@ -49,7 +49,7 @@ it('ranks the name, its beginning, its words and parts, the short texts, the rea
   await add(app, 'canvas_kit')
   await add(app, 'canvas')
   const { names, matches, total } = await find(app, { query: 'Canvas' })
-  expect(names).toEqual(['canvas', 'canvas_kit', 'canvasser', 'sub_canvas', 'by_topic', 'unrelated'])
+  expect(names).toEqual(['canvas', 'canvas_kit', 'sub_canvas', 'canvasser', 'by_topic', 'unrelated'])
   expect(total).toBe(6)
   const scores = matches.map(({ score }) => score)
   expect(scores[0]).toBe(1)

@@ -9,7 +9,7 @@ import { useCursorList, withRows } from '../shared/cursor-list.ts'
 export function useDependencies() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(DependenciesDocument, addressed)
-  const all = computed(() => (data.value?.package?.version ?? data.value?.package?.latest)?.dependencies)
+  const all = computed(() => (data.value?.package?.version ?? data.value?.package?.displayedVersion)?.dependencies)
   const of = (wanted: ResolvedDependencyFragment['kind']) =>
     computed(() => all.value?.filter(({ kind }) => kind === wanted).map((dependency) => ({ ...dependency, id: dependency.name })))
   return { ...state, direct: of('DIRECT'), dev: of('DEV'), isEmpty: computed(() => all.value?.length === 0) }

@@ -34,7 +34,7 @@ export function usePackage() {
   const { data, ...state } = useQuery(PackageDocument, () => ({ ...addressed.value, signedIn: viewer.value !== undefined }))
   const pkg = computed(() => data.value?.package ?? undefined)
   // Until the next answer arrives, the last one stays visible.
-  const version = computed(() => [pkg.value?.version, pkg.value?.latest].find(isDetailed))
+  const version = computed(() => [pkg.value?.version, pkg.value?.displayedVersion].find(isDetailed))
   const isMissing = computed(() => state.isAnswered.value && !version.value && !state.loading.value)
   return { ...state, addressed, isMissing, pkg, version }
 }
@@ -45,7 +45,7 @@ export function useVersionDocument(kind: DocumentKind) {
   const { data, ...state } = useQuery(VersionDocumentDocument, () => ({ ...addressed.value, [kind]: true }))
   const text = computed(() => {
     const pkg = data.value?.package
-    return data.value && ((pkg?.version ?? pkg?.latest)?.[kind] ?? null)
+    return data.value && ((pkg?.version ?? pkg?.displayedVersion)?.[kind] ?? null)
   })
   return { ...state, text }
 }
@@ -54,7 +54,7 @@ export function useVersionDocument(kind: DocumentKind) {
 export function useInstallation() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(InstallationDocument, addressed)
-  return { ...state, version: computed(() => data.value?.package?.version ?? data.value?.package?.latest ?? undefined) }
+  return { ...state, version: computed(() => data.value?.package?.version ?? data.value?.package?.displayedVersion ?? undefined) }
 }
 
 const isDetailed = (version: object | null | undefined): version is VersionDetailsFragment => version != null && 'archiveUrl' in version

@@ -1,4 +1,21 @@
-import { type Data, ok, route } from '../../rest/route.ts'
+import { z } from 'zod'
+import { ok, route } from '../../rest/route.ts'
+
+const person = z.object({ userId: z.uuid(), email: z.string(), displayName: z.string() })
+
+const managedPackage = z.object({
+  name: z.string(),
+  latestVersion: z.string().nullable(),
+  visibility: z.enum(['private', 'public']),
+  isUnlisted: z.boolean(),
+  isDiscontinued: z.boolean(),
+  createdAt: z.iso.datetime(),
+  updatedAt: z.iso.datetime(),
+  downloads30d: z.int().nullable(),
+  versionCount: z.int(),
+  archiveBytes: z.int(),
+  owners: z.object({ publisherId: z.string().nullable(), uploaders: z.array(person) }),
+})
 
 /** What server administrators do with packages. */
 export const packageAdminRoutes = [
@@ -8,9 +25,9 @@ export const packageAdminRoutes = [
       managedPackages(first: 50, q: $q, offset: $offset) {
         nodes {
           versionCount archiveBytes publisherId
-          package {
-            name latest { version } visibility isUnlisted isDiscontinued createdAt updatedAt downloads { last30Days }
-            uploaders { userId: uuid email displayName }
+          package @flatten {
+            name latest @flatten { latestVersion: version } visibility isUnlisted isDiscontinued createdAt updatedAt
+            downloads @flatten { downloads30d: last30Days } uploaders { userId: uuid email displayName }
           }
         }
         totalCount
@@ -22,20 +39,8 @@ export const packageAdminRoutes = [
       answer: {
         page: 'managedPackages',
         of: 'packages',
-        each: (node) => {
-          const { package: pkg, publisherId, ...sums } = node as Data
-          const { latest, uploaders, visibility, downloads, ...rest } = (pkg ?? {}) as Data
-          const latestVersion = (latest as Data | null)?.version ?? null
-          const downloads30d = (downloads as Data | null)?.last30Days ?? 0
-          return {
-            ...rest,
-            latestVersion,
-            visibility: String(visibility).toLowerCase(),
-            ...sums,
-            downloads30d,
-            owners: { publisherId, uploaders },
-          }
-        },
+        each: ({ publisherId, uploaders, ...rest }) => ({ ...rest, owners: { publisherId, uploaders } }),
+        schema: managedPackage,
       },
     },
   ),

@@ -40,7 +40,7 @@ builder.queryField('managedPackages', (t) =>
       type: ManagedPackageRef,
       description: 'All packages, including unlisted ones, with the storage that they use; for administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.', validate: partOfText }),
+        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
         visibility: t.arg({ type: VisibilityEnum, description: 'Only those that are public, or private.' }),
         orderBy: t.arg({ type: ManagedPackageOrder, description: 'Order; NAME when left out.' }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),

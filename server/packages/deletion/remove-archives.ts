@@ -15,9 +15,10 @@ export const removalKind = 'archives.remove'
 export const archiveRemoval = ({ database, blobs, docs, now, log }: Pick<Services, 'database' | 'blobs' | 'docs' | 'now' | 'log'>) =>
   handler(
     z.object({ hashes: z.array(z.string()), docs: z.array(z.string()).default([]) }),
-    async ({ progress }, { hashes, docs: pages }) => {
+    async ({ progress, signal }, { hashes, docs: pages }) => {
       const em = database.fork()
       for (const [index, sha256] of hashes.entries()) {
+        signal.throwIfAborted()
         progress({ done: index, total: hashes.length })
         if (await em.count(PackageVersion, { archiveSha256: sha256 })) continue
         const bytes = await blobs.remove(sha256, { at: now() })

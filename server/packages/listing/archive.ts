@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { StoredBytes } from '../../blobs/store.ts'
-import { byteCache, type ByteCache } from '../../http/caching/byte-cache.ts'
+import { inOwnMemory } from '../../http/caching/retained-bytes.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { isBrowsingOn } from '../../access/browsing.ts'
@@ -39,7 +39,7 @@ export function openArchive(
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
-  return reach(services, archive, () => openBytes(services.blobs, archive, range, isTaken))
+  return reach(services, archive, () => openBytes(services, archive, range, isTaken))
 }
 
 /**
@@ -72,7 +72,14 @@ export async function placeForProxy(context: Reader & Pick<Services, 'config'>, 
   return place === null ? null : `${prefix}${place}`
 }
 
-type Reader = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
+declare module '../../http/caching/caches.ts' {
+  interface CachedValues {
+    /** Small archives, by their hash. */
+    archives: Buffer
+  }
+}
+
+type Reader = Pick<Services, 'blobs' | 'caches' | 'database' | 'log' | 'now'>
 type Archive = StoredBytes & { name: string; version: string }
 type Range = { start: number; end: number }
 
@@ -98,26 +105,16 @@ async function reach<Reached>(services: Reader, archive: Archive, how: () => Pro
 }
 
 async function openBytes(
-  blobs: Services['blobs'],
+  { blobs, caches: { archives } }: Reader,
   { sha256, bytes }: StoredBytes,
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
   if (bytes > largestKept) return blobs.open(sha256, range, isTaken)
-  const cache = cacheOf(blobs)
-  let content = cache.get(sha256)
-  if (!content) cache.set(sha256, (content = await blobs.read(sha256)))
+  let content = archives.get(sha256)
+  if (!content) archives.set(sha256, (content = inOwnMemory(await blobs.read(sha256))))
   return range ? content.subarray(range.start, range.end + 1) : content
 }
 
 /** Most packages are smaller than this; what is larger is worth a file handle. */
 const largestKept = 256 * 1024
-const cacheBytes = 64 * 1024 ** 2
-
-const caches = new WeakMap<Services['blobs'], ByteCache<Buffer>>()
-
-function cacheOf(blobs: Services['blobs']): ByteCache<Buffer> {
-  let cache = caches.get(blobs)
-  if (!cache) caches.set(blobs, (cache = byteCache('archives', cacheBytes, (content) => content.length)))
-  return cache
-}

@@ -17,6 +17,7 @@ import { splitArchiveName } from '../../pub/archive-name.ts'
 import { findArchive, linkToArchive, openArchive, placeForProxy } from './archive.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { readEntry, readListing } from './service.ts'
+import { entrySchema, listingSchema } from './schemas.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
 
 const pubType = 'application/vnd.pub.v2+json'
@@ -29,7 +30,10 @@ export const packageBinaries = [
     access: 'browse',
     summary: 'The package with all its versions, as package clients read it.',
     handler: sendListing,
-    produces: { 200: { description: 'The listing.', type: pubType }, 304: { description: 'Nothing changed since the given ETag.' } },
+    produces: {
+      200: { description: 'The listing.', type: pubType, schema: listingSchema },
+      304: { description: 'Nothing changed since the given ETag.' },
+    },
   }),
   binary('GET /api/packages/:pkg/versions/:version', {
     pub: true,
@@ -37,7 +41,7 @@ export const packageBinaries = [
     onSend: compressText,
     summary: 'One version of a package: an entry of the listing.',
     handler: sendEntry,
-    produces: { 200: { description: 'The entry.', type: pubType } },
+    produces: { 200: { description: 'The entry.', type: pubType, schema: entrySchema } },
   }),
   binary('GET /api/archives/:file', {
     pub: true,
@@ -49,8 +53,8 @@ export const packageBinaries = [
       206: { description: 'The requested part of it.', type: 'application/gzip' },
       302: { description: 'The archive is at `Location`, outside of this server, for a minute.' },
       304: { description: 'The client has it.' },
-      416: { description: 'There is no such part.' },
     },
+    refuses: [416],
   }),
   binary('GET /packages/:pkg/versions/:version.tar.gz', {
     access: 'browse',
@@ -67,7 +71,12 @@ export const packageBinaries = [
 ]
 
 /** Links to archives begin as the client's own address of this server does: package clients send their token nowhere else. */
-const readerOf = ({ database, config, request }: Context) => ({ database, config, serverUrl: publicUrl(request, config.SERVER_URL) })
+const readerOf = ({ caches, database, config, request }: Context) => ({
+  caches,
+  database,
+  config,
+  serverUrl: publicUrl(request, config.SERVER_URL),
+})
 
 async function sendListing(context: Context): Promise<unknown> {
   const { request, reply } = context

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { toDate } from '../../db/reads/reads.ts'
-import { byteCache, type ByteCache } from '../../http/caching/byte-cache.ts'
+import { inOwnMemory } from '../../http/caching/retained-bytes.ts'
+import type { Caches } from '../../http/caching/caches.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { hostedHere } from '../hosted-here.ts'
@@ -15,30 +16,40 @@ import { latestOf } from '../versions/latest.ts'
 /** A package's listing as it goes out. The ETag is weak: the plain and the compressed form have the same one. */
 export type Listing = Stamp & { etag: string; gzipped: Buffer }
 
+declare module '../../http/caching/caches.ts' {
+  interface CachedValues {
+    /** The listings of packages, by package, audience and address. */
+    listings: Listing
+  }
+}
+
 /** What a listing was made from. What anybody may read depends on other packages, too: `mark` changes with anybody's visibility. */
 type Stamp = { revision: number; mark?: string | null }
 
 /** Who reads, and what this server's address is for its links: `publicUrl`. */
-type Reader = Pick<Services, 'database' | 'config'> & { serverUrl: string }
+type Reader = Pick<Services, 'caches' | 'database' | 'config'> & { serverUrl: string }
 
 /**
  * The listing of a package (pub's protocol, "Listing"), or null for one that is not there for this audience. One keyed read tells the
  * revision; the document is assembled and compressed once per revision, audience and address.
  */
 export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
-  const { database } = reader
+  const {
+    caches: { listings },
+    database,
+  } = reader
   const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
   if (!current) return null
-  const { cache, building } = memoryOf(database)
   const seen = audience === 'members' ? current.id : `anybody ${current.id}`
   const place = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
-  const cached = cache.get(place)
+  const cached = listings.get(place)
   if (cached?.revision === current.revision && cached.mark === current.mark) return cached
   const key = `${place} ${current.revision} ${current.mark}`
+  const building = buildingIn(listings)
   let build = building.get(key)
   if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
   const listing = await build
-  if (listing) cache.set(place, listing)
+  if (listing) listings.set(place, listing)
   return listing
 }
 
@@ -102,9 +113,10 @@ async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name:
   )
   const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
   const entries = rows.map((row) => entryOf(row, name, serverUrl))
-  const latest = entries[rows.findIndex((row) => row.version === row.latest_version)]
-  if (!rows[0] || latest === undefined) return null
-  const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}"latest":${latest},"versions":[${entries.join(',')}]}`
+  if (!rows[0]) return null
+  const latest = entries[rows.findIndex((row) => row.version === row.latest_version && row.retracted_at === null)]
+  const latestMember = latest === undefined ? '' : `"latest":${latest},`
+  const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}${latestMember}"versions":[${entries.join(',')}]}`
   const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
   // The mark is older than the rows, or of their age: what was read too early is read again, never kept too long.
   return { revision: rows[0].revision, ...(audience === 'anybody' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
@@ -133,18 +145,16 @@ function entryOf(row: EntryRow, name: string, serverUrl: string): string {
   return `{"version":"${row.version}",${retracted}"archive_url":${url},"archive_sha256":"${row.archive_sha256}","pubspec":${row.pubspec},"published":"${published}"}`
 }
 
-const compress = promisify<string, Buffer>(gzip)
+const zip = promisify<string, Buffer>(gzip)
+/** The result of zlib is a slice of a buffer of 16 KB or more, which would stay in memory with it. */
+const compress = async (text: string): Promise<Buffer> => inOwnMemory(await zip(text))
 
-type Memory = { cache: ByteCache<Listing>; building: Map<string, Promise<Listing | null>> }
+type Building = Map<string, Promise<Listing | null>>
+const buildings = new WeakMap<Caches['listings'], Building>()
 
-const memories = new WeakMap<Services['database'], Memory>()
-
-/** The cache beside a database; several servers in one process have several. */
-function memoryOf(database: Services['database']): Memory {
-  let memory = memories.get(database)
-  if (!memory)
-    memories.set(database, (memory = { cache: byteCache('listings', cacheBytes, ({ gzipped }) => gzipped.length), building: new Map() }))
-  return memory
+/** The listings that are being built for a cache. */
+function buildingIn(listings: Caches['listings']): Building {
+  let building = buildings.get(listings)
+  if (!building) buildings.set(listings, (building = new Map()))
+  return building
 }
-
-const cacheBytes = 64 * 1024 ** 2

@@ -1,21 +1,20 @@
-import { type Data, route } from '../../rest/route.ts'
-import { packageOf } from '../rest-answers.ts'
+import { route } from '../../rest/route.ts'
+import { ofPackage } from '../rest-answers.ts'
 
 /** Who owns a package. */
 export const packagePublisherRoutes = [
-  route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher { slug } } }', {
+  route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher @flatten { publisherId: slug } } }', {
     summary: 'The publisher that owns a package.',
-    answer: { from: (data, context) => ownerIn(packageOf(data, context)) },
+    answer: 'package',
+    ...ofPackage,
   }),
   route(
     'PUT /api/packages/:pkg/publisher',
-    'mutation ($input: SetPackagePublisherInput!) { setPackagePublisher(input: $input) { package { publisher { slug } } } }',
+    'mutation ($input: SetPackagePublisherInput!) { setPackagePublisher(input: $input) { package { publisher @flatten { publisherId: slug } } } }',
     {
       summary: 'Gives a package to a publisher, or to none.',
       names: { pkg: 'package', publisherId: 'publisher' },
-      answer: { from: ({ setPackagePublisher }) => ownerIn((setPackagePublisher as { package: Data }).package) },
+      answer: 'setPackagePublisher.package',
     },
   ),
 ]
-
-const ownerIn = ({ publisher }: Data): Data => ({ publisherId: (publisher as { slug: string } | null)?.slug ?? null })

@@ -4,8 +4,8 @@ import { compareParsed, known, type Version } from '../../pub/version.ts'
 export type Candidate = { version: string; retracted: boolean }
 
 /**
- * The version to show and to resolve first: the highest stable one, else the highest pre-release, among those not retracted; if all are
- * retracted, among all. Null only for an empty list. Throws a RangeError for what is no canonical version. Source: pub_semver, `Version.primary`.
+ * Returns the version to show first: the highest stable one, else the highest pre-release, among those not retracted; if all are retracted,
+ * among all. Null only for an empty list. A retracted result is displayed, but never named as the latest. Throws a RangeError for what is no canonical version. Source: pub_semver, `Version.primary`.
  * `pointersOf` in retraction/service.ts makes the same choice by a query; change both.
  */
 export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {

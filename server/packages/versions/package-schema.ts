@@ -1,9 +1,17 @@
-import { z } from 'zod'
 import { builder } from '../../graphql/builder.ts'
 import { anyText, pageByKey } from '../../graphql/connections.ts'
 import type { PackageVersion } from '../entity.ts'
 import { ofPublicPackage, PackageRef, PackageVersionRef } from '../refs.ts'
-import { countVersions, descriptionOf, findVersion, latestPrerelease, latestVersion, listVersions, momentsOf } from './service.ts'
+import {
+  countVersions,
+  descriptionOf,
+  displayedVersion,
+  findVersion,
+  latestPrerelease,
+  latestVersion,
+  listVersions,
+  momentsOf,
+} from './service.ts'
 
 builder.objectFields(PackageRef, (t) => ({
   createdAt: t.field({
@@ -30,8 +38,16 @@ builder.objectFields(PackageRef, (t) => ({
     ...ofPublicPackage,
     type: PackageVersionRef,
     nullable: true,
-    description: 'The version that new users get: the highest stable one that is not retracted, else the highest pre-release.',
+    description:
+      'The version that new users get: the highest stable one that is not retracted, else the highest pre-release. Null when all versions are retracted.',
     resolve: (pkg, _args, context) => latestVersion(context, pkg),
+  }),
+  displayedVersion: t.field({
+    ...ofPublicPackage,
+    type: PackageVersionRef,
+    nullable: true,
+    description: 'The version that pages show: `latest`, or the highest version when all are retracted.',
+    resolve: (pkg, _args, context) => displayedVersion(context, pkg),
   }),
   latestPrerelease: t.field({
     ...ofPublicPackage,
@@ -59,7 +75,7 @@ builder.objectField(PackageRef, 'versions', (t) =>
       args: {
         filter: t.arg.string({
           description: 'Only those that a constraint such as `^1.2.0` allows, or that contain this text.',
-          validate: z.string().max(200, 'must be at most 200 characters long').nullish(),
+          extensions: { maxLength: 200 },
         }),
         ascending: t.arg.boolean({ description: 'True gives the lowest first.' }),
       },

@@ -62,8 +62,14 @@ export async function versionNumbers(reader: Reader, pkg: Package): Promise<Reco
   return { readable: numbers(all.filter(({ id }) => !withheld.has(id))), withheld: numbers(all.filter(({ id }) => withheld.has(id))) }
 }
 
-/** The version that new users get; null when there is none for whoever asks. */
+/** Returns the version that new users get; null when the caller may read none, or all are retracted. */
 export async function latestVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
+  const version = await displayedVersion(reader, pkg)
+  return version?.retractedAt === null ? version : null
+}
+
+/** Returns the version that pages show: the latest, or the highest one when all are retracted. Null when the caller may read none. */
+export async function displayedVersion(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
   const { latest } = await pointersOf(reader, pkg)
   return latest === null ? null : loadVersion(reader, `${pkg.id} ${latest}`)
 }

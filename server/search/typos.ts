@@ -1,0 +1,94 @@
+import { dialectOf, documentsOf, isWithin } from './dialects.ts'
+import { countWords, type Ranked, rankPackages, type WordSelection } from './ranking.ts'
+import type { Reach, Source } from './selection.ts'
+import { respelled, spellingTerms, termsOf } from './terms.ts'
+
+type Parts = readonly [WordSelection, ...WordSelection[]]
+
+/** What was typed, and what it finds: all of it when that is less than three packages. */
+type Typed = { query: string; ranked: readonly Ranked[]; limit: number }
+
+export type Corrected = { parts: Parts; query: string; ranked: Ranked[] }
+
+/**
+ * Corrects the one word of a query that is in no name, topic or description, when the query finds nothing, or at most two packages that mention
+ * it in their READMEs. The correction is a word of a package's name that is one letter away: more, less or another one, or two swapped. Null
+ * when there is none that finds more.
+ */
+export async function correct(source: Source, parts: Parts, { query, ranked, limit }: Typed): Promise<Corrected | null> {
+  if (ranked.length > 2 || ranked.some(({ isOnlyMentioned }) => !isOnlyMentioned)) return null
+  const unknown = (await countWords(source, parts)).flatMap((count, index) => (count === 0 ? [index] : []))
+  const [index] = unknown
+  const typed = parts[0].terms.words[index ?? 0]?.exact[0] ?? ''
+  if (index === undefined || unknown.length > 1 || !correctable.test(typed)) return null
+  const spelling = await nearestWord(source, parts, typed)
+  if (spelling === null) return null
+  const withSpelling = (part: WordSelection): WordSelection => ({ ...part, terms: respelled(part.terms, index, spelling) })
+  const corrected: Parts = [withSpelling(parts[0]), ...parts.slice(1).map(withSpelling)]
+  const found = await rankPackages(source, corrected, limit)
+  return found.length > ranked.length ? { parts: corrected, query: replaceWord(query, typed, spelling), ranked: found } : null
+}
+
+/** Shorter words are one letter away from too many others. */
+const correctable = /^[a-z]{4,20}$/
+
+/** The word that most names have of those that differ from this one by a letter; of equally common ones, that of the best liked package. */
+async function nearestWord(source: Source, parts: Parts, typed: string): Promise<string | null> {
+  const counts = new Map<string, number>()
+  for (const { reach } of parts) {
+    const { sql, parameters } = dialectOf(source.backend).marked(reach, spellingTerms(typed))
+    const rows = await source.heavyReads.all<{ name: string }>(
+      `select d.name from (${sql}) m join ${documentsOf(reach)} d on d.id = m.id where ${isWithin[reach]} order by d.likes desc, d.name limit 200`,
+      ...parameters,
+    )
+    const words = rows.flatMap(({ name }) => termsOf(name)).filter((word) => distance(typed, word) === 1)
+    for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
+  }
+  const [nearest] = [...counts].toSorted(([, a], [, b]) => b - a)
+  return nearest?.[0] ?? null
+}
+
+/** The query as typed but for one word; values of filters stay as they are. */
+const replaceWord = (query: string, word: string, spelling: string): string =>
+  query.replace(new RegExp(String.raw`(?<![\p{L}\p{N}:"])${word}`, 'iu'), spelling)
+
+/** Names that differ from the one that was typed by a slip or two, the nearest first. */
+export async function suggestNames(
+  { heavyReads, backend }: Source,
+  typed: string,
+  reaches: readonly Reach[],
+  limit = 3,
+): Promise<string[]> {
+  if (!/^\w{4,64}$/.test(typed)) return []
+  const rows: { name: string }[] = []
+  for (const reach of reaches) {
+    const { sql, parameters } = dialectOf(backend).similar(typed, reach, candidates)
+    rows.push(...(await heavyReads.all<{ name: string }>(sql, ...parameters)))
+  }
+  const slips = Math.max(1, Math.floor(typed.length / 4))
+  return rows
+    .map(({ name }) => ({ name, distance: distance(typed, name) }))
+    .filter((candidate) => candidate.distance <= slips)
+    .toSorted((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
+    .slice(0, limit)
+    .map(({ name }) => name)
+}
+
+const candidates = 50
+
+/** How many letters must be put in, taken out, changed, or swapped with a neighbour (optimal string alignment). */
+function distance(a: string, b: string): number {
+  let [beforeLast, last] = [[] as number[], Array.from({ length: b.length + 1 }, (_, index) => index)]
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = at(last, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1] ? at(beforeLast, j - 2) + 1 : Infinity
+      row.push(Math.min(at(last, j) + 1, at(row, j - 1) + 1, replaced, swapped))
+    }
+    ;[beforeLast, last] = [last, row]
+  }
+  return at(last, b.length)
+}
+
+const at = (row: number[], index: number) => row[index] ?? Infinity

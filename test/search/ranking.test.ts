@@ -1,0 +1,75 @@
+import { expect, it } from 'vitest'
+import { searchPackages } from '../../server/search/service.ts'
+import { type TestApp, testApp } from '../app.ts'
+import { addRealPackages } from './real-packages.ts'
+
+/** What is typed, and what is found first, in this order. */
+const expected: Record<string, string[]> = {
+  http: ['http'],
+  'http client': ['http', 'chopper', 'dio'],
+  'state management': ['flutter_bloc', 'bloc', 'get', 'provider'],
+  svg: ['flutter_svg'],
+  router: ['go_router', 'shelf_router'],
+  imagePicker: ['image_picker'],
+  'image picker': ['image_picker'],
+  'deep equality': ['collection'],
+  htpp: ['http'],
+  riverpd: ['riverpod', 'flutter_riverpod'],
+  chartz: ['fl_chart'],
+  bloc: ['bloc', 'flutter_bloc'],
+  json: ['json_annotation', 'json_serializable'],
+  'local notifications': ['flutter_local_notifications', 'awesome_notifications'],
+  sqlite: ['sqflite', 'sqlite3'],
+  database: ['sqflite', 'hive'],
+  'google maps': ['google_maps_flutter'],
+  'shared preferences': ['shared_preferences'],
+  'dependency injection': ['get_it', 'injectable'],
+  'video player': ['video_player'],
+  webview: ['webview_flutter', 'flutter_inappwebview'],
+  chart: ['fl_chart', 'syncfusion_flutter_charts'],
+  'barcode scanner': ['mobile_scanner'],
+  'firebase auth': ['firebase_auth'],
+  'secure storage': ['flutter_secure_storage'],
+  carousel: ['carousel_slider'],
+  logging: ['logging', 'logger'],
+  DateFormat: ['intl'],
+  PriorityQueue: ['collection'],
+  markdown: ['markdown', 'flutter_markdown'],
+  websocket: ['web_socket_channel'],
+  permissions: ['permission_handler'],
+  location: ['location', 'geolocator'],
+  jwt: ['jwt_decoder'],
+}
+
+const member = { id: '00000000-0000-7000-8000-000000000000', scopes: new Set(['read'] as const) }
+
+async function find({ services }: TestApp, query: string, searcher: typeof member | null, limit = 50, offset = 0): Promise<string[]> {
+  const { matches } = await searchPackages(services.database, { searcher, query, limit, offset })
+  return matches.map(({ name }) => name)
+}
+
+it('finds the expected packages first, whether or not the caller is signed in', async () => {
+  await using app = await testApp()
+  await addRealPackages(app)
+  for (const searcher of [member, null]) {
+    const found: Record<string, string[]> = {}
+    for (const [query, names] of Object.entries(expected)) found[query] = (await find(app, query, searcher)).slice(0, names.length)
+    expect(found).toEqual(expected)
+  }
+})
+
+it('keeps the order from page to page, and from one indexing order to another', async () => {
+  await using app = await testApp()
+  await using reversed = await testApp()
+  await addRealPackages(app)
+  await addRealPackages(reversed, (packages) => packages.toReversed())
+  // 'flutter' fits more packages than are scored.
+  for (const query of ['flutter', 'flutter plugin', 'dart', 'platform implementation', 'a']) {
+    const all = await find(app, query, member, 400)
+    expect(new Set(all).size).toBe(all.length)
+    expect(await find(reversed, query, member, 400)).toEqual(all)
+    const pages: string[] = []
+    for (let offset = 0; offset < all.length; offset += 30) pages.push(...(await find(app, query, member, 30, offset)))
+    expect(pages).toEqual(all)
+  }
+})
