@@ -1,4 +1,6 @@
+import type { IncomingMessage } from 'node:http'
 import { type ApiError, serviceUnavailable } from '../errors.ts'
+import { requestFile } from './archive-request.ts'
 
 /** A site that SDKs are downloaded from. */
 export type Site = {
@@ -26,14 +28,18 @@ type Asked = {
  * @throws ApiError ServiceUnavailable when the site cannot be reached, or answers otherwise.
  */
 export async function readFrom(site: Site, address: string, { mostBytes = maxNote, deadline }: Asked = {}): Promise<string | null> {
+  const timeout = AbortSignal.timeout(timeoutMs)
+  const signal = deadline ? AbortSignal.any([timeout, deadline]) : timeout
+  let response: IncomingMessage | undefined
   try {
-    const timeout = AbortSignal.timeout(timeoutMs)
-    const response = await fetch(address, { signal: deadline ? AbortSignal.any([timeout, deadline]) : timeout })
-    if (response.status === 404) return null
-    if (!response.ok) throw new Error(`it answered ${response.status}`)
+    response = await requestFile(address, { signal })
+    if (response.statusCode === 404) return null
+    if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`)
     return await textOf(response, mostBytes)
   } catch (error) {
-    throw siteAway(site, error)
+    throw siteAway(site, signal.aborted ? signal.reason : error)
+  } finally {
+    response?.destroy()
   }
 }
 
@@ -41,18 +47,18 @@ export async function readFrom(site: Site, address: string, { mostBytes = maxNot
 export const siteAway = ({ name, url, variable }: Site, error: unknown): ApiError =>
   serviceUnavailable(`The ${name} at ${url} cannot be read: ${reasonOf(error)}. Check the network, or set ${variable} to a mirror.`, 60)
 
-/** Why a request failed: fetch puts it into the cause. */
+/** Returns why a request failed, in words. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'there was no answer in time'
-  return error.cause instanceof Error ? error.cause.message || String((error.cause as NodeJS.ErrnoException).code) : error.message
+  // What tried several addresses has a code only.
+  return error.message || String((error as NodeJS.ErrnoException).code)
 }
 
-async function textOf({ body }: Response, mostBytes: number): Promise<string> {
-  if (!body) return ''
+async function textOf(body: IncomingMessage, mostBytes: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
-  for await (const chunk of body) {
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
     bytes += chunk.length
     if (bytes > mostBytes) throw new Error(`its answer is longer than ${mostBytes / 1024} KiB`)
     chunks.push(chunk)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 import type { Services } from '../services.ts'
 import { SdkInstall, type SdkKind } from './entity.ts'
-import { sdkRoot, thisPlatform } from './platform.ts'
+import { attemptFolder, thisPlatform } from './platform.ts'
 
 /** An SDK that can be used on this machine. */
 export type ReadySdk = {
@@ -30,9 +30,12 @@ export const markName = 'ready'
 
 type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
 
-/** Where an install has what; all of it is gone or there as a whole, by this folder. */
+/**
+ * Returns the paths of an install. All of them are in its folder, which is removed as a whole.
+ * @throws RangeError for an id that could lead elsewhere.
+ */
 export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
-  const folder = join(sdkRoot(config), `${id}.${generation}`)
+  const folder = attemptFolder(config, { id, generation })
   const path = join(folder, 'sdk')
   const binaries = kind === 'dart' ? join(path, 'bin') : join(path, 'bin', 'cache', 'dart-sdk', 'bin')
   const pubCache = join(folder, 'pub-cache')
@@ -67,10 +70,12 @@ export async function readySdk({ config, database }: Pick<Services, 'config' | '
 /** Whether an install can be used on this machine. */
 export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkInstall): Promise<boolean> {
   if (install.status !== 'ready' || install.platform !== thisPlatform().sdkPlatform) return false
-  return stat(placesOf(config, install).mark).then(
-    () => true,
-    () => false,
-  )
+  try {
+    await stat(placesOf(config, install).mark)
+    return true
+  } catch {
+    return false
+  }
 }
 
 const defaultInstall = (em: EntityManager, kind: SdkKind) => em.findOne(SdkInstall, { kind, isDefault: true })

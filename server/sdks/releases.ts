@@ -1,4 +1,4 @@
-import { invalidInput } from '../errors.ts'
+import { ApiError, invalidInput } from '../errors.ts'
 import { parseVersion } from '../pub/version.ts'
 import type { Services } from '../services.ts'
 import { findDart, listDart } from './dart-archive.ts'
@@ -13,13 +13,22 @@ type Environment = Pick<Services, 'config' | 'now'>
 /** Which release somebody means. */
 export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
 
+/** Releases of a channel, and what could not be read: a sentence for each archive. */
+export type ReleaseListing = { releases: Release[]; warnings: string[] }
+
 /**
- * The newest releases of a channel, the newest first; of both kinds unless one is named. A listing is read at most once an hour.
- * @throws ApiError ServiceUnavailable when an archive cannot be read.
+ * Returns the newest releases of a channel, newest first; of both kinds unless one is named. An archive that cannot be read becomes a warning.
+ * Each archive is read at most once an hour.
+ * @throws ApiError ServiceUnavailable when none of the requested archives can be read.
  */
-export async function listReleases(services: Environment, channel: SdkChannel, kind?: SdkKind | null): Promise<Release[]> {
+export async function listReleases(services: Environment, channel: SdkChannel, kind?: SdkKind | null): Promise<ReleaseListing> {
   const kinds = kind ? [kind] : sdkKinds
-  return (await Promise.all(kinds.map((one) => keptListing(services, one, channel)))).flat()
+  const results = await Promise.allSettled(kinds.map((one) => keptListing(services, one, channel)))
+  const read = results.filter((result) => result.status === 'fulfilled')
+  const failed = results.filter((result) => result.status === 'rejected')
+  const unexpected = failed.find(({ reason }) => !(reason instanceof ApiError))
+  if (failed[0] && (read.length === 0 || unexpected)) throw (unexpected ?? failed[0]).reason
+  return { releases: read.flatMap(({ value }) => value), warnings: failed.map(({ reason }) => (reason as ApiError).message) }
 }
 
 /**

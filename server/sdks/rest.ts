@@ -1,4 +1,5 @@
-import { type Data, ok, route } from '../rest/route.ts'
+import { z } from 'zod'
+import { ok, route } from '../rest/route.ts'
 
 const release = 'kind version channel publishedAt dartVersion'
 const install = 'id: uuid kind version channel platform status isDefault sizeBytes path errorMessage createdAt readyAt'
@@ -7,25 +8,31 @@ const ids = { id: 'SdkInstall' }
 export const sdkRoutes = [
   route(
     'GET /api/admin/sdk/releases',
-    `query ($channel: SdkChannel!, $kind: SdkKind) { releases: sdkReleases(channel: $channel, kind: $kind) { ${release} } }`,
+    `query ($channel: SdkChannel!, $kind: SdkKind) { releases: sdkReleases(channel: $channel, kind: $kind) { ${release} } warnings: sdkReleaseWarnings(channel: $channel, kind: $kind) }`,
     {
-      summary: 'The newest releases of a channel (stable, beta or dev), of Dart and Flutter unless a kind is given.',
-      answer: { from: ({ releases }) => ({ releases: (releases as Data[]).map(restWords) }) },
+      summary:
+        'The newest releases of a channel (stable, beta or dev), of Dart and Flutter unless a kind is given. `warnings` names an archive that cannot be read.',
+      changes: {
+        warnings: {
+          from: (warnings) => ((warnings as string[]).length > 0 ? warnings : undefined),
+          schema: z.array(z.string()).optional(),
+        },
+      },
     },
   ),
   route('GET /api/admin/sdk/installs', `{ installs: sdkInstalls { ${install} } }`, {
     summary: 'The SDKs on this server.',
-    answer: { from: ({ installs }) => ({ installs: (installs as Data[]).map(restWords) }) },
   }),
   route('POST /api/admin/sdk/installs', `mutation ($input: InstallSdkInput!) { installSdk(input: $input) { install { ${install} } } }`, {
     summary: 'Begins to install an SDK; one that is installed is given as it is.',
     status: 201,
-    answer: { from: ({ installSdk }) => restWords((installSdk as Changed).install) },
+    answer: 'installSdk.install',
+    refuses: [404],
   }),
   route(
     'GET /api/admin/sdk/installs/:id/progress',
     'query ($id: ID!) { sdkInstallProgress(installId: $id) { installId status bytesDone bytesTotal percent log } }',
-    { summary: 'How far an install is.', answer: { from: ({ sdkInstallProgress }) => restWords(sdkInstallProgress as Data) } },
+    { summary: 'How far an install is.', answer: 'sdkInstallProgress' },
   ),
   route(
     'POST /api/admin/sdk/installs/:id/set-default',
@@ -33,13 +40,13 @@ export const sdkRoutes = [
     {
       summary: 'Makes an SDK the default of its kind.',
       ids,
-      answer: { from: ({ setDefaultSdk }) => restWords((setDefaultSdk as Changed).install) },
+      answer: 'setDefaultSdk.install',
     },
   ),
   route(
     'POST /api/admin/sdk/installs/:id/rebuild',
     `mutation ($input: RebuildSdkInput!) { rebuildSdk(input: $input) { install { ${install} } } }`,
-    { summary: 'Installs an SDK anew.', ids, answer: { from: ({ rebuildSdk }) => restWords((rebuildSdk as Changed).install) } },
+    { summary: 'Installs an SDK anew.', ids, answer: 'rebuildSdk.install' },
   ),
   route('DELETE /api/admin/sdk/installs/:id', 'mutation ($input: RemoveSdkInput!) { removeSdk(input: $input) }', {
     summary: 'Removes an SDK.',
@@ -51,11 +58,3 @@ export const sdkRoutes = [
     answer: 'platform',
   }),
 ]
-
-type Changed = { install: Data }
-
-const enums = ['kind', 'channel', 'status']
-
-/** REST writes the words of enums in lower case. */
-const restWords = (row: Data): Data =>
-  Object.fromEntries(Object.entries(row).map(([name, value]) => [name, enums.includes(name) ? String(value).toLowerCase() : value]))

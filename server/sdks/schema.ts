@@ -8,17 +8,26 @@ import { listReleases } from './releases.ts'
 import { SdkChannelEnum, SdkInstallProgressRef, SdkInstallRef, SdkKindEnum, SdkPlatformRef, SdkReleaseRef } from './refs.ts'
 import { findInstall, installSdk, listInstalls, loadInstall, rebuildSdk, removeSdk, setDefaultSdk } from './service.ts'
 
+const releaseArguments = builder.args((t) => ({
+  channel: t.field({ type: SdkChannelEnum, required: true, description: 'Which channel.' }),
+  kind: t.field({ type: SdkKindEnum, description: 'Which SDK; both when left out.' }),
+}))
+
 builder.queryFields((t) => ({
   sdkReleases: t.withAuth(byServerAdmin).field({
     type: [SdkReleaseRef],
     extensions: { size: 200 },
     description:
-      'The newest releases of a channel that can be installed, the newest first, at most a hundred of each kind; for administrators.',
-    args: {
-      channel: t.arg({ type: SdkChannelEnum, required: true, description: 'Which channel.' }),
-      kind: t.arg({ type: SdkKindEnum, description: 'Which SDK; both when left out.' }),
-    },
-    resolve: (_root, { channel, kind }, context) => listReleases(context, channel, kind),
+      'The newest releases of a channel that can be installed, newest first, at most a hundred of each kind; for administrators. Releases of an archive that cannot be read are missing: see `sdkReleaseWarnings`.',
+    args: releaseArguments,
+    resolve: async (_root, { channel, kind }, context) => (await listReleases(context, channel, kind)).releases,
+  }),
+  sdkReleaseWarnings: t.withAuth(byServerAdmin).field({
+    type: ['String'],
+    extensions: { size: 2 },
+    description: 'Archives whose releases are missing from `sdkReleases` because they cannot be read, a sentence each; for administrators.',
+    args: releaseArguments,
+    resolve: async (_root, { channel, kind }, context) => (await listReleases(context, channel, kind)).warnings,
   }),
   sdkInstalls: t.withAuth(byServerAdmin).field({
     type: [SdkInstallRef],

@@ -7,8 +7,6 @@ import { idOf } from '../db/base.ts'
 import { conflict, notFound } from '../errors.ts'
 import type { Job } from '../jobs/entity.ts'
 import { enqueue } from '../jobs/queue.ts'
-import { scoringSettings } from '../settings/scoring.ts'
-import { readSettingIn } from '../settings/service.ts'
 import { SdkInstall, type SdkKind } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { isOver, withLines } from './progress.ts'
@@ -103,16 +101,22 @@ export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: str
 }
 
 /**
- * Removes an SDK; one that is being installed is stopped.
- * @throws ApiError NotFound; Conflict for the default while scoring is on.
+ * Removes an SDK and stops its installation. When it was the default, the newest ready install of its kind becomes the default; without one,
+ * packages are analyzed by the built-in engine.
+ * @throws ApiError NotFound
  */
-export function removeSdk({ em, viewer, ip, now, config }: SignedInContext, id: string): Promise<void> {
+export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
+  const { kind } = await findInstall(em, id)
   return em.fork().transactional(async (inner) => {
-    const install = await lockExisting(inner, id)
-    if (install.isDefault && config.SCORING_ENABLED && (await readSettingIn(inner, scoringSettings)).scoringEnabled)
-      throw conflict(`${titleOf(install)} is the default SDK and scoring is on. Make another one the default, or switch scoring off first.`)
+    await lockKind(inner, kind) // as setting a default does, so that exactly one remains
+    const install = await findInstall(inner, id)
     inner.remove(install)
-    audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary: `Removed ${titleOf(install)} (${install.channel})`, ip })
+    await inner.flush()
+    const next =
+      install.isDefault && (await inner.findOne(SdkInstall, { kind, status: 'ready' }, { orderBy: { createdAt: 'desc', id: 'desc' } }))
+    if (next) next.isDefault = true
+    const summary = `Removed ${titleOf(install)} (${install.channel})${next ? `. ${titleOf(next)} is now the default` : ''}`
+    audit(inner, { kind: 'server.sdk_removed', actor: viewer, summary, ip })
     await inner.flush()
     await enqueue(inner, { kind: removalKind, subject: id }, now())
   })

@@ -106,7 +106,7 @@ it('fails at once for an archive with another SHA-256, of which nothing stays', 
   const { status, errorMessage } = await state.install()
   expect({ status, errorMessage }).toMatchObject({
     status: 'failed',
-    errorMessage: expect.stringMatching(/^The SHA-256 of http.*, but the archive says a{64}\./),
+    errorMessage: expect.stringMatching(/^The SHA-256 of http.* is not a{64}, which the archive says it is\. Nothing of it was kept\.$/),
   })
   expect(readdirSync(join(app.config.DATA_DIR, 'sdks'))).toEqual([])
   expect(state.downloads()).toHaveLength(1)

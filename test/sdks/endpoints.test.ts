@@ -127,6 +127,23 @@ describe('releases', () => {
     expect((await admin.get(`${path}?channel=stable&kind=dart`)).body.releases).toHaveLength(1)
   })
 
+  it('lists what can be read and names the archive that cannot', async () => {
+    const { site, app, admin } = await open()
+    await using _ = app
+    await site.addDart('3.11.0')
+    site.interfere = ({ url }, response) => !!url?.startsWith('/flutter') && !!response.writeHead(500).end()
+    const warnings = [expect.stringMatching(/^The Flutter archive at http:\/\/127.* set FLUTTER_ARCHIVE_URL to a mirror\.$/)]
+    expect(await admin.get(`${path}?channel=stable`)).toMatchObject({ status: 200, body: { releases: [{ version: '3.11.0' }], warnings } })
+    const query = '{ sdkReleases(channel: STABLE) { version } sdkReleaseWarnings(channel: STABLE) }'
+    expect((await admin.graphql(query)).body.data).toEqual({ sdkReleases: [{ version: '3.11.0' }], sdkReleaseWarnings: warnings })
+    expect((await admin.get(`${path}?channel=stable&kind=flutter`)).status).toBe(503)
+    site.interfere = () => false
+    await site.addFlutter('3.41.0', '3.11.0')
+    const { body } = await admin.get(`${path}?channel=stable`)
+    expect(body.releases).toHaveLength(2)
+    expect(body).not.toHaveProperty('warnings')
+  })
+
   it('are 503 when nobody listens there', async () => {
     const nobody = createServer().listen(0)
     const { port } = nobody.address() as { port: number }

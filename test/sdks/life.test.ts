@@ -71,16 +71,20 @@ describe('the default', () => {
     })
   })
 
-  it('cannot be removed while scoring is on', async () => {
+  it('passes to the newest ready install of its kind when it is removed', async () => {
     const { app, admin, install } = await open()
     await using _ = app
-    const { id } = await install(first)
-    expect(await admin.delete(`${installs}/${id}`)).toMatchObject({
-      status: 409,
-      body: { error: { code: 'Conflict', message: expect.stringMatching(/^Dart 3\.11\.0 is the default SDK and scoring is on\./) } },
-    })
-    expect((await admin.put('/api/admin/sdk/settings', { scoringEnabled: false, concurrency: 2 })).status).toBe(200)
-    expect(await admin.delete(`${installs}/${id}`)).toMatchObject({ status: 200, body: { status: 'ok' } })
+    const one = await install(first)
+    const two = await install(second)
+    expect(await admin.delete(`${installs}/${one.id}`)).toMatchObject({ status: 200, body: { status: 'ok' } })
+    expect((await admin.get(installs)).body.installs).toMatchObject([{ id: two.id, isDefault: true }])
+    expect(await readySdk(app.services, 'dart')).toMatchObject({ id: two.id })
+    expect((await admin.get('/api/admin/audit-log?kind=server.sdk_removed')).body.entries).toMatchObject([
+      { summary: 'Removed Dart 3.11.0 (stable). Dart 3.12.0 is now the default' },
+    ])
+    expect(await admin.delete(`${installs}/${two.id}`)).toMatchObject({ status: 200, body: { status: 'ok' } })
+    expect(await readySdk(app.services, 'dart')).toBeNull()
+    expect((await admin.get('/api/admin/sdk/settings')).body).toMatchObject({ scoringEnabled: true, defaultSdk: null })
   })
 })
 

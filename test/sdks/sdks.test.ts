@@ -56,7 +56,7 @@ describe('an install', () => {
     [
       'another file than in the listing',
       (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('more')]),
-      /^The SHA-256 of .* but the archive says/,
+      /^The SHA-256 of .* is not .*, which the archive says/,
     ],
     ['not there any more', () => null, /^The archive is not there any more/],
   ])('of flutter fails at once when its archive is %s, and leaves nothing', async (_what, become, message) => {

@@ -44,8 +44,6 @@ it.each(installStatuses)('an install that is %s permits what it can', async (sta
   const rebuilt = isOver ? { status: 200, body: { id, status: 'downloading', errorMessage: null } } : conflict
   expect(await admin.post(`${path}/rebuild`)).toMatchObject(rebuilt)
   await change(id, { status, isDefault: true })
-  expect(await admin.delete(path)).toMatchObject(conflict)
-  await change(id, { isDefault: false })
   expect(await admin.delete(path)).toMatchObject({ status: 200, body: { status: 'ok' } })
   expect(await admin.get(`${path}/progress`)).toMatchObject({ status: 404, body: { error: { code: 'NotFound' } } })
 })
@@ -70,4 +68,19 @@ it('one is the default of its kind, however many are chosen at once', async () =
   const defaults = (await admin.get(installs)).body.installs.filter((one: { isDefault: boolean }) => one.isDefault)
   expect(defaults).toHaveLength(2)
   expect(defaults.map(({ id }: { id: string }) => id)).toContain(flutter)
+})
+
+it('keeps one default of a kind when defaults are removed at the same time', async () => {
+  const { app, admin, make } = await open()
+  await using _ = app
+  const ids = [await make({ status: 'ready', isDefault: true })]
+  for (const version of ['3.12.0', '3.13.0', '3.14.0']) ids.push(await make({ status: 'ready', version }))
+  await make({ status: 'downloading', version: '3.15.0' })
+  const flutter = await make({ status: 'ready', kind: 'flutter' })
+  const answers = await Promise.all(ids.slice(0, 3).map((id) => admin.delete(`${installs}/${id}`)))
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200])
+  const left = (await admin.get(installs)).body.installs as { id: string; isDefault: boolean }[]
+  expect(left).toHaveLength(3)
+  expect(left.filter(({ isDefault }) => isDefault)).toMatchObject([{ id: ids[3] }])
+  expect(left.find(({ id }) => id === flutter)).toMatchObject({ isDefault: false })
 })

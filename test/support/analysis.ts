@@ -12,6 +12,7 @@ export const noFacts = (name: string, version: string): PackageFacts => ({
   version,
   isPrivate: false,
   dependencies: {},
+  packages: {},
   dart: null,
   now: '2026-01-01T00:00:00.000Z',
 })
@@ -51,7 +52,7 @@ export async function analyzed(
     const files = { ...soundFiles, ...options.files }
     const archive = await packageArchive({ name: 'sound', version: '1.2.0', manifest: soundPubspec(), ...options, files })
     writeFileSync(join(folder, archiveName), archive)
-    return await work({ facts: { ...noFacts('sound', '1.2.0'), ...facts }, wantsDocs: false, earlier }, folder)
+    return await work({ facts: { ...noFacts('sound', '1.2.0'), ...facts }, wantsDocs: false, earlier }, folder, () => {})
   } finally {
     await rm(folder, { recursive: true })
   }

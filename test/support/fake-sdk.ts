@@ -41,8 +41,9 @@ echo '{"logName":"pana","level":"INFO","message":"Running \`dart pub get\`..."}'
 if [ -f "$package/tool/during_analysis.sh" ]; then sh "$package/tool/during_analysis.sh" >&2 || echo "exit code $?" >&2; fi
 name=$(field name)
 mkdir -p "$docs/$name"
-echo "<html><body><h1>$name</h1><script>alert(1)</script></body></html>" > "$docs/index.html"
-echo "<html><body><h1>$name library</h1></body></html>" > "$docs/$name/$name-library.html"
+main='<div id="dartdoc-main-content">'
+echo "<html><body>$main<h1>$name</h1><script>alert(1)</script></div></body></html>" > "$docs/index.html"
+echo "<html><body>$main<h1>$name library</h1></div></body></html>" > "$docs/$name/$name-library.html"
 echo '[]' > "$docs/index.json"
 if [ -f "$package/tool/after_analysis.sh" ]; then sh "$package/tool/after_analysis.sh" >&2; fi
 if [ -f "$package/tool/report.json" ]; then exec cat "$package/tool/report.json"; fi

@@ -1,10 +1,10 @@
 import { createWriteStream } from 'node:fs'
 import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
-import type { ReadableStream } from 'node:stream/web'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
+import { requestFile } from '../archive-request.ts'
 import { reasonOf } from '../archive-site.ts'
 import { InstallRefused } from './refused.ts'
 import { type Pace, watchPace } from './pace.ts'
@@ -78,7 +78,7 @@ async function transfer(config: Settings, wanted: Wanted, part: string, track: L
     }
   }
   try {
-    await pipeline(Readable.fromWeb(body), count, createWriteStream(part, { flags: offset > 0 ? 'a' : 'w' }), { signal: watch.signal })
+    await pipeline(body, count, createWriteStream(part, { flags: offset > 0 ? 'a' : 'w' }), { signal: watch.signal })
   } catch (error) {
     watch.signal.throwIfAborted()
     throw error
@@ -91,34 +91,41 @@ async function transfer(config: Settings, wanted: Wanted, part: string, track: L
 async function open(wanted: Wanted, part: string, signal: AbortSignal) {
   const [kept, size] = [await originOf(part), await sizeOf(part)]
   const goesOn = kept?.url === wanted.url && kept.sha256 === wanted.sha256 && size > 0
-  const asked = new Headers({ 'accept-encoding': 'identity' })
-  if (goesOn) asked.set('range', `bytes=${size}-`)
-  if (goesOn) asked.set('if-range', kept.validator)
-  const response = await begin(wanted, asked, signal)
-  if (response.status === 404 || response.status === 410)
-    throw new InstallRefused(`The archive is not there any more: ${wanted.url} answered ${response.status}.`)
-  const [, first, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '') ?? []
-  if (goesOn && (response.status === 416 || (response.status === 206 && Number(first) !== size))) {
+  const headers: Record<string, string> = goesOn ? { range: `bytes=${size}-`, 'if-range': kept.validator } : {}
+  const body = await begin(wanted, headers, signal)
+  try {
+    return await describeBody(body, wanted, part, goesOn ? size : 0)
+  } catch (error) {
+    body.destroy()
+    throw error
+  }
+}
+
+/** Returns which part of the archive a response has, and remembers which file it is of. `size` is how much of it is on the disk. */
+async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part: string, size: number) {
+  const { statusCode: status, headers } = body
+  if (status === 404 || status === 410) throw new InstallRefused(`The archive is not there any more: ${url} answered ${status}.`)
+  const [, first, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers['content-range'] ?? '') ?? []
+  if (size > 0 && (status === 416 || (status === 206 && Number(first) !== size))) {
     await rm(part, { force: true })
     throw new Error('what was downloaded so far does not fit')
   }
-  if (!response.body || (response.status !== 200 && response.status !== 206)) throw new Error(`${wanted.url} answered ${response.status}`)
-  const { headers } = response
-  const isWhole = response.status === 200
-  const validator = headers.get('etag')?.startsWith('"') ? headers.get('etag') : headers.get('last-modified')
+  if (status !== 200 && status !== 206) throw new Error(`${url} answered ${status}`)
+  const isWhole = status === 200
+  const validator = headers.etag?.startsWith('"') ? headers.etag : headers['last-modified']
   if (isWhole) await rm(part, { force: true })
-  if (isWhole && validator) await writeFile(`${part}.json`, JSON.stringify({ url: wanted.url, sha256: wanted.sha256, validator }))
+  if (isWhole && validator) await writeFile(`${part}.json`, JSON.stringify({ url, sha256, validator }))
   else if (isWhole) await rm(`${part}.json`, { force: true })
-  const length = headers.get('content-length')
-  const total = isWhole ? (length === null ? null : Number(length)) : Number(all)
-  return { body: response.body as ReadableStream<Uint8Array>, offset: isWhole ? 0 : size, total }
+  const length = headers['content-length']
+  const total = isWhole ? (length === undefined ? null : Number(length)) : Number(all)
+  return { body, offset: isWhole ? 0 : size, total }
 }
 
-/** Asks for an archive; how long it may take to come is not decided here. */
-async function begin({ url, pace }: Wanted, headers: Headers, signal: AbortSignal): Promise<Response> {
+/** Requests an archive. Does not limit how long its body takes. */
+async function begin({ url, pace }: Wanted, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
   const watch = watchPace(signal, pace)
   try {
-    return await fetch(url, { headers, signal: watch.signal })
+    return await requestFile(url, { headers, signal: watch.signal })
   } catch (error) {
     throw new Error(`${url} cannot be read: ${reasonOf(error)}.`, { cause: error })
   } finally {
@@ -132,7 +139,8 @@ async function verify(part: string, { url, sha256 }: Download, wasResumed: boole
   const actual = await ask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })
   if (actual === sha256) return
   await rm(part, { force: true })
-  const message = `The SHA-256 of ${url} is ${actual}, but the archive says ${sha256}.`
+  // The actual hash would describe what the server could read and the administrator could not.
+  const message = `The SHA-256 of ${url} is not ${sha256}, which the archive says it is.`
   throw wasResumed ? new Error(message) : new InstallRefused(`${message} Nothing of it was kept.`)
 }
 

@@ -1,27 +1,26 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Config } from '../../config/config.ts'
-import { sdkRoot } from '../platform.ts'
+import { type Attempt, attemptFolder, attemptForm, sdkRoot } from '../platform.ts'
 import { markName } from '../ready.ts'
 
 type Settings = Pick<Config, 'DATA_DIR'>
 
-/** What lies in the folder of SDKs: the folder of each attempt at an install. */
-export type AttemptFolder = { name: string; id: string; generation: number }
-
-const form = /^([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\.(\d{1,9})$/
-
-export async function listFolders(config: Settings): Promise<AttemptFolder[]> {
+/** Lists the attempts at installs that have a folder. */
+export async function listFolders(config: Settings): Promise<Attempt[]> {
   const names = await readdir(sdkRoot(config)).catch(() => [])
   return names.flatMap((name) => {
-    const [, id, generation] = form.exec(name) ?? []
-    return id === undefined ? [] : [{ name, id, generation: Number(generation) }]
+    const [, id, generation] = attemptForm.exec(name) ?? []
+    return id === undefined ? [] : [{ id, generation: Number(generation) }]
   })
 }
 
-/** Removes a folder from the folder of SDKs: first what says that it is whole, for whoever is using it. */
-export async function removeFolder(config: Settings, name: string): Promise<void> {
-  const folder = join(sdkRoot(config), name)
+/**
+ * Removes the folder of an attempt: first the mark that it is complete, for those who use it.
+ * @throws RangeError for an id that could lead elsewhere.
+ */
+export async function removeFolder(config: Settings, attempt: Attempt): Promise<void> {
+  const folder = attemptFolder(config, attempt)
   await rm(join(folder, markName), { force: true })
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 }

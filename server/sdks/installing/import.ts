@@ -2,7 +2,6 @@ import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { constants } from 'node:fs'
 import { copyFile, mkdir, rename, stat } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { z } from 'zod'
 import type { Config } from '../../config/config.ts'
 import { newId } from '../../db/base.ts'
@@ -32,7 +31,8 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
   const known = await em.findOne(SdkInstall, found)
   if (known && known.status !== 'ready' && known.status !== 'failed') throw beingInstalled(found)
   // Not yet the folder of the install: whoever installs the same at this moment may be the one to get it.
-  const copy = placesOf(config, { ...found, id: newId(), generation: 0, importedSha256 })
+  const attempt = { id: newId(), generation: 0 }
+  const copy = placesOf(config, { ...found, ...attempt, importedSha256 })
   await mkdir(copy.folder, { recursive: true, mode: 0o755 })
   try {
     await copyFile(path, copy.archive, constants.COPYFILE_FICLONE)
@@ -41,13 +41,12 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
         ? await beginAgainIn(inner, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
         : await create(inner, { ...found, importedSha256 }, now)
       if (!install) throw beingInstalled(found)
-      const { folder } = placesOf(config, install)
-      await removeFolder(config, basename(folder)) // left by an import whose transaction was cut off
-      await rename(copy.folder, folder)
+      await removeFolder(config, install) // left by an import whose transaction was cut off
+      await rename(copy.folder, placesOf(config, install).folder)
       return install
     })
   } catch (error) {
-    await removeFolder(config, basename(copy.folder))
+    await removeFolder(config, attempt)
     throw error instanceof UniqueConstraintViolationException ? beingInstalled(found) : error
   }
 }

@@ -1,8 +1,7 @@
 import { access, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
-import { basename } from 'node:path'
 import { z } from 'zod'
 import { audit } from '../../audit/service.ts'
-import { handler, type Work } from '../../jobs/handler.ts'
+import { handler, subjectId, type Work } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
 import { download } from './download.ts'
 import { SdkInstall } from '../entity.ts'
@@ -35,9 +34,10 @@ export const sdkInstall = (services: Services) =>
   handler(
     installPayload,
     async (work, { generation }) => {
+      const id = subjectId(work)
       const em = services.database.fork()
-      const install = await em.findOne(SdkInstall, { id: work.subject, generation }, { populate: ['log'] })
-      if (!install) return removeFolder(services.config, `${work.subject}.${generation}`)
+      const install = await em.findOne(SdkInstall, { id, generation }, { populate: ['log'] })
+      if (!install) return removeFolder(services.config, { id, generation })
       if (isOver(install)) return
       await attempt(services, new Track(services, install, work), work)
     },
@@ -46,13 +46,12 @@ export const sdkInstall = (services: Services) =>
 
 async function attempt(services: Services, track: Track, work: Work): Promise<void> {
   const { install } = track
-  const name = `${install.id}.${install.generation}`
   try {
     await carryOut(services, track)
   } catch (error) {
     // Whether it is still wanted shows when the rest is written down.
     if (work.signal.aborted) await track.close()
-    if (track.isObsolete) return await removeFolder(services.config, name)
+    if (track.isObsolete) return await removeFolder(services.config, install)
     // The server stops, or another process goes on: the folder stays as it is.
     if (work.signal.aborted) throw error
     const reason = reasonOf(error)
@@ -61,7 +60,7 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
       throw error
     }
     track.say(reason)
-    await removeFolder(services.config, name)
+    await removeFolder(services.config, install)
     await track.close()
     await giveUp(services, install, reason)
   } finally {
@@ -85,9 +84,9 @@ async function carryOut(services: Services, track: Track): Promise<void> {
   track.say(`${titleOf(track.install)} is ready.`)
   await track.close()
   // Somebody removed or cancelled it at the last moment.
-  if (!(await complete(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, basename(places.folder))
-  for (const { id, generation, name } of await listFolders(config))
-    if (id === track.install.id && generation < track.install.generation) await removeFolder(config, name)
+  if (!(await complete(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, track.install)
+  for (const one of await listFolders(config))
+    if (one.id === track.install.id && one.generation < track.install.generation) await removeFolder(config, one)
 }
 
 async function fetchArchive(services: Services, path: string, track: Track): Promise<void> {

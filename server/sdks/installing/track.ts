@@ -50,7 +50,7 @@ export class Track {
   /** How far the step is, in bytes. */
   report(bytesDone: number, bytesTotal: number | null): void {
     Object.assign(this.#state, { bytesDone, bytesTotal })
-    if (!this.#work.signal.aborted) this.#work.progress({ phase: this.#state.status, done: bytesDone, total: bytesTotal })
+    this.#work.progress({ phase: this.#state.status, done: bytesDone, total: bytesTotal })
   }
 
   /** Adds a line to the log. */

@@ -1,0 +1,64 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, dirname, join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import { Job } from '../../server/jobs/entity.ts'
+import { enqueue } from '../../server/jobs/queue.ts'
+import { SdkInstall } from '../../server/sdks/entity.ts'
+import { collectSdks } from '../../server/sdks/installing/collect.ts'
+import { thisPlatform } from '../../server/sdks/platform.ts'
+import { readySdk } from '../../server/sdks/ready.ts'
+import { installKind, removalKind } from '../../server/sdks/service.ts'
+import { testApp, type TestApp } from '../app.ts'
+import { runJobs } from '../support/jobs.ts'
+
+const folderNames = ['victim.1', 'victim.2']
+
+/** A folder outside of DATA_DIR with something in it, and how it is reached from the folder of SDKs. */
+function outsideFolder({ config }: TestApp) {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-outside-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  for (const name of folderNames) {
+    mkdirSync(join(folder, name))
+    writeFileSync(join(folder, name, 'ready'), '')
+  }
+  expect(dirname(config.DATA_DIR)).toBe(dirname(folder))
+  mkdirSync(join(config.DATA_DIR, 'sdks'), { recursive: true })
+  const isWhole = () => folderNames.every((name) => existsSync(join(folder, name, 'ready')))
+  return { id: `../../${basename(folder)}/victim`, isWhole }
+}
+
+it.each([installKind, removalKind])('does not remove folders outside of DATA_DIR for a job %s with a path as its subject', async (kind) => {
+  await using app = await testApp()
+  const { id, isWhole } = outsideFolder(app)
+  const { database, now } = app.services
+  await enqueue(database.fork(), { kind, subject: id, payload: { generation: 1 } }, now())
+  await runJobs(app)
+  expect(isWhole()).toBe(true)
+  const job = await database.fork().findOneOrFail(Job, { kind, subject: id })
+  expect(job).toMatchObject({
+    state: 'failed',
+    attempts: 1,
+    error: expect.stringMatching(/^The subject of a job sdk\.\w+ must be an id, not "/),
+  })
+})
+
+it('does not use or remove folders outside of DATA_DIR for an install with a path as its id', async () => {
+  await using app = await testApp()
+  const { id, isWhole } = outsideFolder(app)
+  const { config, database, log, now } = app.services
+  const em = database.fork()
+  const row = { kind: 'dart', version: '3.11.0', channel: 'stable', platform: thisPlatform().sdkPlatform, isDefault: true } as const
+  const inserted = em.insert(SdkInstall, { ...row, id, status: 'ready', generation: 2, createdAt: now() }).then(
+    () => true,
+    () => false,
+  )
+  // PostgreSQL has a type for ids.
+  expect(await inserted).toBe(config.DB_BACKEND === 'sqlite')
+  expect(await readySdk(app.services, 'dart')).toBeNull()
+  await em.nativeUpdate(SdkInstall, {}, { status: 'downloading' })
+  await enqueue(em, { kind: installKind, subject: id, payload: { generation: 2 } }, now())
+  await runJobs(app)
+  await collectSdks({ config, database, log })
+  expect(isWhole()).toBe(true)
+})
