@@ -30,3 +30,12 @@ export function isOwnUrl(text: string, { serverUrl, formerUrls = [] }: HostedRul
 export function webUrl(text: string): URL | null {
   return /^https?:\/\/[^\s\\/]/i.test(text) && !/[\s\\]/.test(text) ? URL.parse(text) : null
 }
+
+/**
+ * Whether a text is a URL with credentials before the `@`: a user name or a password over http(s), a password over anything else, since the user
+ * name in `ssh://git@example.com` is not a secret.
+ */
+export function hasCredentials(text: string): boolean {
+  const url = /^\s*[a-z][a-z0-9+.-]*:/i.test(text) ? URL.parse(text) : null
+  return url !== null && (url.password !== '' || (/^https?:$/.test(url.protocol) && url.username !== ''))
+}

@@ -6,6 +6,7 @@ import { bodyFault } from '../http/bodies/bodies.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { binary } from '../rest/route.ts'
 import { finishUrl } from './addresses.ts'
+import { identifyByUploadKey } from './key.ts'
 import { receiveUpload } from './receive.ts'
 
 /** Takes the bytes of an upload. */
@@ -13,10 +14,13 @@ export const uploadBinaries = [
   binary('POST /api/packages/versions/upload', {
     access: 'write',
     pub: true,
+    xmlErrors: true,
     summary: 'Takes the archive of an upload: as a form with `upload_id` and then `file`, or as the whole body.',
     handler: receive,
     consumes: ['multipart/form-data', 'application/octet-stream'],
-    query: { upload_id: 'The upload, when the archive is the whole body.' },
+    query: { upload_id: 'The upload, when the archive is the whole body, or when there is a key.' },
+    refuses: [404, 429],
+    identifyByKey: identifyByUploadKey,
     produces: { 302: { description: 'The step that finishes the upload is at `Location`.' } },
   }),
 ]
@@ -27,11 +31,15 @@ async function receive(context: Context): Promise<unknown> {
     const actor = requireScope(context, 'write')
     guardChange(context)
     const uploadId = request.isMultipart() ? await receiveForm(actor) : await receiveBody(actor)
-    return await reply.redirect(finishUrl(publicUrl(request, config.SERVER_URL), uploadId), 302)
+    return await reply.redirect(finishUrl(publicUrl(request, config.SERVER_URL), uploadId, keyIn(actor)), 302)
   } catch (error) {
-    throw bodyFault(context, error)
+    throw bodyFault(request, error)
   }
 }
+
+/** The key that the request was authorized by; null when it was not. */
+const keyIn = ({ request, credential }: SignedInContext): string | null =>
+  credential.uploadId === undefined ? null : String((request.query as Record<string, unknown>).upload_key)
 
 async function receiveBody(actor: SignedInContext): Promise<string> {
   const { request, config } = actor

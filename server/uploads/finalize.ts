@@ -47,7 +47,10 @@ async function publishUpload(context: SignedInContext, { id, stagedAs, ...archiv
   const rules = { serverUrl: config.SERVER_URL, formerUrls, allowedHostedUrls: config.ALLOWED_HOSTED_URLS }
   // Only when the first package comes: the readers of archives and manifests take memory, too.
   const { inspectPackage } = await import('../archive/inspect.ts')
-  const inspected = await inspectPackage(takeFresh(stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })), rules)
+  const inspected = await inspectPackage(
+    takeFresh(context, stagedAs) ?? (await openBytes(context, { id, stagedAs, sha256: archive.sha256 })),
+    rules,
+  )
   const submission = { ...inspected, archive }
   const { isNewName } = await admit(context, submission)
   await blobs.promote(stagedAs, archive.sha256)

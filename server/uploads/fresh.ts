@@ -1,23 +1,22 @@
-import { LRUCache } from 'lru-cache'
-import { maxWholeBytes } from './beginning.ts'
+import { inOwnMemory } from '../http/caching/retained-bytes.ts'
+import type { Services } from '../services.ts'
 
-const minuteMs = 60_000
+declare module '../http/caching/caches.ts' {
+  interface CachedValues {
+    /** Small archives that were just staged, by where: they are usually finished at once, and need not be read from disk then. */
+    uploads: Buffer
+  }
+}
 
-/** Small archives that were just staged, by where: whoever sends one finishes at once, and then it need not be read from disk. */
-const fresh = new LRUCache<string, Buffer>({
-  maxSize: 16 * 1024 ** 2,
-  maxEntrySize: maxWholeBytes,
-  sizeCalculation: ({ length }) => Math.max(length, 1),
-  ttl: minuteMs,
-  ttlAutopurge: true,
-})
+type Keeper = Pick<Services, 'caches'>
 
 /** Keeps the bytes that are staged under this name for a minute, while there is room. */
-export const keepFresh = (stagedAs: string, bytes: Buffer): void => void fresh.set(stagedAs, bytes)
+export const keepFresh = ({ caches: { uploads } }: Keeper, stagedAs: string, bytes: Buffer): void =>
+  void uploads.set(stagedAs, inOwnMemory(bytes))
 
-/** The bytes that are staged under this name, once: whoever asks again has to read them. */
-export function takeFresh(stagedAs: string): Buffer | null {
-  const bytes = fresh.get(stagedAs) ?? null
-  fresh.delete(stagedAs)
+/** Returns the bytes that are staged under this name, once; null when they must be read from the store. */
+export function takeFresh({ caches: { uploads } }: Keeper, stagedAs: string): Buffer | null {
+  const bytes = uploads.get(stagedAs) ?? null
+  uploads.delete(stagedAs)
   return bytes
 }

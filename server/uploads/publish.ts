@@ -93,7 +93,7 @@ async function publishWithin(
   if (isLatest) await refreshIndex(em, context.config, target.id, indexedOf(submission))
   else await (existing?.isPublic ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
-  await requestFirstAnalysis(em, context.config, versionId, at)
+  await requestFirstAnalysis(em, versionId, { config: context.config, viewer: context.viewer, at })
 }
 
 /** The package of this name, which nobody else changes until the end of the transaction; null when there is none. */

@@ -24,7 +24,7 @@ export async function receiveWhole(context: SignedInContext, uploadId: string, b
     const stored = await blobs.stageWhole(as, bytes)
     const kept = await keepWhole(context, upload, as, stored)
     if (!kept) return false
-    keepFresh(as, bytes)
+    keepFresh(context, as, bytes)
     unneeded = kept
     return true
   } finally {

@@ -5,6 +5,7 @@ import type { StoredBytes } from '../blobs/store.ts'
 import { archiveTooLarge } from '../errors.ts'
 import { readBeginning } from './beginning.ts'
 import { type Claim, claimUpload, otherConnection, releaseClaim, reserveMore } from './claim.ts'
+import { requireFreeSpace } from '../store/free-space.ts'
 import { Upload } from './entity.ts'
 import { type Heartbeat, startHeartbeat } from './heartbeat.ts'
 import { receiveWhole } from './receive-whole.ts'
@@ -14,10 +15,11 @@ import { unknownUpload } from './service.ts'
  * Takes the bytes of an upload; `announced` is how many come at most, null when nobody said so. Sending them again replaces them; after a
  * successful finish they are read and change nothing. Whatever ends it early leaves the upload as it was before, free to be sent again.
  * @throws ApiError NotFound when the upload is not the caller's or has expired; Conflict while another connection sends it; PackageRejected (413)
- *   past MAX_UPLOAD_BYTES; RateLimitExceeded when the caller has staged too much.
+ *   past MAX_UPLOAD_BYTES; RateLimitExceeded when the caller has staged too much; ServiceUnavailable when space is low.
  */
 export async function receiveUpload(context: SignedInContext, uploadId: string, source: Readable, announced: number | null): Promise<void> {
   const limit = context.config.MAX_UPLOAD_BYTES
+  await requireFreeSpace(context.config)
   const { whole, chunks } = await readBeginning(source, announced, limit)
   if (whole && (await receiveWhole(context, uploadId, whole))) return
   const reserved = Math.min(announced ?? 0, limit)

@@ -1,18 +1,21 @@
-import { type Data, route } from '../rest/route.ts'
+import { z } from 'zod'
+import { route } from '../rest/route.ts'
 import { uploadBinaries } from './binary.ts'
+import { identifyByUploadKey } from './key.ts'
+
+const byName = (fields: unknown) =>
+  Object.fromEntries((fields as { name: string; value: string }[]).map(({ name, value }) => [name, value]))
 
 /** Publishing, as the package client does it (pub's protocol, "Publish"). */
 export const uploadRoutes = [
   route('GET /api/packages/versions/new', 'mutation { createUpload { url fields { name value } } }', {
-    summary: 'Starts an upload: where to send the archive, and with which form fields.',
+    summary:
+      'Starts an upload: where to send the archive, and with which form fields. The address has a key in it that is valid for ten minutes.',
     pub: true,
     changesWith: 'write',
-    answer: {
-      from: ({ createUpload }) => {
-        const { url, fields } = createUpload as { url: string; fields: { name: string; value: string }[] }
-        return { url, fields: Object.fromEntries(fields.map(({ name, value }) => [name, value])) }
-      },
-    },
+    answer: 'createUpload',
+    refuses: [429],
+    changes: { 'createUpload.fields': { from: byName, schema: z.record(z.string(), z.string()) } },
   }),
   ...uploadBinaries,
   route(
@@ -22,7 +25,12 @@ export const uploadRoutes = [
       summary: 'Checks the uploaded archive and publishes it. Repeating it gives the same answer.',
       pub: true,
       changesWith: 'write',
-      answer: { from: ({ finalizeUpload }) => ({ success: { message: (finalizeUpload as Data).message } }) },
+      refuses: [404],
+      answer: {
+        from: ({ finalizeUpload }) => ({ success: finalizeUpload }),
+        schema: z.object({ success: z.object({ message: z.string() }) }),
+      },
+      identifyByKey: identifyByUploadKey,
     },
   ),
 ]

@@ -3,6 +3,7 @@ import { publicUrl } from '../http/public-url.ts'
 import { PackageVersionRef } from '../packages/refs.ts'
 import { findVersionByArchive } from '../packages/service.ts'
 import { uploadUrl } from './addresses.ts'
+import { uploadKey } from './key.ts'
 import { type FinishedUpload, finalizeUpload } from './finalize.ts'
 import { type Announcement, createUpload } from './service.ts'
 
@@ -14,14 +15,16 @@ const UploadField = builder.objectRef<{ name: string; value: string }>('UploadFi
   }),
 })
 
-const CreateUploadPayload = builder.objectRef<Announcement>('CreateUploadPayload').implement({
+const CreateUploadPayload = builder.objectRef<Announcement & { key: string }>('CreateUploadPayload').implement({
   description: 'Where to send an archive: a multipart form with these fields and then the archive as `file`, within ten minutes.',
   fields: (t) => ({
     uploadId: t.exposeID('id', { description: 'Identifies the upload to `finalizeUpload`.' }),
     url: t.field({
       type: 'URL',
-      description: 'Where to send the form.',
-      resolve: (_upload, _args, { request, config }) => uploadUrl(publicUrl(request, config.SERVER_URL)),
+      description:
+        'Where to send the form. A key in it authorizes this upload without a token for ten minutes, while the credential that began it works.',
+      extensions: { secret: true },
+      resolve: ({ id, key }, _args, { request, config }) => uploadUrl(publicUrl(request, config.SERVER_URL), id, key),
     }),
     fields: t.field({
       extensions: { size: 5 },
@@ -37,7 +40,10 @@ builder.mutationField('createUpload', (t) =>
   t.withAuth({ scope: 'write' }).field({
     type: CreateUploadPayload,
     description: 'Starts an upload. A person can have 100 uploads in progress; a new one then replaces the oldest that has no archive yet.',
-    resolve: (_root, _args, context) => createUpload(context),
+    resolve: async (_root, _args, context) => {
+      const upload = await createUpload(context)
+      return { ...upload, key: uploadKey(context.keys, upload.id, context.credential) }
+    },
   }),
 )
 

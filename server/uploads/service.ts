@@ -5,6 +5,7 @@ import { toDate } from '../db/reads/reads.ts'
 import { insertRows, readRow, readRows } from '../db/statements.ts'
 import { unforced } from '../db/sqlite/unforced.ts'
 import { type ApiError, notFound, rateLimited } from '../errors.ts'
+import { requireFreeSpace } from '../store/free-space.ts'
 import { Upload } from './entity.ts'
 
 /** How long an upload waits for its bytes and its end. */
@@ -22,10 +23,11 @@ export type Announcement = Pick<Upload, 'id' | 'expiresAt'>
 /**
  * Starts an upload. When the caller has a hundred in progress, it replaces the oldest one that has no archive, or whose archive nobody finished
  * for ten seconds: what was only announced, or was interrupted, never keeps anybody from publishing.
- * @throws ApiError RateLimitExceeded while a hundred archives are arriving or were sent a moment ago.
+ * @throws ApiError RateLimitExceeded while a hundred archives are arriving or were sent a moment ago; ServiceUnavailable when space is low.
  */
 export async function createUpload(context: SignedInContext): Promise<Announcement> {
   const { viewer, now, blobs } = context
+  await requireFreeSpace(context.config)
   let replaced: string | null = null
   const announce = async (em: EntityManager): Promise<Announcement> => {
     await lockOwnUploads(em, context)
@@ -48,13 +50,16 @@ export type OwnUpload = Required<
 >
 
 /**
- * The caller's upload.
+ * The caller's upload; with the key of an upload, that one and no other.
  * @throws ApiError NotFound when it is not theirs, unknown or expired.
  */
-export async function ownUpload({ database, viewer, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
+export async function ownUpload({ database, viewer, credential, now }: SignedInContext, uploadId: string): Promise<OwnUpload> {
   const id = idOf(uploadId)
-  const row = id ? await database.reads.get<UploadRow>(selectOwn, id, viewer.id) : undefined
-  if (!row || (row.message === null && toDate(row.expires_at) <= now())) throw unknownUpload()
+  const { uploadId: only = id } = credential
+  const row = id && id === only ? await database.reads.get<UploadRow>(selectOwn, id, viewer.id) : undefined
+  // The key of an upload expires with it, whether or not it was finished.
+  const mayExpire = row?.message === null || credential.uploadId !== undefined
+  if (!row || (mayExpire && toDate(row.expires_at) <= now())) throw unknownUpload()
   return {
     id: row.id,
     expiresAt: toDate(row.expires_at),

@@ -21,6 +21,8 @@ type Options = {
   /** Where the hosted URL really is: what a name server and a proxy would tell. */
   address: string
   token?: string
+  /** How the server spells its own address, where the user spelled it differently: no token goes there. */
+  serverUrl?: string
   /** What keeps the connection; without one, each request has its own. */
   agent?: Agent
 }
@@ -30,6 +32,11 @@ export class PubClient {
   private readonly options: Options
   constructor(options: Options) {
     this.options = options
+  }
+
+  /** Whether the client still has its token. */
+  get hasToken(): boolean {
+    return this.options.token !== undefined
   }
 
   /** The listing of a package; what does not fit breaks it, as it does for the user. */
@@ -59,9 +66,11 @@ export class PubClient {
   /** Publishes; gives the message that the user sees. A run of the client sends all of it over one connection, which ends with it. */
   async publish(archive: Buffer): Promise<string> {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const run = new PubClient({ ...this.options, agent })
     try {
-      return await new PubClient({ ...this.options, agent }).runPublish(archive)
+      return await run.runPublish(archive)
     } finally {
+      if (!run.hasToken) delete this.options.token
       agent.destroy()
     }
   }
@@ -78,10 +87,10 @@ export class PubClient {
 
   /** Sends the form; gives the address of the last step. */
   async upload(url: string, fields: Record<string, string>, archive: Buffer): Promise<string> {
-    const { body, contentType } = form(fields, archive)
+    const { body, contentType } = pubForm(fields, archive)
     const answer = await this.send('POST', url, { 'content-type': contentType, 'content-length': body.length }, body)
     const location = answer.headers.location
-    if (answer.status < 200 || answer.status >= 400 || !location) throw failure(answer)
+    if (answer.status < 200 || answer.status >= 400 || !location) throw uploadFailure(answer)
     if (!URL.canParse(location)) throw new PubFailure(answer.status, 'Location is not absolute')
     return location
   }
@@ -101,10 +110,11 @@ export class PubClient {
   }
 
   private async send(method: string, url: string, headers: OutgoingHttpHeaders, body?: Buffer): Promise<PubAnswer> {
-    const { hostedUrl, address, token, agent } = this.options
-    const isOurs = url.startsWith(`${hostedUrl}/`)
-    if (!isOurs) throw new PubFailure(0, `${url} is not below ${hostedUrl}`)
-    const outgoing = request(`${address}${url.slice(hostedUrl.length)}`, {
+    const { hostedUrl, serverUrl = hostedUrl, address, agent } = this.options
+    const base = [hostedUrl, serverUrl].find((one) => url.startsWith(`${one}/`))
+    if (base === undefined) throw new PubFailure(0, `${url} is not below ${hostedUrl}`)
+    const token = base === hostedUrl && this.options.token
+    const outgoing = request(`${address}${url.slice(base.length)}`, {
       method,
       agent: agent ?? false,
       headers: {
@@ -118,6 +128,8 @@ export class PubClient {
       outgoing.on('error', reject)
       outgoing.on('response', (response) => {
         buffer(response).then((raw) => {
+          // Any 401 makes the client delete its token.
+          if (response.statusCode === 401) delete this.options.token
           const content = response.headers['content-encoding'] === 'gzip' ? gunzipSync(raw) : raw
           resolve({ status: response.statusCode ?? 0, headers: response.headers, body: content })
         }, reject)
@@ -150,7 +162,7 @@ function check(name: string, { version, retracted, archive_url: url, archive_sha
 }
 
 /** A form as Dart's MultipartRequest writes it. */
-function form(fields: Record<string, string>, archive: Buffer): { body: Buffer; contentType: string } {
+export function pubForm(fields: Record<string, string>, archive: Buffer): { body: Buffer; contentType: string } {
   const boundary = `dart-http-boundary-${randomBytes(25).toString('hex')}`
   const parts = Object.entries(fields).map(
     ([name, value]) => `--${boundary}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`,
@@ -160,6 +172,14 @@ function form(fields: Record<string, string>, archive: Buffer): { body: Buffer; 
     body: Buffer.concat([Buffer.from(parts.join('') + file), archive, Buffer.from(`\r\n--${boundary}--\r\n`)]),
     contentType: `multipart/form-data; boundary=${boundary}`,
   }
+}
+
+/** At the upload URL the client reads XML, wherever it is in the body, and shows what is between its tags on one line. */
+function uploadFailure(answer: PubAnswer): PubFailure {
+  if (answer.status === 401 || answer.status === 403) return failure(answer)
+  const text = answer.body.toString()
+  const message = text.includes('<?xml') ? /<Message>(.*)<\/Message>/.exec(text)?.[1] : undefined
+  return new PubFailure(answer.status, message ?? 'Failed to upload the package.')
 }
 
 /** The client reads the challenge of a 401 or 403, and the envelope of everything else. */

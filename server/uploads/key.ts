@@ -1,0 +1,41 @@
+import type { FastifyRequest } from 'fastify'
+import { type Identity, identityById } from '../access/authenticate.ts'
+import { nobody } from '../access/refusal.ts'
+import { idOf } from '../db/base.ts'
+import { equalSecrets, hmac, type Keys, validKeys } from '../http/keys.ts'
+import type { Credential } from '../roles/viewer.ts'
+import type { Services } from '../services.ts'
+import { unknownUpload } from './service.ts'
+
+/**
+ * Returns the key of an upload: it authorizes sending and finishing this upload, as the credential that began it. The package client sends its
+ * token only to addresses that are spelled like the one that it was given, which need not be SERVER_URL. The key is not stored: it names the
+ * credential, and is signed for this upload and credential.
+ */
+export function uploadKey({ upload }: Pick<Keys, 'upload'>, uploadId: string, { kind, id }: Pick<Credential, 'kind' | 'id'>): string {
+  return `svc_upload_${kind}_${id.replaceAll('-', '')}_${hmac(upload, `${uploadId} ${kind} ${id}`)}`
+}
+
+const keyForm = /^svc_upload_(token|session)_([0-9a-f]{8})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{4})([0-9a-f]{12})_[0-9a-f]{64}$/
+
+/**
+ * Identifies the caller by the `upload_key` in the query, for the upload in `upload_id` and no other; null when the query has no key.
+ * @throws ApiError NotFound when the key is not the upload's, as for an upload that does not exist; MissingAuthentication when the credential
+ *   that began the upload no longer works.
+ */
+export async function identifyByUploadKey(services: Services, request: FastifyRequest): Promise<Identity | null> {
+  const { upload_id: givenId, upload_key: key } = request.query as Record<string, unknown>
+  if (key === undefined) return null
+  if (typeof givenId !== 'string' || typeof key !== 'string') throw unknownUpload()
+  const [uploadId, signer] = [idOf(givenId), signerOf(key)]
+  if (!uploadId || !signer || !validKeys(services.keys).some((valid) => equalSecrets(key, uploadKey(valid, uploadId, signer))))
+    throw unknownUpload()
+  const identity = await identityById(services.database.reads, signer, services.now())
+  if (!identity) throw nobody({ request, config: services.config }, false)
+  return { ...identity, credential: { ...identity.credential, uploadId } }
+}
+
+function signerOf(key: string): Pick<Credential, 'kind' | 'id'> | null {
+  const [, kind, ...id] = keyForm.exec(key) ?? []
+  return kind === 'token' || kind === 'session' ? { kind, id: id.join('-') } : null
+}
