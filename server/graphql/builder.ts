@@ -18,7 +18,8 @@ type AnyTypes = SchemaTypes & { outputShapes: Record<string, unknown> }
  * one that is needed before the first owner exists says `extensions: { beforeSetup: true }`, and one that needs no session's CSRF token,
  * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`. A root field names the rate limit of an address that it
  * counts in as `extensions: { limit }`, and what refuses a request before that as `extensions: { admit }`. A field that gives out a secret
- * says `extensions: { secret: true }`.
+ * says `extensions: { secret: true }`. A text argument or input field that takes other than at most 1,024 characters
+ * (arguments.ts) says how many as `extensions: { maxLength }`.
  */
 export const builder = new SchemaBuilder<{
   Context: Context

@@ -26,7 +26,7 @@ type Source<Node> = {
 export const notNegative = z.int().min(0, 'must not be negative').nullish()
 
 /** What a part of a name or an address may be that is looked for: databases refuse to compare with much longer ones. */
-export const partOfText = z.string().max(200, 'must be at most 200 characters long').nullish()
+export const partOfText = { extensions: { maxLength: 200 } }
 
 /** The largest page of a connection. */
 const maxPageSize = 100

@@ -44,7 +44,8 @@ type Weights = { size?: number; cost?: number }
 /**
  * What an operation costs: one for every field that will be resolved, by the sizes that its lists will have. A page has the size of its
  * `first`, whether it is written out, a variable or a default; other lists have the size that their field declares; what takes more than a
- * look into a row weighs more than one. Null when the variables do not fit: the execution tells why.
+ * look into a row weighs more than one. The text in its arguments adds one per 1,000 characters each time that it is used. Null when the
+ * variables do not fit: the execution returns the reason.
  */
 export function costOf(
   schema: GraphQLSchema,
@@ -66,7 +67,8 @@ export function costOf(
  */
 export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
   const cost = Math.ceil(costOf(...asked) ?? 0)
-  if (cost > maxCost) throw invalidInput(`This query costs ${cost}, and one may cost ${maxCost}. Request smaller pages or fewer fields.`)
+  if (cost > maxCost)
+    throw invalidInput(`This query costs ${cost}, and one may cost ${maxCost}. Request smaller pages or fewer fields, or send less text.`)
   return cost
 }
 
@@ -98,10 +100,12 @@ function costOfField(walk: Walk, node: FieldNode, type: GraphQLNamedType, page: 
   const field = isObjectType(type) || isInterfaceType(type) ? type.getFields()[node.name.value] : undefined
   // `__typename` costs nothing; the schema's own description is bounded by its depth.
   if (!field) return 0
-  const { size, cost = 1 } = field.extensions as Weights
+  const { size, cost: ownCost = 1 } = field.extensions as Weights
   const inner = getNamedType(field.type)
   const isList = isListType(getNullableType(field.type))
-  const asked = pageSize(walk, field, node)
+  const args = field.args.length > 0 ? argumentsOf(walk, field, node) : {}
+  const cost = ownCost + Math.floor(textIn(args) / 1000)
+  const asked = pageSize(field, args)
   const isPart = /^(Query|\w+)Connection$/.test(type.name) && (node.name.value === 'nodes' || node.name.value === 'edges')
   const times = isPart ? page : isList ? (asked ?? size ?? defaultSize) : 1
   if (!isCompositeType(inner) || !node.selectionSet) return cost * (isList ? Math.max(1, times / 10) : 1)
@@ -109,14 +113,19 @@ function costOfField(walk: Walk, node: FieldNode, type: GraphQLNamedType, page: 
 }
 
 /** How many a field is asked for: by `first` or `last`, or by naming them; null when it takes neither. */
-function pageSize(walk: Walk, field: GraphQLField<unknown, unknown>, node: FieldNode): number | null {
-  const takes = new Set(field.args.map(({ name }) => name))
-  if (!takes.has('first') && !takes.has('ids')) return null
-  const { first, last, ids } = argumentsOf(walk, field, node)
+function pageSize(field: GraphQLField<unknown, unknown>, { first, last, ids }: Record<string, unknown>): number | null {
+  if (!field.args.some(({ name }) => name === 'first' || name === 'ids')) return null
   if (Array.isArray(ids)) return ids.length
   const sizes = [first, last].filter((value) => typeof value === 'number')
   // What asks for less than none is refused when it is run.
   return sizes.length > 0 ? Math.max(1, ...sizes) : 1
+}
+
+/** How many characters of text a value holds. */
+function textIn(value: unknown): number {
+  if (typeof value === 'string') return value.length
+  if (typeof value !== 'object' || value === null) return 0
+  return Object.values(value).reduce<number>((sum, part) => sum + textIn(part), 0)
 }
 
 function argumentsOf({ variables }: Walk, field: GraphQLField<unknown, unknown>, node: FieldNode): Record<string, unknown> {

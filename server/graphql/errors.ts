@@ -4,8 +4,10 @@ import type { FastifyReply } from 'fastify'
 import type { Context } from '../access/context.ts'
 import { lostRace } from '../db/races.ts'
 import { ApiError, internalError, invalidInput, statusOf } from '../errors.ts'
-import { challenge, logCause, withoutDatabase } from '../http/failures.ts'
+import { unavailable } from '../db/unavailable.ts'
+import { challenge, refusalOf } from '../http/failures.ts'
 import { randomText } from '../http/keys.ts'
+import { noteRefusal, type Refusal } from '../http/remark.ts'
 import { toApiError } from './operation-errors.ts'
 import type { Services } from '../services.ts'
 
@@ -14,6 +16,7 @@ export const answerErrors: Plugin<object, { caller: Context }> = {
   onResultProcess(event) {
     const { result, serverContext } = event
     if (!('errors' in result) || !result.errors) return
+    for (const error of result.errors) noteReason(serverContext.caller, error)
     const { spent } = serverContext.caller.budget ?? {}
     // Everything that was not done after it says the same.
     if (spent) return event.setResult({ errors: [spent] })
@@ -24,18 +27,30 @@ export const answerErrors: Plugin<object, { caller: Context }> = {
 }
 
 /** The error that the caller sees for one that a resolver threw: ours as it is; anything else is logged and masked. */
-export function masked({ log }: Services, error: unknown): Error {
+export function masked({ log }: Pick<Services, 'log'>, error: unknown): Error {
   const cause = error instanceof GraphQLError ? toApiError(error) : error
   const known = cause instanceof ApiError ? cause : lostRace(cause)
-  if (known) logCause(log, known, 'a query')
-  if (known) return at(known, error)
-  // Without a cause it is graphql-js complaining about the request, not about us.
-  if (error instanceof GraphQLError && cause === error) return coded(error)
-  const away = withoutDatabase(log, cause, 'a query')
-  if (away) return at(away, error)
-  const failure = internalError(randomText(6))
-  log.error(`${failure.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
-  return at(failure, error)
+  // Without a cause, graphql-js complains about the request.
+  if (!known && error instanceof GraphQLError && cause === error) return coded(error)
+  const failure = known ?? unavailable(cause)
+  if (failure) return explained(at(failure, error), refusalOf(failure, cause))
+  const mistake = internalError(randomText(6))
+  log.error(`${mistake.message}: ${cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)}`)
+  return at(mistake, error)
+}
+
+/** Why errors were answered that do not say it themselves, until the line of their request is written. */
+const reasons = new WeakMap<Error, Refusal>()
+
+function explained(shown: Error, refusal: Refusal | null): Error {
+  if (refusal) reasons.set(shown, refusal)
+  return shown
+}
+
+/** Adds to the line of a request what one of its errors does not say. */
+export function noteReason({ log, request }: Context, error: Error): void {
+  const refusal = reasons.get(error)
+  if (refusal) noteRefusal(log, request, refusal)
 }
 
 function coded(error: GraphQLError): GraphQLError {

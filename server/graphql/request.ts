@@ -1,10 +1,15 @@
 import type { FastifyRequest } from 'fastify'
-import { invalidInput, notAcceptable } from '../errors.ts'
-import { parseJsonBody, refuseDeepJson, textOfBody } from '../http/bodies/json-body.ts'
+import type { Context } from '../access/context.ts'
+import { bodyTooLarge, invalidInput, notAcceptable } from '../errors.ts'
+import { readJsonBody, refuseLargeJson } from '../http/bodies/json-body.ts'
+import { prefers } from '../http/caching/conditional.ts'
 import type { GraphQLParams } from 'graphql-yoga'
 
 /** How a subscription's events are sent: as server-sent events. */
 export const eventStream = 'text/event-stream'
+
+/** The largest body of a caller without a credential: the longest query, written as JSON, and its variables. */
+const anonymousBytes = 128 * 1024
 
 const json = ['application/graphql-response+json', 'application/json']
 
@@ -17,7 +22,7 @@ export function toFetch(request: FastifyRequest): RequestInit {
   const type = headers['content-type']
   const accept = acceptable(headers.accept, method)
   const parameters = query as Record<string, string | string[]>
-  for (const text of Object.values(parameters).flat()) if (typeof text === 'string') refuseDeepJson(text)
+  for (const text of Object.values(parameters).flat()) if (typeof text === 'string') refuseLargeJson(text)
   if (method !== 'POST') refuseBadJson(parameters)
   return {
     method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
@@ -27,11 +32,15 @@ export function toFetch(request: FastifyRequest): RequestInit {
 
 /**
  * What a request sends in its body: query, variables and so on; undefined for one that has them in its address.
- * @throws ApiError InvalidInput when it is no UTF-8, no JSON, or no object.
+ * @throws ApiError InvalidInput when it is too large, no UTF-8, no JSON, or no object.
  */
-export function parametersOf({ method, body }: FastifyRequest): GraphQLParams | undefined {
+export async function parametersOf(
+  { method, body }: FastifyRequest,
+  { viewer }: Pick<Context, 'viewer'>,
+): Promise<GraphQLParams | undefined> {
   if (method !== 'POST') return undefined
-  const value = body === undefined ? undefined : parseJsonBody(textOfBody(body as Buffer))
+  if (!viewer && body !== undefined && (body as Buffer).length > anonymousBytes) throw bodyTooLarge(anonymousBytes)
+  const value = body === undefined ? undefined : await readJsonBody(body as Buffer)
   if (value === undefined) throw invalidInput('The body is empty; send a JSON object with `query`.')
   if (Array.isArray(value)) throw invalidInput('Send one query at a time: batches are not supported.')
   if (typeof value !== 'object' || value === null) throw invalidInput('The body must be a JSON object with `query`.')
@@ -66,6 +75,12 @@ function isJson(text: string): boolean {
 /** Whether the client takes server-sent events, as it must for a subscription. */
 export const takesEvents = ({ headers }: FastifyRequest): boolean =>
   (headers.accept ?? '').split(',').some((type) => typeOf(type) === eventStream)
+
+/** Whether a person opens the address in a browser, without a query. */
+export const wantsExplorer = (request: FastifyRequest): boolean =>
+  (request.method === 'GET' || request.method === 'HEAD') &&
+  !['query', 'extensions'].some((name) => name in (request.query as object)) &&
+  prefers(request, 'text/html')
 
 /** What of the wanted media types can be had here. Answers come whole, never in parts; those of a subscription as a stream of events. */
 function acceptable(accept: string | undefined, method: string): string | undefined {

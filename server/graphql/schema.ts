@@ -75,8 +75,7 @@ import { admissionOf } from './caller-check.ts'
 import type { Context } from '../access/context.ts'
 import { paceField } from './pacing.ts'
 import { neverCompress } from '../http/caching/compression.ts'
-import { globalIdCheck } from './global-ids.ts'
-import { refuseUnstorableText } from '../http/bodies/storable-text.ts'
+import { argumentCheck } from './arguments.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 
 /** The one schema that both doors execute. */
@@ -87,7 +86,7 @@ export const printedSchema = (): string => `${printSchema(lexicographicSortSchem
 
 /**
  * Every root field asks what it asks of a request (caller-check.ts) before its arguments are judged, an answer with a field that is marked
- * `secret` is not compressed, and no field takes what the database cannot.
+ * `secret` is not compressed, and the arguments of every field are checked (arguments.ts).
  */
 function gated() {
   const built = builder.toSchema()
@@ -125,22 +124,20 @@ function guardSubscription(built: GraphQLSchema, field: GraphQLField<unknown, Co
   requireDeclaration('Subscription', field)
   const { subscribe } = field
   if (!subscribe) throw new Error(`Subscription.${field.name} has no events`)
-  const checkIds = globalIdCheck(built, field)
+  const check = argumentCheck(built, field)
   field.subscribe = async (root, args, context, info) => {
     await requireSetup(context)
-    refuseUnstorableText(args)
-    checkIds?.(args as Record<string, unknown>)
+    check?.(args as Record<string, unknown>)
     return subscribe(root, args, context, info)
   }
 }
 
 function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Context>): void {
-  if (field.args.length === 0) return
+  const check = argumentCheck(built, field)
+  if (!check) return
   const resolve = field.resolve ?? defaultFieldResolver
-  const checkIds = globalIdCheck(built, field)
   field.resolve = (parent, args, context, info) => {
-    refuseUnstorableText(args)
-    checkIds?.(args as Record<string, unknown>)
+    check(args as Record<string, unknown>)
     return resolve(parent, args, context, info)
   }
 }

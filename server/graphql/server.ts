@@ -9,13 +9,14 @@ import { type Context, createContext, guardChange, plainContext } from '../acces
 import { bodyTooLarge, invalidInput, notAcceptable } from '../errors.ts'
 import { refuseExpensive } from './cost.ts'
 import { answerErrors, masked } from './errors.ts'
-import { nameLiterals } from './literals.ts'
-import { refuseDeepQuery } from './nesting.ts'
-import { eventStream, parametersOf, refuseMisfits, takesEvents, toFetch } from './request.ts'
+import { limitQueries, refuseDeepQuery } from './query-limits.ts'
+import { nameLiterals, rememberDocuments } from './validation.ts'
+import { eventStream, parametersOf, refuseMisfits, takesEvents, toFetch, wantsExplorer } from './request.ts'
 import { subscribe } from './subscriptions.ts'
 import { executeInTurn } from './turns.ts'
 import { compressText } from '../http/caching/compression.ts'
-import { notStored, prefers } from '../http/caching/conditional.ts'
+import { notStored } from '../http/caching/conditional.ts'
+import { noteOperation } from '../http/remark.ts'
 import { graphqlEnvelope, sendFailure } from '../http/failures.ts'
 import { refuseEncoded } from '../http/bodies/json-body.ts'
 import { addressKey } from '../http/limits/limits.ts'
@@ -52,9 +53,10 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       caller.query = { cost: 0, bucket: await services.limits.use('graphql', caller.viewer?.id ?? addressKey(caller.ip)) }
       refuseUselessCredential(caller)
       const startedAt = performance.now()
-      const response = await withinBudget(caller, () =>
-        fetch(addressOf(request, services), toFetch(request), { caller, sent: parametersOf(request) }),
-      )
+      const response = await withinBudget(caller, async () => {
+        const init = toFetch(request)
+        return fetch(addressOf(request, services), init, { caller, sent: await parametersOf(request, caller) })
+      })
       if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
       return send(response, reply)
     }
@@ -118,12 +120,17 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     landingPage: false,
     logging: false,
     graphiql: false,
+    // It would keep a thousand documents, whatever they take; see rememberDocuments.
+    parserAndValidationCache: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
     plugins: [
       takeParameters,
+      rememberDocuments(services.caches),
       readQuery(readDocuments()),
+      logOperation,
       nameLiterals,
+      limitQueries,
       ...(armor.protect().plugins as Plugin[]),
       guardExecution,
       ...traced(services),
@@ -134,12 +141,6 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
   // so its fetch is loaded: 27 ms of each start, and 4 MB.
   return createServerAdapter<Door, typeof yoga>(yoga, { fetchAPI: yoga.fetchAPI, plugins: yoga['plugins'], __useCustomAbortCtrl: true })
 }
-
-/** Whether a person opens the address in a browser, without a query. */
-const wantsExplorer = (request: FastifyRequest): boolean =>
-  (request.method === 'GET' || request.method === 'HEAD') &&
-  !['query', 'extensions'].some((name) => name in (request.query as object)) &&
-  prefers(request, 'text/html')
 
 /** Gives Yoga what was read of the body here: it would take what is no UTF-8, and word its refusals in its own way. */
 const takeParameters: Plugin<Door & Context, Door> = {
@@ -165,6 +166,17 @@ const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> =>
     setParams({ ...params, query })
   },
 })
+
+/** Has the line of the request name the operation, also of one that is refused. */
+const logOperation: Plugin<Door & Context> = {
+  onParse({ context }) {
+    return ({ result, context: parsed }) => {
+      if (!result || result instanceof Error) return
+      const operation = chosenOf(result as DocumentNode, (parsed as { params?: GraphQLParams }).params?.operationName)
+      if (operation) noteOperation(context.caller.request, operation.operation, operation.name?.value)
+    }
+  },
+}
 
 /** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
 const guardExecution: Plugin<Door & Context> = {

@@ -9,11 +9,11 @@ import {
 } from 'graphql'
 import { setTimeout as wait } from 'node:timers/promises'
 import { withinBudget } from '../access/budget.ts'
-import { type Context, renewContext } from '../access/context.ts'
+import { type Context, plainContext, renewContext } from '../access/context.ts'
 import { nobody } from '../access/refusal.ts'
 import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } from '../errors.ts'
 import { addressKey } from '../http/limits/limits.ts'
-import { masked } from './errors.ts'
+import { masked, noteReason } from './errors.ts'
 
 /** How often what is watched is read. */
 const pollMs = 1000
@@ -71,7 +71,7 @@ async function* updates<Value>(first: Update<Value>, watched: Watched<Value>, si
 async function next<Value>({ context }: Update<Value>, { read, permits }: Watched<Value>, signal: AbortSignal) {
   const goesOn = await wait(pollMs, true, { signal, ref: false }).catch(() => false)
   if (!goesOn) return null
-  const renewed = await renewContext(context)
+  const renewed = plainContext(context, await renewContext(context, context))
   const value = await withinBudget(renewed, async () => {
     const isPermitted = await permits(renewed)
     if (!renewed.viewer && (context.viewer || !isPermitted)) throw nobody(renewed)
@@ -114,6 +114,7 @@ async function* withFailure(source: AsyncIterable<unknown>): AsyncGenerator {
 
 function asGraphQL(cause: unknown, context: Context): GraphQLError {
   const error = masked(context, cause)
+  noteReason(context, error)
   return error instanceof GraphQLError ? error : new GraphQLError(error.message)
 }
 

@@ -1,5 +1,5 @@
 import type { Context } from '../access/context.ts'
-import { addressKey } from '../http/limits/limits.ts'
+import { turnKey } from '../http/limits/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'
 
@@ -22,5 +22,5 @@ export function executeInTurn<Result>(
     await nextSlice()
     return await execute()
   }
-  return cost > expensiveFrom ? inTurn(viewer?.id ?? addressKey(ip), work) : work()
+  return cost > expensiveFrom ? inTurn(viewer?.id ?? turnKey(ip), work) : work()
 }

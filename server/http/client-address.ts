@@ -9,8 +9,8 @@ type ForwardedHeader = string | string[] | undefined
 export type ProxyTrust = { isProxy: (address: Address) => boolean; isChain: boolean }
 
 /**
- * What TRUST_PROXY means: `true` trusts one hop, a loopback, private or link-local peer; a list of addresses and ranges trusts every hop
- * in it; `false` trusts nobody.
+ * What TRUST_PROXY means: `true` trusts one hop, a loopback, private, shared (100.64.0.0/10, RFC 6598) or link-local peer; a list of addresses
+ * and ranges trusts every hop in it; `false` trusts no peer.
  */
 export function proxyTrust(setting: boolean | string[]): ProxyTrust {
   if (setting === false) return { isProxy: () => false, isChain: false }
@@ -75,8 +75,8 @@ export function parseAddress(text: string): Address | null {
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 
-/** The peers that TRUST_PROXY=true takes for a proxy. */
-const nearby = new Set(['loopback', 'private', 'uniqueLocal', 'linkLocal'])
+/** The peers that TRUST_PROXY=true takes for a proxy. Load balancers of clouds and overlay networks use the shared range, 100.64.0.0/10. */
+const nearby = new Set(['loopback', 'private', 'carrierGradeNat', 'uniqueLocal', 'linkLocal'])
 
 function contains(range: Address, bits: number, address: Address): boolean {
   if (range instanceof ipaddr.IPv4) return address instanceof ipaddr.IPv4 && address.match(range, bits)

@@ -4,10 +4,15 @@ import { lostRace } from '../db/races.ts'
 import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError, bodyTooLarge, internalError, invalidInput, notFound, unsupportedMediaType } from '../errors.ts'
 import { notStored } from './caching/conditional.ts'
+import { closesAfterAnswer, stopDiscarding } from './discard.ts'
 import type { Log } from './log.ts'
+import { noteRefusal, type Refusal } from './remark.ts'
 
 /** The largest JSON body. */
 export const bodyLimit = 1024 * 1024
+
+/** The largest body of an endpoint that needs no credential, such as sign-in, setup, invitations and token revocation. */
+export const openBodyLimit = 64 * 1024
 
 /** What package clients ask for, and get from the endpoints that are theirs, errors included. */
 export const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
@@ -16,6 +21,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** Whether this is an endpoint of the package client's protocol. */
     pub?: boolean
+    /** Whether its errors carry the XML that the package client reads at the upload URL. */
+    xmlErrors?: boolean
   }
 }
 
@@ -31,15 +38,31 @@ export const graphqlEnvelope: Envelope = ({ code, message, retryAfter, extension
 
 /** Answers with an error in the service's envelope or another; what is not ours to tell is logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {
-  const failure = known(error, request) ?? withoutDatabase(log, error, `request ${request.id}`) ?? masked(log, error, request)
-  logCause(log, failure, `request ${request.id}`)
+  const failure = known(error, request) ?? unavailable(error) ?? masked(log, error, request)
+  const refusal = refusalOf(failure, error)
+  if (refusal) noteRefusal(log, request, refusal)
   if (failure.status === 401 || failure.status === 403) reply.header('www-authenticate', challenges(failure, reply))
   if (failure.retryAfter) reply.header('retry-after', String(failure.retryAfter))
+  if (closesAfterAnswer(request.raw)) reply.header('connection', 'close')
+  const { pub, xmlErrors } = request.routeOptions.config
   return reply
     .code(failure.status)
     .header('cache-control', notStored)
-    .type(request.routeOptions.config.pub ? pubType : 'application/json; charset=utf-8')
-    .send(JSON.stringify(envelope(failure)))
+    .type(pub ? pubType : 'application/json; charset=utf-8')
+    .send(JSON.stringify(xmlErrors ? { ...envelope(failure), xml: xmlOf(failure) } : envelope(failure)))
+}
+
+/**
+ * The form in which cloud storage services report errors. At the upload URL the package client looks for `<?xml` anywhere in the body, and shows
+ * what it finds between the tags on one line, as it is. Quotation marks are replaced, because JSON would escape them.
+ */
+function xmlOf({ code, message }: ApiError): string {
+  const line = message
+    .toWellFormed()
+    .replace(/[\s\p{Cc}\u2028\u2029\ufffe\uffff]+/gu, ' ')
+    .replaceAll('"', "'")
+  const escaped = line.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
+  return `<?xml version='1.0' encoding='UTF-8'?><Error><Code>${code}</Code><Message>${escaped}</Message></Error>`
 }
 
 /** Beside the package client's, what the route itself would take (RFC 9110 §11.6.1). */
@@ -54,16 +77,22 @@ export function challenge(message: string): string {
   return `Bearer realm="pub", message="${printable.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Answers requests that are not even HTTP, where no request object exists. */
-export function answerMalformed(error: Error & { code?: string }, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return
-  const [status, message] =
-    error.code === 'HPE_HEADER_OVERFLOW'
-      ? ['431 Request Header Fields Too Large', 'The request headers are too large.']
-      : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-        ? ['408 Request Timeout', 'The request did not arrive in time.']
-        : ['400 Bad Request', 'The request is not well-formed HTTP.']
-  endWith(socket, status, invalidInput(message))
+/** Returns what answers and logs requests that are not valid HTTP, for which no request object exists. */
+export const malformedHandler =
+  (log: Log) =>
+  (error: Error & { code?: string }, socket: Socket): void => {
+    if (error.code === 'ECONNRESET' || !socket.writable || stopDiscarding(socket)) return
+    const [status, message] = answerTo(error)
+    log.info(`malformed request ${status.slice(0, 3)} ${socket.remoteAddress ?? '-'} ${error.code ?? '-'}`)
+    endWith(socket, status, invalidInput(message))
+  }
+
+function answerTo(error: { code?: string }): [status: string, message: string] {
+  return error.code === 'HPE_HEADER_OVERFLOW'
+    ? ['431 Request Header Fields Too Large', 'The request headers are too large.']
+    : error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? ['408 Request Timeout', 'The request did not arrive in time.']
+      : ['400 Bad Request', 'The request is not well-formed HTTP.']
 }
 
 /**
@@ -92,23 +121,19 @@ function known(error: unknown, request: FastifyRequest): ApiError | null {
   if (code === 'FST_ERR_CTP_BODY_TOO_LARGE') return bodyTooLarge(request.routeOptions.bodyLimit ?? bodyLimit)
   if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') return unsupportedMediaType('application/json')
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return invalidInput('The body is empty; send a JSON object.')
-  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return notFound('There is nothing at this address.')
+  if (code === 'FST_ERR_BAD_URL' || code === 'FST_ERR_MAX_PARAM_LENGTH') return notFound('Not found.')
   if (error instanceof SyntaxError || code === 'FST_ERR_CTP_INVALID_JSON_BODY')
     return invalidInput(`The body is not valid JSON: ${message}`)
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return invalidInput(message ?? 'The request is not valid.')
   return null
 }
 
-/** What a failure does not tell its receiver, for the log. `what` is what failed for it. */
-export function logCause(log: Log, { message, cause }: Error, what: string): void {
-  if (cause instanceof Error) log.error(`${what} failed: ${message} ${String(cause)}`)
-}
-
-/** The 503 for an error that says the database is away, busy or full; the log says which. `what` is what failed for it. */
-export function withoutDatabase(log: Log, error: unknown, what: string): ApiError | null {
-  const failure = unavailable(error)
-  if (failure && !isRefusedForMove(error)) log.warning(`${what} failed: ${failure.message} ${String(error)}`)
-  return failure
+/** What the answer to an error does not say, for the log: the cause of one of ours, and which trouble of the database is behind a 503. */
+export function refusalOf(failure: ApiError, error: unknown): Refusal | null {
+  const { message, cause } = failure
+  if (cause instanceof Error) return { level: 'error', reason: `${message} ${String(cause)}` }
+  if (!unavailable(error) || isRefusedForMove(error)) return null
+  return { level: 'warning', reason: `${message} ${String(error)}` }
 }
 
 function masked(log: Log, error: unknown, request: FastifyRequest): ApiError {

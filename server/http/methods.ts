@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest, HTTPMethods, onRequestHookHandler } from 'fastify'
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way'
-import { methodNotAllowed } from '../errors.ts'
+import { methodNotAllowed, unknownAddress } from '../errors.ts'
 
 /** The methods that endpoints have. HEAD comes with GET. */
 export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
@@ -17,11 +17,13 @@ declare module 'fastify' {
 /** What a path says to methods that it does not have. */
 type Path = { allow: readonly string[]; exists: (request: FastifyRequest) => boolean; scope: FastifyInstance }
 
+type Options = { serverUrl: string; routerOptions: { maxParamLength: number; ignoreTrailingSlash: boolean } }
+
 /**
- * Answers requests for paths that are there, with methods that they do not have (`refuseOtherMethods`), before their bodies are read. A table
- * of its own: routes for each such method of each path would be most of the router.
+ * Refuses requests without a route before their bodies are read: 405 where the path has other methods (`refuseOtherMethods`), otherwise 404.
+ * The paths are in a table of their own, because routes for each missing method of each path would be most of the router.
  */
-export function answerOtherMethods(app: FastifyInstance, routerOptions: { maxParamLength: number; ignoreTrailingSlash: boolean }): void {
+export function refuseUnrouted(app: FastifyInstance, { serverUrl, routerOptions }: Options): void {
   app.decorate('paths', findMyWay(routerOptions))
   const refuseOtherMethod: onRequestHookHandler = (request, reply, done) => {
     const path = pathOf(app, request)
@@ -32,7 +34,7 @@ export function answerOtherMethods(app: FastifyInstance, routerOptions: { maxPar
   }
   app.decorate('refuseOtherMethod', refuseOtherMethod)
   app.addHook('onRequest', function (request, reply, done) {
-    if (request.is404) refuseOtherMethod.call(this, request, reply, done)
+    if (request.is404) refuseOtherMethod.call(this, request, reply, () => done(unknownAddress(serverUrl)))
     else done()
   })
 }

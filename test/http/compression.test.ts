@@ -92,6 +92,7 @@ it('knows every field that gives out a secret', () => {
     'AnswerAuthorizationPayload.redirectUrl',
     'CreateInvitePayload.inviteUrl',
     'CreateTokenPayload.secret',
+    'CreateUploadPayload.url',
     'CreateUserPayload.generatedPassword',
     'CreateUserPayload.inviteUrl',
     'ResetPasswordPayload.generatedPassword',

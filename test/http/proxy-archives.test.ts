@@ -14,7 +14,7 @@ const path = '/api/archives/acme-1.0.0.tar.gz'
 async function served() {
   const app = await testApp({ env: { ACCEL_REDIRECT_PREFIX: '/-/archives/' } })
   const instance = await app.listen()
-  const address = await startNginx({ instance, blobs: app.config.BLOB_PATH })
+  const address = `http://127.0.0.1:${await startNginx({ instances: [instance], blobs: app.config.BLOB_PATH })}`
   const alice = await app.member()
   const archive = await publish(alice, { name: 'acme', version: '1.0.0', files: { 'lib/noise.bin': randomBytes(700_000) } })
   const stored = storedAt(sha256Of(archive))

@@ -10,7 +10,7 @@ const shared = (seconds: number) => `public, max-age=0, s-maxage=${seconds}, mus
 /** A server whose answers nginx keeps for so long. */
 async function cachedApp(seconds: number) {
   const app = await publicApp({ env: { PUBLIC_CACHE_SECONDS: String(seconds) } })
-  const address = await startNginx({ instance: await app.listen() })
+  const address = `http://127.0.0.1:${await startNginx({ instances: [await app.listen()] })}`
   return { app, address, alice: await app.member(), [Symbol.asyncDispose]: () => app[Symbol.asyncDispose]() }
 }
 
@@ -129,7 +129,7 @@ it('has caches ask each time without the setting, and never keep what is refused
   await using app = await publicApp()
   await publish(await app.member(), { name: 'acme', version: '1.0.0' })
   await makePublic(app, 'acme')
-  const address = await startNginx({ instance: await app.listen() })
+  const address = `http://127.0.0.1:${await startNginx({ instances: [await app.listen()] })}`
   for (let round = 0; round < 2; round++) {
     for (const path of [listing('acme'), archive('acme')]) expect(await read(address + path)).toMatchObject({ status: 200, cache: 'MISS' })
     for (const path of [listing('absent'), '/documentation/absent/latest/', '/api/nothing'])

@@ -12,6 +12,7 @@ const timings = {
   silenceMs: 1500,
   requestMs: 2500,
   pace: { graceMs: 400, bytesPerSecond: 1024, sweepMs: 50 },
+  discard: { maxBytes: 1_000_000, maxMs: 2500, silenceMs: 1500, lingerMs: 50 },
 }
 
 type Client = { socket: Socket; text: () => string; closed: Promise<number> }

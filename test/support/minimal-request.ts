@@ -1,8 +1,6 @@
 import { encodeGlobalID } from '@pothos/plugin-relay'
 import {
   getNamedType,
-  type GraphQLArgument,
-  type GraphQLInputField,
   type GraphQLInputType,
   type GraphQLObjectType,
   type GraphQLSchema,
@@ -50,6 +48,21 @@ export const settledFields = ({ path, names = {}, given = {} }: Route): string[]
   ...Object.keys(given),
 ]
 
+type Input = { name: string; type: GraphQLInputType; extensions: object }
+
+/** What a root field is called with: just what it requires, and at the place below `inputs` the variable `$value`. */
+export function argumentsWithVariable(args: readonly Input[], inputs: readonly Input[], field: string): string {
+  const [place, ...deeper] = inputs
+  const given = args.filter((input) => input === place || isNonNullType(input.type) || input.name === 'first')
+  return given.map((input) => `${input.name}: ${input === place ? variableIn(input, deeper) : literal(valueOf(input, field))}`).join(', ')
+
+  function variableIn({ type }: Input, below: readonly Input[]): string {
+    const inner = getNamedType(type)
+    if (isInputObjectType(inner)) return `{ ${argumentsWithVariable(Object.values(inner.getFields()), below, field)} }`
+    return isListType(isNonNullType(type) ? type.ofType : type) ? '[$value]' : '$value'
+  }
+}
+
 /** A query for one root field with just what it requires: `Mutation.logout`. */
 export function fieldQuery(schema: GraphQLSchema, path: string): string {
   const [typeName = '', name = ''] = path.split('.')
@@ -79,8 +92,8 @@ const byType: Record<string, unknown> = {
   URL: 'https://example.com',
 }
 
-function valueOf({ name, type, extensions }: GraphQLArgument | GraphQLInputField, field: string): unknown {
-  const [owner] = (extensions.relayGlobalIDFor ?? []) as { typename: string }[]
+function valueOf({ name, type, extensions }: Input, field: string): unknown {
+  const [owner] = ((extensions as { relayGlobalIDFor?: object[] }).relayGlobalIDFor ?? []) as { typename: string }[]
   return samples[name] ?? (owner ? encodeGlobalID(owner.typename, nobody) : sampleOf(type, field))
 }
 

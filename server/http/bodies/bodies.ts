@@ -1,17 +1,16 @@
 import multipart from '@fastify/multipart'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { isUtf8 } from 'node:buffer'
 import { parse } from 'node:querystring'
 import { unavailable } from '../../db/unavailable.ts'
 import { invalidInput, unsupportedMediaType } from '../../errors.ts'
+import { openBodyLimit } from '../failures.ts'
 import { notUtf8, refuseEncoded, textOfBody } from './json-body.ts'
-
-const formLimit = 64 * 1024
 
 /** Lets the routes of this scope take small forms and JSON alike, and nothing else: `request.body` holds the fields, a list for a repeated one. */
 export async function acceptForms(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
-  const options = { parseAs: 'buffer', bodyLimit: formLimit } as const
+  const options = { parseAs: 'buffer', bodyLimit: openBodyLimit } as const
   const parseJson = scope.getDefaultJsonParser('error', 'error')
   scope.addContentTypeParser(
     'application/json',
@@ -25,7 +24,9 @@ export async function acceptForms(scope: FastifyInstance): Promise<void> {
 /** The fields of a form, whose percent-encoded bytes must be UTF-8 as well. */
 function formOf(bytes: Buffer): unknown {
   const text = textOfBody(bytes)
-  const decoded = bytes.toString('latin1').replaceAll(/%([0-9a-f]{2})/gi, (_sign, hex: string) => String.fromCharCode(parseInt(hex, 16)))
+  const decoded = bytes
+    .toString('latin1')
+    .replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll('%', ''), 'hex').toString('latin1'))
   if (!isUtf8(Buffer.from(decoded, 'latin1'))) throw notUtf8()
   return parse(text)
 }
@@ -47,10 +48,9 @@ export async function acceptFiles(scope: FastifyInstance): Promise<void> {
   await scope.register(multipart, { throwFileSizeLimit: false })
 }
 
-/** What to answer with when reading a body failed with `error`. If there is more to come, the connection closes after the answer. */
-export function bodyFault({ request, reply }: { request: FastifyRequest; reply: FastifyReply }, error: unknown): unknown {
+/** What to answer with when reading a body failed with `error`. */
+export function bodyFault(request: FastifyRequest, error: unknown): unknown {
   if (request.raw.errored) return invalidInput('The connection broke before all was sent. Send it again.')
-  if (!request.raw.readableEnded) reply.header('connection', 'close')
   return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
 }
 

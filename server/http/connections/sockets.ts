@@ -66,9 +66,9 @@ export function watchSockets(server: Server): Sockets {
   }
 }
 
-/** Whether a request is under way: its body is not there yet, or its response is not sent. */
+/** Whether a request is under way: its response is not sent. The rest of a body that comes after the response does not count. */
 export const isBusy = ({ latest }: Connection): boolean =>
-  latest !== null && !(latest.request.complete && (latest.response.writableFinished || latest.response.destroyed))
+  latest !== null && !latest.response.writableFinished && !latest.response.destroyed
 
 /**
  * Waits until no connection waits to be accepted: the system resets those that wait when the port closes. A round of the event loop accepts

@@ -95,6 +95,12 @@ export async function countFailures<Verdict>(
 /** What an address is counted under: itself, or its /64 for IPv6, which one person has whole. */
 export const addressKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 8 })
 
+/**
+ * What callers take turns by: an IPv4 address, or an IPv6 /48. Providers assign a /48 to one customer, who can send each request from another
+ * of its 65,536 /64 networks.
+ */
+export const turnKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 6 })
+
 /** The neighbourhood of an address, within which a provider moves a customer: its /24, or its /48 for IPv6. */
 export const addressRange = (ip: string): string => network(ip, { ipv4: 3, ipv6: 6 })
 

@@ -1,8 +1,8 @@
 const masked = '***'
 
 /**
- * The path as the log may show it: invitations, access tokens and e-mail addresses are replaced by `***`, also where they are percent-encoded,
- * slashes included.
+ * The path as the log may show it: invitations, tokens and e-mail addresses are replaced by `***`, also where they are percent-encoded, slashes
+ * included.
  */
 export function maskPath(path: string): string {
   if (!suspicious.test(path)) return path
@@ -15,14 +15,16 @@ export function maskPath(path: string): string {
     const isSecret = afterInvite || parts.slice(0, -1).some(isInvite) || plain.includes('@') || encoded.test(plain)
     afterInvite = isInvite(parts.at(-1) ?? '')
     if (isSecret) return masked
-    if (plain === segment) return segment.replace(/svc_pat_\w*/gi, `svc_pat_${masked}`)
-    return /svc_pat_/i.test(plain) ? masked : segment
+    if (plain === segment) return segment.replace(secret, `$1${masked}`)
+    return plain.search(secret) >= 0 ? masked : segment
   })
   return shown.join('/')
 }
 
 /** Whether there could be anything to mask; most paths cost no more than this. */
-const suspicious = /[%@]|invite|svc_pat_/i
+const suspicious = /[%@]|invite|svc_/i
+/** An access token or the token of a job (server/access/token-secret.ts), or the key of an upload (server/uploads/key.ts). */
+const secret = /(svc_(?:pat|job|upload)_)\w*/gi
 const encoded = /%[0-9a-f]{2}/i
 const isInvite = (part: string): boolean => /^invites?$/i.test(part)
 

@@ -34,8 +34,9 @@ export function describeInFields(app: FastifyInstance): (log: Log, end: RequestE
   })
   return (log, { request, status, ms }) => {
     const { method, scope, ip, raw } = request
+    const { operation, refusal } = request.remark ?? {}
     const path = shownPath(request)
-    log.info(`${method} ${path} ${status}`, {
+    log[refusal?.level ?? 'info'](`${method} ${path} ${status}`, {
       requestId: request.id,
       userId: scope?.userId ?? null,
       tokenPrefix: scope?.tokenPrefix ?? null,
@@ -47,6 +48,8 @@ export function describeInFields(app: FastifyInstance): (log: Log, end: RequestE
       ms: Math.round(ms * 10) / 10,
       bytes: bytesOf.get(raw) ?? raw.socket.bytesWritten - (sent.get(raw.socket) ?? 0),
       queries: scope?.queries ?? 0,
+      ...(operation !== undefined && { operation }),
+      ...(refusal && { reason: refusal.reason }),
     })
   }
 }

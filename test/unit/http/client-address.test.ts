@@ -46,11 +46,23 @@ it('believes nobody unless told to', () => {
 })
 
 it('trusts one hop: the right-most entry, of a peer nearby', () => {
-  for (const peer of ['127.0.0.1', '10.1.2.3', '192.168.0.9', '172.16.0.1', '::1', 'fd00::1', 'fe80::1%eth0', '::ffff:10.0.0.1'])
+  for (const peer of [
+    '127.0.0.1',
+    '10.1.2.3',
+    '192.168.0.9',
+    '172.16.0.1',
+    '::1',
+    'fd00::1',
+    'fe80::1%eth0',
+    '::ffff:10.0.0.1',
+    '100.64.0.1',
+    '100.127.255.254',
+    '::ffff:100.100.1.1',
+  ])
     expect(clientAddress(peer, '198.51.100.9, 10.9.9.9, 192.0.2.1', oneHop)).toBe('192.0.2.1')
   // A private client behind the proxy is the client, whatever it wrote itself.
   expect(clientAddress('127.0.0.1', '198.51.100.9, 10.9.9.9', oneHop)).toBe('10.9.9.9')
-  expect(clientAddress('192.0.2.200', '198.51.100.9', oneHop)).toBe('192.0.2.200')
+  for (const peer of ['192.0.2.200', '100.63.255.255', '100.128.0.1']) expect(clientAddress(peer, '198.51.100.9', oneHop)).toBe(peer)
   expect(clientAddress('127.0.0.1', '198.51.100.9, garbage', oneHop)).toBe('127.0.0.1')
   expect(clientAddress('127.0.0.1', ['198.51.100.9', '192.0.2.1'], oneHop)).toBe('192.0.2.1')
 })

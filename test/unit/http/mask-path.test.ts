@@ -19,6 +19,12 @@ it.each([
   ['/api/packages/a-svc_pat_Secret-b', '/api/packages/a-svc_pat_***-b'],
   ['/api/packages/%73vc_pat_Secret', '/api/packages/***'],
   ['/api/packages/%2525252573vc_pat_Secret', '/api/packages/***'],
+  ['/api/packages/svc_job_Secret', '/api/packages/svc_job_***'],
+  ['/api/archives/a-SVC_JOB_Secret-b/svc_pat_Secret', '/api/archives/a-SVC_JOB_***-b/svc_pat_***'],
+  ['/api/packages/%73vc_job_Secret', '/api/packages/***'],
+  ['/api/packages/svc_upload_token_Secret', '/api/packages/svc_upload_***'],
+  ['/api/packages/%73vc_upload_token_Secret', '/api/packages/***'],
+  ['/api/packages/svc%5Fjob%255FSecret', '/api/packages/***'],
   ['/api/packages/acme/versions/1.0.0%2B1', '/api/packages/acme/versions/1.0.0%2B1'],
   ['/packages/inviter/versions/%zz', '/packages/inviter/versions/%zz'],
 ])('shows %s as %s', (path, shown) => {

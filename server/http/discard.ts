@@ -1,0 +1,101 @@
+import type { IncomingMessage, Server } from 'node:http'
+import type { Socket } from 'node:net'
+import { isWaitingForContinue } from './continue.ts'
+
+/** Bounds on reading the rest of a request body after the response, in bytes and milliseconds. */
+export type DiscardBounds = {
+  /** The most that is read of one body. */
+  maxBytes: number
+  /** How long reading it may take. */
+  maxMs: number
+  /** How long the client may send nothing. */
+  silenceMs: number
+  /** How long a connection is still read after the server has closed its side. */
+  lingerMs: number
+}
+
+/**
+ * Reads and discards the rest of a request body after the response, such as an archive over the limit. Many clients send the whole body before
+ * they read the response. If the server closed the connection first, the system would reset it, and the response would be lost.
+ * At a bound, the server closes its side of the connection, and the whole connection shortly after.
+ */
+export function discardUnreadBodies(server: Server, bounds: DiscardBounds): void {
+  server.prependListener('request', (request, response) => {
+    if (bodyLength(request) === 0) return
+    // Runs before Node's own listener, which closes the connection after its last response.
+    response.prependListener('finish', () => {
+      if (!request.complete && !request.socket.destroyed) discardRest(request, bounds)
+    })
+  })
+}
+
+function discardRest(request: IncomingMessage, { maxBytes, maxMs, silenceMs, lingerMs }: DiscardBounds): void {
+  const { socket } = request
+  let bytes = 0
+  let isLast = false
+  const [whole, silence] = [setTimeout(stop, maxMs).unref(), setTimeout(stop, silenceMs).unref()]
+  const clearTimers = () => (clearTimeout(whole), clearTimeout(silence))
+  function stop(): void {
+    clearTimers()
+    if (socket.writableEnded) return
+    socket.end()
+    setTimeout(() => socket.destroy(), lingerMs).unref()
+  }
+  stops.set(socket, stop)
+  socket.once('close', clearTimers)
+  // Node calls this after the last response of a connection. It would close the connection without reading the rest.
+  socket.destroySoon = () => void (isLast = true)
+  request.once('end', () => {
+    clearTimers()
+    socket.off('close', clearTimers)
+    stops.delete(socket)
+    Reflect.deleteProperty(socket, 'destroySoon')
+    if (isLast || socket.writableEnded) socket.destroySoon()
+  })
+  request.unpipe()
+  request.removeAllListeners('readable').removeAllListeners('data')
+  request.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > maxBytes) stop()
+    silence.refresh()
+    request.pause()
+    resumeInTurn(request)
+  })
+  request.resume()
+  if (isWaitingForContinue(request) || isLongerThan(request, maxBytes)) stop()
+}
+
+/** Resumes one body per turn of the event loop, so that many fast senders delay other requests by one chunk at most. */
+function resumeInTurn(request: IncomingMessage): void {
+  if (paused.push(request) === 1) setImmediate(resumeNext)
+}
+const paused: IncomingMessage[] = []
+
+function resumeNext(): void {
+  paused.shift()?.resume()
+  if (paused.length > 0) setImmediate(resumeNext)
+}
+
+const isLongerThan = (request: IncomingMessage, bytes: number): boolean => bodyLength(request) < Infinity && bodyLength(request) > bytes
+
+/**
+ * Stops reading the rest of a body on this connection and closes the connection in order. Returns false when no body is being discarded: then
+ * the latest request has no response yet, or was received completely.
+ */
+export function stopDiscarding(socket: Socket): boolean {
+  const stop = stops.get(socket)
+  stop?.()
+  return stop !== undefined
+}
+const stops = new WeakMap<Socket, () => void>()
+
+/** After the response to a body of at most this size, the connection stays open. */
+const smallBytes = 64 * 1024
+
+/** Whether a response given now is the last of its connection: a large body, or one of unknown size, is still arriving. */
+export const closesAfterAnswer = (request: IncomingMessage): boolean =>
+  !request.complete && (bodyLength(request) > smallBytes || isWaitingForContinue(request))
+
+/** Returns the length that the headers announce; infinite for a chunked body. */
+const bodyLength = ({ headers }: IncomingMessage): number =>
+  headers['transfer-encoding'] === undefined ? Number(headers['content-length'] ?? 0) : Infinity

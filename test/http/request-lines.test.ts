@@ -1,0 +1,100 @@
+import { expect, it } from 'vitest'
+import { DatabaseAway } from '../../server/db/unavailable.ts'
+import { storageAway } from '../../server/errors.ts'
+import { type TestApp, testApp } from '../app.ts'
+
+/** What is logged while this happens, without the times at the start of the lines. */
+async function logged(app: TestApp, work: () => Promise<unknown>): Promise<string[]> {
+  app.lines.length = 0
+  await work()
+  return app.lines.map((line) => line.replace(/^\S+ /, '').trimEnd())
+}
+
+const probes = ['/livez', '/readyz', '/healthz', '/api/v1/health']
+
+it.each(['text', 'json'])('leaves out probes that succeed with LOG_PROBES=false, and nothing else (%s)', async (LOG_FORMAT) => {
+  await using app = await testApp({ env: { LOG_PROBES: 'false', LOG_FORMAT } })
+  const lines = await logged(app, async () => {
+    for (const path of probes) {
+      expect(await app.anonymous.get(path)).toMatchObject({ status: 200 })
+      expect(await app.anonymous.head(path)).toMatchObject({ status: 200 })
+    }
+    await app.anonymous.get('/api/v1/version')
+    await app.anonymous.post('/livez')
+    await app.anonymous.get('/nothing/livez')
+    app.services.stopping.abort()
+    expect(await app.anonymous.get('/readyz')).toMatchObject({ status: 503 })
+  })
+  const requests = lines.filter((line) => / (GET|HEAD|POST) |"method":/.test(line))
+  expect(requests).toEqual([/version 200/, /livez 405/, /nothing\/livez 404/, /readyz 503/].map((line) => expect.stringMatching(line)))
+})
+
+it('logs probes unless LOG_PROBES says otherwise', async () => {
+  await using app = await testApp()
+  const lines = await logged(app, () => app.anonymous.get('/livez'))
+  expect(lines).toEqual([expect.stringMatching(/^INFO GET \/livez 200 \d+ms \S+ \S+$/)])
+})
+
+it.each([
+  [{ query: 'query Version { health { version } }' }, 'query Version'],
+  [{ query: '{ health { version } }' }, 'query'],
+  [{ query: 'mutation SignOut { logout }' }, 'mutation SignOut'],
+  [{ query: 'query One { health { version } } query Two { health { status } }', operationName: 'Two' }, 'query Two'],
+  [{ query: `query ${'x'.repeat(5000)} { health { version } }` }, `query ${'x'.repeat(64)}`],
+  [{ query: 'query my_svc_pat_Secret { health { version } }' }, 'query ***'],
+  [{ query: 'query Unknown { nothing }' }, 'query Unknown'],
+])('names the operation at the end of the line of a request to GraphQL: %#', async (body, operation) => {
+  await using app = await testApp()
+  const lines = await logged(app, () => app.anonymous.post('/graphql', body))
+  expect(lines.map((line) => line.replace(/^INFO POST \/graphql \d+ \d+ms \S+ \S+ /, ''))).toEqual([operation])
+})
+
+it.each([
+  { query: 'query A {', operationName: 'A' },
+  { query: 'query A { health { version } }', operationName: 'B\n2026-01-01T00:00:00.000Z INFO forged' },
+  { query: 'query A\u0000B { health { version } }' },
+  { operationName: 'OnlyAName' },
+])('names no operation that the document does not have: %j', async (body) => {
+  await using app = await testApp()
+  const lines = await logged(app, () => app.anonymous.post('/graphql', body))
+  expect(lines).toEqual([expect.stringMatching(/^INFO POST \/graphql \d+ \d+ms \S+ \S+$/)])
+})
+
+it('names the operation in a field of its own in JSON', async () => {
+  await using app = await testApp({ env: { LOG_FORMAT: 'json' } })
+  app.lines.length = 0
+  await app.anonymous.post('/graphql', { query: 'query Version { health { version } }' })
+  expect(app.lines.map((line) => JSON.parse(line) as object)).toEqual([
+    expect.objectContaining({ operation: 'query Version', status: 200 }),
+  ])
+})
+
+const bucket = () => storageAway(new Error('connect ECONNREFUSED'))
+it.each([
+  ['a database that is away', () => new DatabaseAway('PostgreSQL does not answer.'), 'WARNING', 'DatabaseAway|PostgreSQL does not answer'],
+  ['a bucket that is away', bucket, 'ERROR', 'Error: connect ECONNREFUSED'],
+])('writes one line for a request that is refused because of %s', async (_what, error, level, reason) => {
+  await using app = await testApp()
+  const member = await app.member()
+  const { reads } = app.services.database
+  const recall = reads.recall.bind(reads)
+  Object.assign(reads, {
+    recall: (...all: Parameters<typeof recall>) => (/packages/.test(all[0]) ? Promise.reject(error()) : recall(...all)),
+  })
+  const lines = await logged(app, async () => expect(await member.get('/api/packages/away')).toMatchObject({ status: 503 }))
+  expect(lines).toEqual([expect.stringMatching(new RegExp(`^${level} GET /api/packages/away 503 \\d+ms \\S+ \\S+ failed: .*(${reason})`))])
+})
+
+it('writes one line for a query whose fields all fail for the same reason', async () => {
+  await using app = await testApp()
+  const member = await app.member()
+  const { database } = app.services
+  const fork = database.fork.bind(database)
+  const away = () => Promise.reject(new DatabaseAway('PostgreSQL does not answer.'))
+  Object.assign(database, { fork: () => Object.assign(fork(), { find: away, findOne: away }) })
+  const query = `query Many { ${Array.from({ length: 5 }, (_, index) => `p${index}: package(name: "p${index}") { name }`).join(' ')} }`
+  const lines = await logged(app, () => member.post('/graphql', { query }))
+  expect(lines).toEqual([
+    expect.stringMatching(/^WARNING POST \/graphql \d+ \d+ms \S+ \S+ query Many failed: .*PostgreSQL does not answer\.$/),
+  ])
+})
