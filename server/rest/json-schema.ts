@@ -9,14 +9,14 @@ import {
   isInputObjectType,
   isListType,
   isNonNullType,
-  isObjectType,
-  Kind,
   type OperationDefinitionNode,
-  type SelectionSetNode,
+  parse,
 } from 'graphql'
-import type { Answer, ok } from './route.ts'
+import { z } from 'zod'
+import { type AnswerField, fieldsOf } from './answer-fields.ts'
+import { ok, type Produced, type Route } from './route.ts'
 
-type Json = Record<string, unknown>
+export type Json = Record<string, unknown>
 
 const scalars: Record<string, Json> = {
   String: { type: 'string' },
@@ -35,73 +35,122 @@ export function inputSchema(type: GraphQLInputType): Json {
   const bare = getNullableType(type)
   if (isListType(bare)) return { type: 'array', items: inputSchema(bare.ofType) }
   if (isEnumType(bare)) return { type: 'string', enum: bare.getValues().map(({ name }) => name.toLowerCase()) }
-  if (!isInputObjectType(bare)) return scalars[String(bare)] ?? {}
+  if (!isInputObjectType(bare)) return { ...scalars[String(bare)] }
   const fields = Object.values(bare.getFields())
   const required = fields.filter((field) => isNonNullType(field.type)).map((field) => field.name)
   return {
     type: 'object',
-    properties: Object.fromEntries(
-      fields.map((field) => [field.name, { ...inputSchema(field.type), ...(field.description && { description: field.description }) }]),
-    ),
+    properties: Object.fromEntries(fields.map((field) => [field.name, { ...inputSchema(field.type), ...described(field) }])),
     ...(required.length && { required }),
   }
 }
 
-/** JSON Schema of a route's answer, from what its operation selects. */
-export function answerSchema(
-  schema: GraphQLSchema,
-  definition: OperationDefinitionNode,
-  answer: Answer | undefined,
-  acknowledged: typeof ok,
-): Json {
-  if (answer === acknowledged) return { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'] }
-  if (typeof answer === 'object' && 'from' in answer) return answer.schema ? { ...answer.schema } : { type: 'object' }
-  const root = definition.operation === 'mutation' ? schema.getMutationType() : schema.getQueryType()
-  const data = selectionSchema(root as GraphQLObjectType, definition.selectionSet)
-  if (answer === undefined) return data
-  if (typeof answer === 'string') return at(data, answer.split('.'))
-  if (typeof answer !== 'object' || !('page' in answer)) return data
-  const connection = at(data, [answer.page])
-  const nodes = at(connection, ['nodes'])
+/** JSON Schema of a route's answer, from what its operation selects and how the route shapes it. */
+export function answerSchema(fields: readonly AnswerField[], { answer, required = {} }: Route): Json {
+  const isThere = (path: string) => path in required
+  if (answer === ok) return { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'] }
+  if (answer === undefined) return objectSchema(fields, '', isThere)
+  if (typeof answer === 'string') return schemaAt(fields, answer, isThere)
+  if ('from' in answer) return zodSchema(answer.schema)
+  const connection = fieldAt(fields, answer.page)
+  const nodes = connection.fields.find(({ key }) => key === 'nodes' || key === 'edges') as AnswerField
+  const entries = answer.schema ? { type: 'array', items: zodSchema(answer.schema) } : fieldSchema(nodes, `${answer.page}.`, isThere)
+  const numbers = ['page', 'pageSize', 'totalCount', 'totalPages']
   return {
     type: 'object',
-    properties: {
-      [answer.of]: 'type' in nodes ? nodes : at(connection, ['edges']),
-      page: { type: 'integer' },
-      pageSize: { type: 'integer' },
-      totalCount: { type: 'integer' },
-      totalPages: { type: 'integer' },
+    properties: { [answer.of]: entries, ...Object.fromEntries(numbers.map((name) => [name, { type: 'integer' }])) },
+    required: [answer.of, ...numbers],
+  }
+}
+
+/** JSON Schema of what a route for bytes answers with. */
+export function producedSchema(schema: GraphQLSchema, produced: NonNullable<Produced['schema']>): Json {
+  if (produced instanceof z.ZodType) return zodSchema(produced)
+  const [selection] = parse(`{ ${produced.fields} }`).definitions as OperationDefinitionNode[]
+  const type = schema.getType(produced.graphqlType) as GraphQLObjectType
+  return objectSchema(selection ? fieldsOf(type, selection.selectionSet) : [], '', () => false)
+}
+
+/** JSON Schema of a zod schema. Patterns that a format already says, and the bounds of whole numbers, are left out. */
+export function zodSchema(schema: z.ZodType): Json {
+  const { $schema: _, ...json } = z.toJSONSchema(schema, {
+    io: 'input',
+    override({ jsonSchema }) {
+      if (jsonSchema.format) delete jsonSchema.pattern
+      if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum
+      if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum
     },
-  }
+  })
+  return json
 }
 
-/** A parameter in the path. */
-export const pathParameter = (name: string): Json => ({ name, in: 'path', required: true, schema: { type: 'string' } })
+type IsThere = (path: string) => boolean
 
-function at(schema: Json, path: string[]): Json {
-  return path.reduce<Json>((inner, key) => (inner.properties as Record<string, Json> | undefined)?.[key] ?? {}, schema)
+function fieldAt(fields: readonly AnswerField[], path: string): AnswerField {
+  const [first = '', ...rest] = path.split('.')
+  const field = fields.find(({ key }) => key === first)
+  if (!field) throw new Error(`Nothing is selected at ${path}`)
+  return rest.length > 0 ? fieldAt(field.fields, rest.join('.')) : field
 }
 
-function selectionSchema(type: GraphQLObjectType, { selections }: SelectionSetNode): Json {
+/** It may be null when anything on the way may be. */
+function schemaAt(fields: readonly AnswerField[], path: string, isThere: IsThere): Json {
+  const keys = path.split('.')
+  const parents = keys.map((_key, index) => keys.slice(0, index).join('.')).filter(Boolean)
+  const mayLack = parents.some((parent) => !isThere(parent) && !isNonNullType(fieldAt(fields, parent).field.type))
+  const schema = fieldSchema(fieldAt(fields, path), parents.length > 0 ? `${parents.at(-1)}.` : '', isThere)
+  return mayLack ? orNull(schema) : schema
+}
+
+function objectSchema(fields: readonly AnswerField[], path: string, isThere: IsThere): Json {
   const properties: Record<string, Json> = {}
-  for (const selection of selections) {
-    if (selection.kind !== Kind.FIELD) continue
-    const field = type.getFields()[selection.name.value]
-    if (field) properties[selection.alias?.value ?? selection.name.value] = outputSchema(field.type, selection.selectionSet)
+  const required: string[] = []
+  for (const field of fields) {
+    if (field.isFlattened) {
+      const inner = objectSchema(field.fields, `${path}${field.key}.`, isThere) as { properties: Record<string, Json>; required: string[] }
+      const mayBeNull = !isNonNullType(field.field.type) && !isThere(path + field.key)
+      for (const [key, schema] of Object.entries(inner.properties)) properties[key] = mayBeNull ? orNull(schema) : schema
+      required.push(...inner.required)
+    } else {
+      properties[field.key] = { ...fieldSchema(field, path, isThere), ...(field.change ? {} : described(field.field)) }
+      if (!field.isOmittable && !field.change?.schema.safeParse(undefined).success) required.push(field.key)
+    }
   }
-  return { type: 'object', properties, required: Object.keys(properties) }
+  return { type: 'object', properties, required }
 }
 
-function outputSchema(type: GraphQLOutputType, selection: SelectionSetNode | undefined): Json {
-  const nullable = !isNonNullType(type)
-  const bare = getNullableType(type)
-  const schema = isListType(bare) ? { type: 'array', items: outputSchema(bare.ofType, selection) } : namedSchema(bare, selection)
-  return nullable ? { anyOf: [schema, { type: 'null' }] } : schema
+function fieldSchema(field: AnswerField, path: string, isThere: IsThere): Json {
+  if (field.change) return zodSchema(field.change.schema)
+  const here = path + field.key
+  if (field.isWhole) return fieldSchema(field.fields.find(({ key }) => key === 'nodes') as AnswerField, `${here}.`, isThere)
+  const schema = typeSchema(getNullableType(field.field.type), field, here, isThere)
+  return isNonNullType(field.field.type) || field.isOmittable || isThere(here) ? schema : orNull(schema)
 }
 
-function namedSchema(type: GraphQLOutputType, selection: SelectionSetNode | undefined): Json {
-  const named = getNamedType(type)
-  if (isEnumType(named)) return { type: 'string', enum: named.getValues().map(({ name }) => name) }
-  if (isObjectType(named) && selection) return selectionSchema(named, selection)
-  return scalars[named.name] ?? {}
+function typeSchema(type: GraphQLOutputType, field: AnswerField, path: string, isThere: IsThere): Json {
+  if (isListType(type)) {
+    const items = typeSchema(getNullableType(type.ofType), field, path, isThere)
+    return { type: 'array', items: isNonNullType(type.ofType) ? items : orNull(items) }
+  }
+  // Of several names for one value, the last one is written.
+  if (isEnumType(type)) {
+    const names = new Map(type.getValues().map(({ value, name }) => [value, name.toLowerCase()]))
+    return { type: 'string', enum: [...names.values()] }
+  }
+  return field.fields.length > 0 ? objectSchema(field.fields, `${path}.`, isThere) : { ...scalars[getNamedType(type).name] }
 }
+
+function orNull(schema: Json): Json {
+  if (Array.isArray(schema.anyOf) || Array.isArray(schema.type)) return schema
+  if (typeof schema.type === 'string' && !schema.enum && schema.type !== 'object') return { ...schema, type: [schema.type, 'null'] }
+  const { description, ...rest } = schema
+  return { anyOf: [rest, { type: 'null' }], ...(description !== undefined && { description }) }
+}
+
+type Described = { description?: string | null | undefined; deprecationReason?: string | null | undefined }
+
+/** The description of a field or an argument, and whether it is deprecated. */
+export const described = ({ description, deprecationReason }: Described = {}): Json => ({
+  ...(description && { description }),
+  ...(deprecationReason && { deprecated: true }),
+})

@@ -7,9 +7,8 @@ import { fileURLToPath } from 'node:url'
 import { compressText } from '../http/caching/compression.ts'
 import { basePath, publicUrl } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
-import { describeRoutes } from './openapi.ts'
+import { describeRoutes, type RouteGroup } from './openapi.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
-import type { BinaryRoute, Route } from './route.ts'
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -25,13 +24,13 @@ export async function mountReference(
   app: FastifyInstance,
   { config }: Services,
   schema: GraphQLSchema,
-  routes: readonly (Route | BinaryRoute)[],
+  groups: readonly RouteGroup[],
 ): Promise<void> {
   const texts = new Map<string, string>()
   let printed: string | undefined
   app.get('/api/docs/openapi.json', { onSend: compressText }, async (request, reply) => {
     const here = publicUrl(request, config.SERVER_URL)
-    const text = texts.get(here) ?? JSON.stringify(describeRoutes(schema, routes, here))
+    const text = texts.get(here) ?? JSON.stringify(describeRoutes(schema, groups, here))
     texts.set(here, text)
     return reply.type('application/json; charset=utf-8').send(text)
   })

@@ -1,22 +1,32 @@
 import type { FastifyInstance, onSendAsyncHookHandler } from 'fastify'
+import type { z } from 'zod'
 import type { Method } from '../http/methods.ts'
-import type { Context } from '../access/context.ts'
+import type { Context, IdentifyByKey } from '../access/context.ts'
 import type { ApiError } from '../errors.ts'
 import type { Scope } from '../roles/roles.ts'
+
+/** Who may call an endpoint: anyone, anyone while the server has public packages, a known caller, a session, or a credential of some kind. */
+export type CallerRule = 'open' | 'browse' | 'identity' | 'signedIn' | 'session' | 'ownAccount' | 'owner' | Scope
+
+/** The statuses of refused requests that the reference knows (see documented-errors.ts). */
+export type ErrorStatus = 400 | 401 | 403 | 404 | 408 | 409 | 413 | 415 | 416 | 429 | 500 | 503
 
 /** The data of an executed operation, by the names it selects. */
 export type Data = Record<string, unknown>
 
-/** What turns an operation's data into the answer. */
+/** What turns an operation's data into the answer. Enum values are lower-case words in all of them. */
 export type Answer =
   /** The value at this dotted path of the data. */
   | string
   /** `{"status": "ok"}`. */
   | typeof ok
-  /** A page: the connection at this field, of the root or of what `in` finds, as `{<plural>, page, pageSize, totalCount, totalPages}`. */
-  | { page: string; of: string; in?: (data: Data, context: Context) => Data; each?: (node: unknown) => unknown }
-  /** Anything else; `schema` says what, for the reference. */
-  | { from: (data: Data, context: Context) => unknown; schema?: object }
+  /** A page: the connection at this dotted path, as `{<of>, page, pageSize, totalCount, totalPages}`. */
+  | { page: string; of: string; each?: (node: Data) => unknown; schema?: z.ZodType }
+  /** Anything else, with the schema of the answer, and further statuses that `from` may set for it, with what they mean. */
+  | { from: (data: Data, context: Context) => unknown; schema: z.ZodType; statuses?: Record<number, string> }
+
+/** How REST shows the value of a field: `undefined` leaves it out. */
+export type FieldChange = { from: (value: unknown) => unknown; schema: z.ZodType }
 
 export type RouteOptions = {
   /** One line for the reference. */
@@ -31,8 +41,16 @@ export type RouteOptions = {
   names?: Record<string, string>
   /** Input fields that the endpoint itself settles, whatever the body says. */
   given?: Data
-  /** A connection (dotted path) that the endpoint gives whole: the operation runs with `$after` until there is no next page. */
+  /** A connection (dotted path) that is answered as the list of all its nodes: the operation runs with `$after` until there is no next page. */
   whole?: string
+  /** Parts of the data (dotted paths) without which there is no answer, with the error when one is null. Outer ones come first. */
+  required?: Record<string, (context: Context) => ApiError>
+  /** Selected fields (dotted paths) that REST shows in another way than GraphQL. */
+  changes?: Record<string, FieldChange>
+  /** Further statuses that it refuses requests with (see documented-errors.ts). */
+  refuses?: readonly ErrorStatus[]
+  /** What it asks of its caller, for the reference, where fields below the root decide it. */
+  caller?: CallerRule
   /** Works before the first owner exists. */
   beforeSetup?: boolean
   /** Pub endpoints answer with pub's own media type, errors too. */
@@ -41,6 +59,8 @@ export type RouteOptions = {
   changesWith?: Scope
   /** Answers whatever credential comes along: nobody signs in for it, and a probe, a proxy or an old token may send one all the same. */
   anyCredential?: boolean
+  /** Identifies callers who send no token by a key in the address. */
+  identifyByKey?: IdentifyByKey
   /** Other representations of the same, for whoever would rather have one of these media types. */
   alternatives?: Alternative[]
 }
@@ -62,13 +82,19 @@ export type BinaryRoute = {
    * The router checks it; finer rules are the handler's.
    */
   access: 'open' | 'browse' | 'ownAccount' | Scope
+  /** Counts the request toward a limit before its body is read. Throws an ApiError to refuse it. */
+  admit?: (context: Context) => Promise<unknown>
   /** Gets a context whose caller passed `access`. It answers through `context.reply` and returns that reply. */
   handler: (context: Context) => Promise<unknown>
   beforeSetup?: boolean
   /** Its errors are of pub's media type, as what its handler answers. */
   pub?: boolean
+  /** Its errors carry the XML that the package client reads at the upload URL, in the member `xml` next to `error`. */
+  xmlErrors?: boolean
   /** Answers whatever credential comes along: where another one than an access token may be sent. */
   anyCredential?: boolean
+  /** Identifies callers who send no token by a key in the address. */
+  identifyByKey?: IdentifyByKey
   /** Takes an access token also as the password of HTTP Basic: for clients that can send nothing else. */
   basic?: boolean
   /** Answers people who would rather read a page than JSON when they are refused. */
@@ -79,11 +105,18 @@ export type BinaryRoute = {
   consumes?: string[]
   /** Readies the scope that such routes get to themselves; without it, they take forms with files and plain bytes, as streams. */
   accept?: (scope: FastifyInstance) => Promise<void>
-  /** What it answers with, for the reference: media types by status. */
-  produces?: Record<number, { description: string; type?: string }>
+  /** What it answers with, for the reference: media types by status, and schemas of JSON. */
+  produces?: Record<number, Produced>
+  /** Further statuses that it refuses requests with (see documented-errors.ts). */
+  refuses?: readonly ErrorStatus[]
+  /** The schema of its errors, where it is not the usual one. */
+  errorSchema?: z.ZodType
   /** Query parameters by name, for the reference. */
   query?: Record<string, string>
 }
+
+/** An answer of a route for bytes. The schema is a zod schema, or the selection of a GraphQL type that has the same fields. */
+export type Produced = { description: string; type?: string; schema?: z.ZodType | { graphqlType: string; fields: string } }
 
 /** Answers with `{"status": "ok"}`. */
 export const ok = Symbol('ok')

@@ -1,20 +1,27 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest, onSendAsyncHookHandler, RouteHandlerMethod } from 'fastify'
+import type {
+  FastifyInstance,
+  FastifyReply,
+  FastifyRequest,
+  onSendAsyncHookHandler,
+  preParsingAsyncHookHandler,
+  RouteHandlerMethod,
+} from 'fastify'
 import type { GraphQLSchema } from 'graphql'
-import { type Context, createContext } from '../access/context.ts'
+import { type Context, createContext, renewContext } from '../access/context.ts'
 import { ApiError } from '../errors.ts'
 import { acceptBasic } from '../http/basic.ts'
 import { acceptBytes } from '../http/bodies/bodies.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { prefers } from '../http/caching/conditional.ts'
-import { pubType } from '../http/failures.ts'
+import { openBodyLimit, pubType } from '../http/failures.ts'
 import { requireBrowse, requireOwnAccount, requireScope } from '../access/guards.ts'
 import { nobody, refuseUselessCredential } from '../access/refusal.ts'
 import type { Services } from '../services.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
-import { type CompiledOperation, compileOperations } from './operation.ts'
+import { type CompiledOperation, compileOperations, valueAt } from './operation.ts'
 import { inRestNames } from './names.ts'
-import { type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
+import { type Alternative, type Answer, type BinaryRoute, type Data, ok, type Route } from './route.ts'
 import { pageNumber, pageSize } from './variables.ts'
 
 const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && route.consumes !== undefined
@@ -52,9 +59,9 @@ export function mountRoutes(
     scope.route({
       method: route.method,
       url: route.path,
-      config: { pub: route.pub ?? false },
+      config: { pub: route.pub ?? false, xmlErrors: route.kind === 'binary' && (route.xmlErrors ?? false) },
       ...onSendOf(route),
-      handler: route.kind === 'binary' ? binaryHandler(services, route) : operationHandler(services, operationOf(route), route),
+      ...(route.kind === 'binary' ? binaryRoute(services, route) : operationRoute(services, operationOf(route), route)),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
   // Scopes of their own: everywhere else such bodies are refused, and no request pays for the form readers.
@@ -73,40 +80,67 @@ export function mountRoutes(
   }
 }
 
-function operationHandler(services: Services, operation: CompiledOperation, route: Route): RouteHandlerMethod {
+/** Checks that the server is set up, where a route needs that, and authenticates the request. */
+async function contextOf(services: Services, route: Route | BinaryRoute, request: FastifyRequest, reply: FastifyReply): Promise<Context> {
+  const unfinished = route.beforeSetup ? undefined : requireSetup(services)
+  if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
+  if (route.kind === 'binary' && route.basic) acceptBasic(request, reply)
+  return createContext(services, request, reply, route.identifyByKey)
+}
+
+type ServedRoute = { handler: RouteHandlerMethod; preParsing?: preParsingAsyncHookHandler; bodyLimit?: number }
+
+/** Admits a request before its body is read, and answers it. A body that needs no credential may only be small. */
+function operationRoute(services: Services, operation: CompiledOperation, route: Route): ServedRoute {
   const type = route.pub ? pubType : 'application/json; charset=utf-8'
-  return async function handle(request: FastifyRequest, reply: FastifyReply) {
-    const unfinished = route.beforeSetup ? undefined : requireSetup(services)
-    if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
-    const context = await createContext(services, request, reply)
+  const admitted = new WeakMap<FastifyRequest, Context>()
+  async function identify(request: FastifyRequest, reply: FastifyReply): Promise<Context> {
+    const context = await contextOf(services, route, request, reply)
     if (!route.anyCredential) refuseUselessCredential(context)
+    return context
+  }
+  async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const context = await identify(request, reply)
+    await operation.admit(context)
+    admitted.set(request, context)
+  }
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const early = admitted.get(request)
+    // Rights may have been lost while a slow body arrived.
+    const current = early && request.body !== undefined ? await renewContext(services, early) : early
+    const context = current ?? (await identify(request, reply))
     if (request.method === 'HEAD' && route.changesWith) {
       requireScope(context, route.changesWith)
       return reply.type(type).send()
     }
-    if (route.alternatives) {
-      reply.header('vary', 'accept')
-      const preferred = route.alternatives.find(({ type }) => prefers(request, type))
-      if (preferred) return preferred.handler(context, () => operation.variables(request)).catch(inNamesOf(route))
-    }
+    const alternative = route.alternatives && preferredOf(route.alternatives, context)
+    if (alternative) return alternative.handler(context, () => operation.variables(request)).catch(inNamesOf(route))
+    if (!early) await operation.admit(context)
     return hidingMissing(route, context, async () => {
       const data = await operation.run(context)
-      return reply
-        .code(route.status ?? 200)
-        .type(type)
-        .send(JSON.stringify(answerOf(route.answer, data, context)))
+      reply.code(route.status ?? 200).type(type)
+      return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // the answer may set another status
     })
   }
+  if (route.method === 'GET') return { handler }
+  return { handler, preParsing, ...(operation.isOpen && { bodyLimit: openBodyLimit }) }
 }
 
-function binaryHandler(services: Services, route: BinaryRoute): RouteHandlerMethod {
-  return async function handle(request: FastifyRequest, reply: FastifyReply) {
-    const unfinished = route.beforeSetup ? undefined : requireSetup(services)
-    if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
-    if (route.basic) acceptBasic(request, reply)
-    const context = await createContext(services, request, reply)
-    return route.failurePage && prefers(request, 'text/html') ? withPage(route.failurePage, route, context) : answerBinary(route, context)
+function preferredOf(alternatives: Alternative[], { request, reply }: Context): Alternative | undefined {
+  reply.header('vary', 'accept')
+  return alternatives.find(({ type }) => prefers(request, type))
+}
+
+function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
+  const { admit, failurePage } = route
+  async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+    const context = await contextOf(services, route, request, reply)
+    return failurePage && prefers(request, 'text/html') ? withPage(failurePage, route, context) : answerBinary(route, context)
   }
+  async function preParsing(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    await admit?.(await contextOf(services, route, request, reply))
+  }
+  return admit ? { handler, preParsing } : { handler }
 }
 
 /** Checks what a route asks of its caller, and lets it answer. */
@@ -140,15 +174,14 @@ function hidingMissing(route: { path: string }, context: Context, work: () => Pr
 function answerOf(answer: Answer | undefined, data: Data, context: Context): unknown {
   if (answer === undefined) return data
   if (answer === ok) return { status: 'ok' }
-  if (typeof answer === 'string') return answer.split('.').reduce<unknown>((value, key) => (value as Data | null)?.[key], data)
+  if (typeof answer === 'string') return valueAt(data, answer)
   if ('from' in answer) return answer.from(data, context)
-  const holder = answer.in ? answer.in(data, context) : data
-  return pageOf(holder[answer.page] as Connection, answer, pageNumber((context.request.query as Data).page))
+  return pageOf(valueAt(data, answer.page) as Connection, answer, pageNumber((context.request.query as Data).page))
 }
 
-type Connection = { nodes?: unknown[]; edges?: unknown[]; totalCount: number }
+type Connection = { nodes?: Data[]; edges?: Data[]; totalCount: number }
 
-function pageOf({ nodes, edges, totalCount }: Connection, { of, each }: { of: string; each?: (node: unknown) => unknown }, page: number) {
+function pageOf({ nodes, edges, totalCount }: Connection, { of, each }: { of: string; each?: (node: Data) => unknown }, page: number) {
   const entries = nodes ?? edges ?? []
   return { [of]: each ? entries.map(each) : entries, page, pageSize, totalCount, totalPages: Math.ceil(totalCount / pageSize) }
 }

@@ -25,35 +25,46 @@ import { tokenRoutes } from '../tokens/rest.ts'
 import { uploadRoutes } from '../uploads/rest.ts'
 import { userRoutes } from '../accounts/rest.ts'
 import { visibilityRoutes } from '../visibility/rest.ts'
+import type { RouteGroup } from './openapi.ts'
 import type { BinaryRoute, Route } from './route.ts'
 
-/** The whole REST contract, in one list. */
-export const routes: readonly (Route | BinaryRoute)[] = [
-  ...healthRoutes,
-  ...setupRoutes,
-  ...sessionRoutes,
-  ...userRoutes,
-  ...inviteRoutes,
-  ...tokenRoutes,
-  ...oauthRoutes,
-  ...auditRoutes,
-  ...packageBinaries,
-  ...packageRoutes,
-  ...packageAdminRoutes,
-  ...nameRoutes,
-  ...publisherRoutes,
-  ...packagePublisherRoutes,
-  ...feedBinaries,
-  ...badgeBinaries,
-  ...docsBinaries,
-  ...searchRoutes,
-  ...downloadRoutes,
-  ...likeRoutes,
-  ...scoreRoutes,
-  ...scoringAdminRoutes,
-  ...uploadRoutes,
-  ...legalRoutes,
-  ...statsRoutes,
-  ...visibilityRoutes,
-  ...sdkRoutes,
+/** The whole REST contract, by the headings of the reference. */
+export const routeGroups: readonly RouteGroup[] = [
+  { tag: 'Server', description: 'Health, version and first-run setup.', routes: [...healthRoutes, ...setupRoutes] },
+  {
+    tag: 'Accounts',
+    description: 'Sign-in, sessions, profiles, users and invitations.',
+    routes: [...sessionRoutes, ...userRoutes, ...inviteRoutes],
+  },
+  { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },
+  { tag: 'OAuth', description: 'Sign-in for command-line clients: authorization codes with PKCE.', routes: oauthRoutes },
+  { tag: 'Audit log', description: 'Everything that happened, for administrators.', routes: auditRoutes },
+  {
+    tag: 'Packages',
+    description: 'Packages and their versions: listings, archives, options, uploaders and owners.',
+    routes: [...packageBinaries, ...packageRoutes, ...packagePublisherRoutes],
+  },
+  { tag: 'Publishing', description: 'Uploads, as package clients do them.', routes: uploadRoutes },
+  {
+    tag: 'Package administration',
+    description: 'Deletion of packages, and reserved names.',
+    routes: [...packageAdminRoutes, ...nameRoutes],
+  },
+  { tag: 'Publishers', description: 'Organizations that own packages, and their members.', routes: publisherRoutes },
+  {
+    tag: 'Feeds and badges',
+    description: 'Atom feeds of new versions, and badges for READMEs.',
+    routes: [...feedBinaries, ...badgeBinaries],
+  },
+  { tag: 'Documentation', description: 'Generated API documentation.', routes: docsBinaries },
+  { tag: 'Search', description: 'Full-text search of packages.', routes: searchRoutes },
+  { tag: 'Usage', description: 'Downloads and likes.', routes: [...downloadRoutes, ...likeRoutes] },
+  { tag: 'Scoring', description: 'Analysis of versions: points, tags and reports.', routes: [...scoreRoutes, ...scoringAdminRoutes] },
+  { tag: 'SDKs', description: 'Installed Dart and Flutter SDKs.', routes: sdkRoutes },
+  { tag: 'Visibility', description: 'Public packages.', routes: visibilityRoutes },
+  { tag: 'Legal pages', description: 'Privacy policy and terms of use.', routes: legalRoutes },
+  { tag: 'Statistics', description: 'Figures of the server, for administrators.', routes: statsRoutes },
 ]
+
+/** The same in one list. */
+export const routes: readonly (Route | BinaryRoute)[] = routeGroups.flatMap((group) => group.routes)

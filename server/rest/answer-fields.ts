@@ -1,0 +1,121 @@
+import {
+  type DocumentNode,
+  type FieldNode,
+  getNamedType,
+  getNullableType,
+  type GraphQLField,
+  type GraphQLObjectType,
+  type GraphQLOutputType,
+  type GraphQLSchema,
+  isEnumType,
+  isListType,
+  isObjectType,
+  Kind,
+  type OperationDefinitionNode,
+  type SelectionSetNode,
+  visit,
+} from 'graphql'
+import type { Data, FieldChange, Route } from './route.ts'
+
+/**
+ * A selected field of a route's operation. Two directives, known to the table of endpoints only, say how REST differs from the selection:
+ * `@flatten` puts the fields of an object in the place of the object, and `@omitNull` leaves a field out when it is null.
+ */
+export type AnswerField = {
+  /** Its alias or name. */
+  key: string
+  field: GraphQLField<unknown, unknown>
+  isFlattened: boolean
+  isOmittable: boolean
+  /** Whether it is a connection that is answered as the list of its nodes (`whole`). */
+  isWhole: boolean
+  /** How REST shows it, where neither its type nor a directive says so. */
+  change: FieldChange | undefined
+  fields: AnswerField[]
+}
+
+const directives = ['flatten', 'omitNull']
+
+/** The document without the table's own directives, as GraphQL runs it. */
+export const withoutDirectives = (document: DocumentNode): DocumentNode =>
+  visit(document, { Directive: ({ name }) => (directives.includes(name.value) ? null : undefined) })
+
+/** Reads what a route's operation selects. */
+export function answerFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode, route: Route): AnswerField[] {
+  return fieldsOf(schema.getRootType(operation) as GraphQLObjectType, selectionSet, route)
+}
+
+/** Reads a selection of one type, which is at `path` in the data of a route. */
+export function fieldsOf(
+  type: GraphQLObjectType,
+  { selections }: SelectionSetNode,
+  route: Pick<Route, 'whole' | 'changes'> = {},
+  path = '',
+): AnswerField[] {
+  return selections.flatMap((node) => {
+    if (node.kind !== Kind.FIELD) return []
+    const field = type.getFields()[node.name.value]
+    if (!field) return []
+    const key = node.alias?.value ?? node.name.value
+    const below = getNamedType(field.type)
+    const here = `${path}${key}`
+    return {
+      key,
+      field,
+      isFlattened: has(node, 'flatten'),
+      isOmittable: has(node, 'omitNull'),
+      isWhole: here === route.whole,
+      change: route.changes?.[here],
+      fields: isObjectType(below) && node.selectionSet ? fieldsOf(below, node.selectionSet, route, `${here}.`) : [],
+    }
+  })
+}
+
+const has = ({ directives }: FieldNode, name: string) => directives?.some((directive) => directive.name.value === name) ?? false
+
+type Write = (value: unknown) => unknown
+
+/**
+ * Returns a function that turns an operation's data into REST's form: enum values in lower case, and what the directives say.
+ * Null when there is nothing to change.
+ */
+export function dataWriter(fields: readonly AnswerField[]): ((data: Data) => Data) | null {
+  const steps = fields.map((one) => ({ ...one, write: changed(writerOf(one.field.type, one), one.change) }))
+  if (!steps.some((step) => step.write || step.isFlattened || step.isOmittable || step.isWhole)) return null
+  return (data) => {
+    const written: Data = {}
+    for (const { key, write, isFlattened, isOmittable, isWhole, fields: inner } of steps) {
+      const value = write ? write(data[key]) : data[key]
+      if (isFlattened) Object.assign(written, value ?? allNull(inner))
+      else if (isWhole) written[key] = (value as { nodes: unknown[] }).nodes
+      else if (!isOmittable || value !== null) written[key] = value
+    }
+    return written
+  }
+}
+
+const changed = (write: Write | null, change: FieldChange | undefined): Write | null =>
+  change ? (value) => change.from(write ? write(value) : value) : write
+
+/** What a flattened object that does not exist leaves behind. */
+const allNull = (fields: readonly AnswerField[]): Data =>
+  Object.fromEntries(
+    fields.flatMap(({ key, isOmittable, isFlattened, fields: inner }) =>
+      isFlattened ? Object.entries(allNull(inner)) : isOmittable ? [] : [[key, null]],
+    ),
+  )
+
+function writerOf(type: GraphQLOutputType, field: AnswerField): Write | null {
+  const bare = getNullableType(type)
+  const write = isListType(bare) ? listWriter(writerOf(bare.ofType, field)) : isEnumType(bare) ? lowerCase : objectWriter(field)
+  return write && ((value) => (value === null ? null : write(value)))
+}
+
+const listWriter = (write: Write | null): Write | null => write && ((values) => (values as unknown[]).map(write))
+
+const lowerCase: Write = (word) => (word as string).toLowerCase()
+
+function objectWriter({ fields }: AnswerField): Write | null {
+  const write = dataWriter(fields)
+  return write && ((value) => write(value as Data))
+}

@@ -1,0 +1,84 @@
+import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
+import { rootFields } from '../graphql/caller-check.ts'
+import type { BinaryRoute, CallerRule, ErrorStatus, Route } from './route.ts'
+
+/** What each status of a refused request means, for the reference. */
+export const refusals = {
+  400: ['BadRequest', 'The request is malformed, or a value in it is not accepted. The message names it.'],
+  401: ['Unauthorized', 'The credential is missing, invalid, expired or revoked.'],
+  403: [
+    'Forbidden',
+    'The credential does not allow this: its scope, the role of its owner, or a missing CSRF token. Or the setup is not finished.',
+  ],
+  404: ['NotFound', 'It does not exist, or not for this caller.'],
+  408: ['RequestTimeout', 'The body arrived too slowly.'],
+  409: ['Conflict', 'The request contradicts the current state.'],
+  413: ['ContentTooLarge', 'The body is larger than this endpoint accepts.'],
+  415: ['UnsupportedMediaType', 'The body is not of a media type that this endpoint reads.'],
+  416: ['RangeNotSatisfiable', 'The requested range does not exist.'],
+  429: ['TooManyRequests', 'Too many requests. Try again after the seconds in `Retry-After`.'],
+  500: ['InternalError', 'Something went wrong on the server. The message has the id under which the log says more.'],
+  503: [
+    'ServiceUnavailable',
+    'The database or the storage is away or full, or the server is stopping. Try again after the seconds in `Retry-After`.',
+  ],
+  default: ['Error', 'Any other failure.'],
+} as const satisfies Record<ErrorStatus | 'default', [name: string, description: string]>
+
+const strictestFirst = ['owner', 'admin', 'session', 'write', 'ownAccount', 'read', 'browse', 'signedIn', 'identity'] as const
+
+/** What an operation asks of its caller, as its root fields declare: the strictest of their rules. */
+export function callerRule(schema: GraphQLSchema, definition: OperationDefinitionNode): CallerRule {
+  const rules = rootFields(schema, definition).flatMap(({ extensions }) => {
+    const { authScopes = {}, skipTypeScopes } = (extensions.pothosOptions ?? {}) as { authScopes?: Scopes; skipTypeScopes?: boolean }
+    const named = authScopes.$all ? rulesOf(authScopes.$all) : loosestOf(rulesOf(authScopes))
+    return skipTypeScopes ? named : [...named, 'signedIn' as const]
+  })
+  return strictestFirst.find((rule) => rules.includes(rule)) ?? 'open'
+}
+
+type Scopes = { $all?: object }
+
+const rulesOf = (scopes: object) => Object.entries(scopes).map(([name, value]) => (name === 'scope' ? value : name) as CallerRule)
+
+/** One of several rules is enough. */
+const loosestOf = (rules: CallerRule[]) => strictestFirst.filter((rule) => rules.includes(rule)).slice(-1)
+
+/** How an endpoint authenticates, in OpenAPI's form. The list of a token's entry is the scope that it needs. `further` are the schemes accepted as well. */
+export function securityOf(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
+  if (rule === 'open') return []
+  if (rule === 'session') return [{ session: [] }]
+  const scope = {
+    browse: 'read',
+    ownAccount: 'write',
+    owner: 'admin',
+    identity: null,
+    signedIn: null,
+    read: 'read',
+    write: 'write',
+    admin: 'admin',
+  }[rule]
+  const accepted = Object.keys(further).filter((name) => further[name])
+  const known = [{ token: scope ? [scope] : [] }, { session: [] }, ...accepted.map((name) => ({ [name]: [] }))]
+  return rule === 'browse' ? [...known, {}] : known
+}
+
+/** The statuses that an endpoint refuses requests with: those that follow from what it is, and those that it names itself. */
+export function refusalsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
+  const changes = route.method !== 'GET' || (route.kind === 'operation' && route.changesWith !== undefined)
+  const has = (name: string) => extensions.some((one) => name in one)
+  const isLimited = has('limit') || (route.kind === 'binary' && route.admit !== undefined)
+  const statuses: (ErrorStatus | false)[] = [
+    400,
+    !(rule === 'open' && route.anyCredential) && 401,
+    (rule !== 'open' || !route.beforeSetup || has('ownOrigin')) && 403,
+    /[:*]/.test(route.path) && 404,
+    changes && 409,
+    ...(route.method === 'GET' ? [] : ([408, 413, 415] as const)),
+    isLimited && 429,
+    500,
+    503,
+    ...(route.refuses ?? []),
+  ]
+  return [...new Set(statuses.filter((status) => status !== false))].toSorted((a, b) => a - b)
+}

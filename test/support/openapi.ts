@@ -1,0 +1,85 @@
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import findMyWay from 'find-my-way'
+import { schema } from '../../server/graphql/schema.ts'
+import { describeRoutes, openApiPath } from '../../server/rest/openapi.ts'
+import { routeGroups, routes } from '../../server/rest/routes.ts'
+import type { Exchange } from './leaks.ts'
+
+type Content = Record<string, { schema?: object }>
+type Response = { $ref?: string; content?: Content }
+type Document = {
+  paths: Record<string, Record<string, { responses: Record<string, Response> }>>
+  components: { schemas: object; responses: Record<string, Response> }
+}
+
+/** Everything that is made from the document once in a process, when it is first needed. */
+const make = () => {
+  const router = findMyWay({ maxParamLength: 512 })
+  for (const route of routes) if (!router.hasRoute('GET', route.path)) router.on('GET', route.path, () => {}, openApiPath(route))
+  const document = describeRoutes(schema, routeGroups, 'http://localhost') as Document
+  const ajv = addFormats.default(new Ajv2020({ strict: false, allErrors: true }))
+  return { router, document, ajv, validators: new Map<object, ValidateFunction>() }
+}
+let made: ReturnType<typeof make> | undefined
+const openApi = () => (made ??= make())
+
+/** Compares answers with the OpenAPI document: operation, status, media type, and the JSON body with no field more than the schema names. */
+export class Described {
+  readonly mismatches = new Set<string>()
+  private readonly basePath: string
+
+  constructor(serverUrl: string) {
+    this.basePath = new URL(serverUrl).pathname.replace(/\/$/, '')
+  }
+
+  /** Notes how an answer differs from the document, if it does. */
+  readonly compare = ({ method, url, status, headers, body }: Exchange): void => {
+    const path = url.split('?', 1)[0] ?? ''
+    if (!path.startsWith(`${this.basePath}/`)) return
+    const problem = problemOf(method, path.slice(this.basePath.length), status, String(headers['content-type'] ?? ''), body)
+    if (problem) this.mismatches.add(`${method} ${path} answered ${status}: ${problem}`)
+  }
+
+  /** @throws Error that names every answer which the document does not describe. */
+  require(): void {
+    if (this.mismatches.size > 0) throw new Error(`The OpenAPI document does not describe:\n${[...this.mismatches].join('\n')}`)
+  }
+}
+
+function problemOf(method: string, path: string, status: number, contentType: string, body: string): string | null {
+  const { router, document } = openApi()
+  const known = isFile(path) ? null : (router.find('GET', path)?.store as string | null | undefined)
+  if (!known) return isUndescribed(path) && ![400, 404, 405].includes(status) ? 'no such path' : null
+  const operation = document.paths[known]?.[method === 'HEAD' ? 'get' : method.toLowerCase()]
+  if (!operation) return status === 405 ? null : `${known} has no such method`
+  const named = operation.responses[status]
+  if (!named) return `${known} has no such status`
+  const { content = {} } = named.$ref ? (document.components.responses[named.$ref.split('/').at(-1) ?? ''] ?? {}) : named
+  const type = contentType.split(';', 1)[0] ?? ''
+  if (type && status !== 304 && !content[type]) return `${known} has no such media type: ${type}`
+  if (body === '') return null
+  const described = content[type]?.schema
+  return described ? invalid(described, JSON.parse(body)) : `${known} has no schema`
+}
+
+/** Files of documentation pages, which no endpoint serves although a path of one fits. */
+const isFile = (path: string) => path.startsWith('/documentation/-/')
+
+/** Whether an endpoint should be at this path. The reference, the page for consent and what the doctor asks are not endpoints. */
+const isUndescribed = (path: string) => /^\/(?:api|oauth)\/(?!docs(?:\/|$)|consent$|v1\/doctor$)/.test(path)
+
+function invalid(described: object, value: unknown): string | null {
+  const { ajv, validators, document } = openApi()
+  let validate = validators.get(described)
+  if (!validate) validators.set(described, (validate = ajv.compile(closed({ ...described, components: document.components }) as object)))
+  return validate(value) ? null : ajv.errorsText(validate.errors, { dataVar: 'body' })
+}
+
+/** The schema with every object closed: the document allows further fields in releases to come, but a test sees those of this one. */
+function closed(part: unknown): unknown {
+  if (Array.isArray(part)) return part.map(closed)
+  if (typeof part !== 'object' || part === null) return part
+  const inner = Object.fromEntries(Object.entries(part).map(([key, value]) => [key, closed(value)]))
+  return inner.type === 'object' && inner.properties ? { additionalProperties: false, ...inner } : inner
+}

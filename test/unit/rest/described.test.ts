@@ -1,0 +1,46 @@
+import { expect, it } from 'vitest'
+import { Described } from '../../support/openapi.ts'
+
+const json = { 'content-type': 'application/json; charset=utf-8' }
+const likes = {
+  method: 'GET',
+  url: '/api/packages/acme/likes',
+  given: undefined,
+  status: 200,
+  headers: json,
+  body: '{"package":"acme","likes":3}',
+}
+
+/** What is found wrong with an answer. */
+function problems(answer: Partial<typeof likes> & { headers?: object }, serverUrl = 'http://localhost'): string[] {
+  const described = new Described(serverUrl)
+  described.compare({ ...likes, ...answer })
+  return [...described.mismatches]
+}
+
+it('accepts answers that the document describes', () => {
+  expect(problems({})).toEqual([])
+  expect(problems({ method: 'HEAD', body: '' })).toEqual([])
+  expect(problems({ url: '/registry/api/packages/acme/likes?x=1' }, 'http://localhost/registry')).toEqual([])
+  expect(problems({ status: 404, body: '{"error":{"code":"NotFound","message":"There is no package acme on this server."}}' })).toEqual([])
+})
+
+it.each([
+  [{ body: '{"package":"acme"}' }, 'must have required property'],
+  [{ body: '{"package":"acme","likes":"3"}' }, 'body/likes must be integer'],
+  [{ body: '{"package":"acme","likes":3,"more":1}' }, 'must NOT have additional properties'],
+  [{ status: 202 }, 'no such status'],
+  [{ status: 404, body: '{"error":{"code":"Missing","message":""}}' }, 'must be equal to one of the allowed values'],
+  [{ method: 'POST' }, 'no such method'],
+  [{ url: '/api/packages/acme/nothing' }, 'no such path'],
+  [{ headers: { 'content-type': 'text/plain' }, body: '' }, 'no such media type: text/plain'],
+])('refuses %j', (answer, problem) => {
+  expect(problems(answer)).toEqual([expect.stringContaining(problem)])
+})
+
+it('fails a test whose server gave an undescribed answer', () => {
+  const described = new Described('http://localhost')
+  expect(() => described.require()).not.toThrow()
+  described.compare({ ...likes, status: 202 })
+  expect(() => described.require()).toThrow('GET /api/packages/acme/likes answered 202: /api/packages/{pkg}/likes has no such status')
+})
