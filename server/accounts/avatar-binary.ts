@@ -5,7 +5,7 @@ import { acceptFiles, bodyFault } from '../http/bodies/bodies.ts'
 import { isFresh, sendHeadersOnly } from '../http/caching/conditional.ts'
 import { binary } from '../rest/route.ts'
 import { findAvatar, setAvatar } from './avatar.ts'
-import { describeUser } from '../users/refs.ts'
+import { describeUser, userFields } from '../users/refs.ts'
 
 const maxBytes = 5 * 1024 * 1024
 const formOverhead = 64 * 1024
@@ -18,7 +18,13 @@ export const avatarBinaries = [
     handler: receive,
     accept: acceptFiles,
     consumes: ['multipart/form-data'],
-    produces: { 200: { description: 'You, with the address of the picture.', type: 'application/json' } },
+    produces: {
+      200: {
+        description: 'You, with the address of the picture.',
+        type: 'application/json',
+        schema: { graphqlType: 'User', fields: userFields },
+      },
+    },
   }),
   binary('GET /api/users/:userId/avatar', {
     access: 'open',
@@ -45,18 +51,28 @@ async function readPicture(context: Context): Promise<Buffer> {
     for await (const part of context.request.parts({ limits: formLimits })) {
       if (part.type !== 'file') continue
       if (part.fieldname !== 'file') throw missingPicture()
-      picture = await part.toBuffer()
-      if (picture.length > maxBytes) throw bodyTooLarge(maxBytes)
+      picture = await readFile(part.file)
     }
   } catch (error) {
-    throw bodyFault(context, error)
+    throw bodyFault(context.request, error)
   }
   if (!picture) throw missingPicture()
   return picture
 }
 
-// One byte more than is accepted: the reader calls a file that just fits too long.
-const formLimits = { fileSize: maxBytes + 1, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
+/** Reads a file of at most `maxBytes`. @throws ApiError (413) as soon as more arrives. */
+async function readFile(file: AsyncIterable<Buffer>): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of file) {
+    bytes += chunk.length
+    if (bytes > maxBytes) throw bodyTooLarge(maxBytes)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+const formLimits = { fileSize: Infinity, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
 
 const missingPicture = () => invalidInput('file: is required: the picture, as a file in the field named file.', 'file')
 

@@ -20,8 +20,8 @@ builder.queryField('users', (t) =>
       type: UserRef,
       description: 'The people of this server, for administrators.',
       args: {
-        email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.', validate: partOfText }),
-        query: t.arg.string({ description: 'Part of the e-mail address or of the name, without regard to case.', validate: partOfText }),
+        email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.', ...partOfText }),
+        query: t.arg.string({ description: 'Part of the e-mail address or of the name, without regard to case.', ...partOfText }),
         role: t.arg({ type: RoleEnum, description: 'Only people with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({

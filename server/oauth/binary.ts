@@ -1,16 +1,24 @@
+import { z } from 'zod'
 import { passwordIsDue } from '../roles/viewer.ts'
 import type { Context, SignedInContext } from '../access/context.ts'
 import { acceptForms } from '../http/bodies/bodies.ts'
 import { addressKey } from '../http/limits/limits.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { binary } from '../rest/route.ts'
-import { OauthError } from './errors.ts'
+import { OauthError, oauthErrorSchema } from './errors.ts'
 import { exchangeCode } from './exchange.ts'
 import { answerInOauthWords } from './error-answer.ts'
 import { sendFaultPage } from './page.ts'
 import { clientFault, clientId, optional, type Parameters, readAuthorization, required, stateOf } from './parameters.ts'
 import { withParameters } from './redirect-uri.ts'
 import { requestAuthorization } from './service.ts'
+
+const issued = z.object({
+  access_token: z.string(),
+  token_type: z.literal('Bearer'),
+  scope: z.string().describe('The scopes, separated by commas.'),
+  email: z.string(),
+})
 
 /** Where a browser is sent by a client, and where the client itself fetches its token (RFC 6749, RFC 7636). */
 export const oauthBinaries = [
@@ -19,6 +27,7 @@ export const oauthBinaries = [
     anyCredential: true,
     summary: 'Asks the signed-in user to let a command-line client have a token.',
     handler: authorize,
+    refuses: [429],
     query: {
       response_type: '`code`.',
       client_id: '`cli`.',
@@ -37,13 +46,15 @@ export const oauthBinaries = [
     access: 'open',
     anyCredential: true,
     summary: 'Gives a personal access token for a code and its PKCE verifier. Failures are flat: `{error, error_description}`.',
+    admit: ({ limits, ip }) => limits.use('oauth', `token ${addressKey(ip)}`),
     handler: token,
     accept: async (scope) => {
       await acceptForms(scope)
       scope.setErrorHandler(answerInOauthWords)
     },
     consumes: ['application/x-www-form-urlencoded', 'application/json'],
-    produces: { 200: { description: '`{access_token, token_type, scope, email}`.', type: 'application/json' } },
+    produces: { 200: { description: 'The token.', type: 'application/json', schema: issued } },
+    errorSchema: oauthErrorSchema,
   }),
 ]
 
@@ -75,8 +86,7 @@ function mayAuthorize(context: Context): context is SignedInContext {
 const sameAgain = (url: string): string => `/oauth/authorize${url.slice(url.indexOf('?'))}`
 
 async function token(context: Context): Promise<unknown> {
-  const { request, reply, limits, ip } = context
-  await limits.use('oauth', `token ${addressKey(ip)}`)
+  const { request, reply } = context
   const parameters = (request.body ?? {}) as Parameters
   if (required(parameters, 'grant_type') !== 'authorization_code') {
     throw new OauthError('unsupported_grant_type', 'grant_type must be authorization_code.')

@@ -61,7 +61,7 @@ export function required(parameters: Parameters, name: string): string {
 /** Scopes separated by commas or spaces; without any, those that a token has by default. */
 function readScopes(text = 'read,write'): Scope[] {
   const wanted = text.split(/[ ,]+/).filter(Boolean)
-  if (wanted.some((scope) => !scopes.includes(scope as Scope)))
-    throw new OauthError('invalid_scope', `scope may name ${scopes.join(', ')}.`)
+  if (wanted.length === 0 || wanted.some((scope) => !scopes.includes(scope as Scope)))
+    throw new OauthError('invalid_scope', `scope must name one or more of ${scopes.join(', ')}.`)
   return scopes.filter((scope) => wanted.includes(scope))
 }

@@ -1,24 +1,25 @@
-import { type Data, route } from '../rest/route.ts'
+import { z } from 'zod'
+import { route } from '../rest/route.ts'
 import { oauthBinaries } from './binary.ts'
+import { oauthMetadata } from './metadata.ts'
 
 const names = { request_id: 'requestId' }
 
 export const oauthRoutes = [
   ...oauthBinaries,
+  oauthMetadata,
   route(
     'GET /oauth/pending/:requestId',
     `query ($requestId: ID!) {
       pendingAuthorization(requestId: $requestId) {
-        request_id: requestId client_id: clientId redirect_uri: redirectUri scopes created_at: createdAt expires_at: expiresAt
+        request_id: requestId client_id: clientId redirect_uri: redirectUri scope: scopes created_at: createdAt expires_at: expiresAt
       }
     }`,
     {
       summary: 'The authorization request that is waiting for this session.',
-      answer: {
-        from: ({ pendingAuthorization }) => {
-          const { scopes, ...rest } = pendingAuthorization as Data & { scopes: string[] }
-          return { ...rest, scope: scopes.join(',').toLowerCase() }
-        },
+      answer: 'pendingAuthorization',
+      changes: {
+        'pendingAuthorization.scope': { from: (scopes) => (scopes as string[]).join(',').toLowerCase(), schema: z.string() },
       },
     },
   ),
@@ -28,6 +29,7 @@ export const oauthRoutes = [
     {
       summary: 'Approves the request; send the browser to `redirect_url`.',
       names,
+      refuses: [404],
       answer: 'approveAuthorization',
     },
   ),
@@ -37,6 +39,7 @@ export const oauthRoutes = [
     {
       summary: 'Denies the client access; send the browser to `redirect_url`.',
       names,
+      refuses: [404],
       answer: 'denyAuthorization',
     },
   ),

@@ -9,7 +9,6 @@ import { grantableScopes, needsProof } from '../tokens/policy.ts'
 import { User } from '../users/entity.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { AuthorizationRequest } from './entity.ts'
-import { OauthError } from './errors.ts'
 import { clientId, type RequestedAuthorization } from './parameters.ts'
 import { withParameters } from './redirect-uri.ts'
 
@@ -29,14 +28,12 @@ export type PendingAuthorization = {
 /**
  * Records a client's authorization request for the caller to answer within 10 minutes. It belongs to this session alone.
  * @returns its id.
- * @throws OauthError when the caller's role allows none of the scopes.
  */
 export async function requestAuthorization(
   { em, viewer, credential, now }: SignedInContext,
   requested: RequestedAuthorization,
 ): Promise<string> {
   const scopes = grantableScopes(requested.scopes, viewer.role)
-  if (scopes.length === 0) throw new OauthError('invalid_scope', `The role ${viewer.role} allows none of these scopes.`)
   const createdAt = now()
   const { id } = em.create(AuthorizationRequest, {
     ...requested,

@@ -2,7 +2,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { Context } from '../access/context.ts'
 import { newId } from '../db/base.ts'
 import { deviceCookie, isSecure, setDeviceCookie } from '../http/cookies.ts'
-import { equalSecrets, hmac, type Keys, randomText } from '../http/keys.ts'
+import { equalSecrets, hmac, type Keys, randomText, validKeys } from '../http/keys.ts'
 import { addressRange } from '../http/limits/limits.ts'
 import { User } from '../users/entity.ts'
 import { originKinds, SignInOrigin } from './origin-entity.ts'
@@ -11,10 +11,14 @@ import { originKinds, SignInOrigin } from './origin-entity.ts'
 export type Origin = {
   /** What the cookie says or shall say. */
   device: string
-  hashes: Record<'device' | 'range', string>
+  hashes: Hashes
+  /** What the same was stored as under the previous key. */
+  previousHashes: Hashes | null
   /** Those of the two that signed in to the account before. */
   known: SignInOrigin[]
 }
+
+type Hashes = Record<'device' | 'range', string>
 
 /** For so long a device or a range is known after its last sign-in. */
 const rememberedMs = 365 * 86_400_000
@@ -23,14 +27,15 @@ const remembered = { device: 10, range: 20 }
 
 /** Where this request comes from. Without an account the same is looked up, and nothing found. */
 export async function originOf({ em, request, config, keys, ip, now }: Context, userId: string = newId()): Promise<Origin> {
-  const device = ownDevice(keys, deviceCookie(request, isSecure(request, config.SERVER_URL))) ?? newDevice(keys)
-  const hashes = {
-    device: hmac(keys.device, `${userId} device ${device}`),
-    range: hmac(keys.device, `${userId} range ${addressRange(ip)}`),
-  }
+  const name = ownDevice(keys, deviceCookie(request, isSecure(request, config.SERVER_URL))) ?? randomText(32)
+  const [hashes, previousHashes = null] = validKeys(keys).map((valid) => ({
+    device: hmac(valid.device, `${userId} device ${tagged(valid, name)}`),
+    range: hmac(valid.device, `${userId} range ${addressRange(ip)}`),
+  })) as [Hashes, Hashes?]
   const since = new Date(now().getTime() - rememberedMs)
-  const known = await em.find(SignInOrigin, { user: userId, hash: { $in: Object.values(hashes) }, lastUsedAt: { $gt: since } })
-  return { device, hashes, known }
+  const all = [hashes, previousHashes].flatMap((some) => (some ? Object.values(some) : []))
+  const known = await em.find(SignInOrigin, { user: userId, hash: { $in: all }, lastUsedAt: { $gt: since } })
+  return { device: tagged(keys, name), hashes, previousHashes, known }
 }
 
 /**
@@ -43,12 +48,12 @@ export function failuresKey(account: string, { hashes, known }: Origin): string 
 }
 
 /** Remembers where somebody signed in from, inside the caller's transaction, which holds the person's row. */
-export async function rememberOrigin(em: EntityManager, userId: string, { hashes }: Origin, now: Date): Promise<void> {
+export async function rememberOrigin(em: EntityManager, userId: string, { hashes, previousHashes }: Origin, now: Date): Promise<void> {
   const stored = await em.find(SignInOrigin, { user: userId }, { orderBy: { lastUsedAt: 'desc', id: 'desc' }, refresh: true })
   for (const kind of originKinds) {
     const ofKind = stored.filter((origin) => origin.kind === kind)
-    const known = ofKind.find(({ hash }) => hash === hashes[kind])
-    if (known) known.lastUsedAt = now
+    const known = ofKind.find(({ hash }) => hash === hashes[kind]) ?? ofKind.find(({ hash }) => hash === previousHashes?.[kind])
+    if (known) Object.assign(known, { hash: hashes[kind], lastUsedAt: now })
     else {
       em.create(SignInOrigin, { user: em.getReference(User, userId), kind, hash: hashes[kind], createdAt: now, lastUsedAt: now })
       for (const oldest of ofKind.slice(remembered[kind] - 1)) em.remove(oldest)
@@ -65,14 +70,11 @@ export function giveDevice({ reply, request, config }: Context, { device }: Orig
 export const collectOrigins = (em: EntityManager, now: Date): Promise<number> =>
   em.nativeDelete(SignInOrigin, { lastUsedAt: { $lte: new Date(now.getTime() - rememberedMs) } })
 
-/** 256 random bits with their HMAC, so that a device is only ever named by this server. */
-function newDevice(keys: Keys): string {
-  const name = randomText(32)
-  return `${name}.${hmac(keys.device, name)}`
-}
+/** What the cookie says of a device: 256 random bits and their HMAC, so that only this server can name a device. */
+const tagged = ({ device }: Pick<Keys, 'device'>, name: string): string => `${name}.${hmac(device, name)}`
 
-/** The cookie's value, when this server made it. */
+/** The name of the device in the cookie, when this server made it, under either key. */
 function ownDevice(keys: Keys, cookie: string | undefined): string | null {
-  const [name = '', tag = ''] = cookie?.split('.') ?? []
-  return cookie !== undefined && cookie === `${name}.${tag}` && equalSecrets(tag, hmac(keys.device, name)) ? cookie : null
+  const [name = ''] = cookie?.split('.') ?? []
+  return cookie !== undefined && validKeys(keys).some((valid) => equalSecrets(cookie, tagged(valid, name))) ? name : null
 }

@@ -1,15 +1,17 @@
-import { type Data, ok, route } from '../rest/route.ts'
-import { restUser, userFields } from '../users/refs.ts'
+import { ok, route } from '../rest/route.ts'
+import { userFields } from '../users/refs.ts'
 
 export const sessionRoutes = [
   route('POST /api/auth/login', `mutation ($input: LoginInput!) { login(input: $input) { user { ${userFields} } } }`, {
     anyCredential: true,
     summary: 'Signs in with e-mail and password; sets the session cookies.',
-    answer: { from: ({ login }) => restUser((login as Data).user) },
+    answer: 'login.user',
+    refuses: [401],
   }),
   route('POST /api/auth/confirm-password', 'mutation ($input: ConfirmPasswordInput!) { confirmPassword(input: $input) }', {
     summary: 'Confirms your password; for the next ten minutes this session may perform operations that require it.',
     answer: ok,
+    refuses: [429],
   }),
   route(
     'GET /api/auth/sessions',
@@ -17,7 +19,8 @@ export const sessionRoutes = [
     {
       summary: 'Your sessions, newest first.',
       whole: 'me.sessions',
-      answer: { from: ({ me }) => ({ sessions: (me as { sessions: { nodes: Data[] } }).sessions.nodes }) },
+      caller: 'ownAccount',
+      answer: 'me',
     },
   ),
   route('DELETE /api/auth/sessions/:id', 'mutation ($input: RevokeSessionInput!) { revokeSession(input: $input) { session { id } } }', {

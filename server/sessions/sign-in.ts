@@ -5,11 +5,11 @@ import { ApiError, missingAuthentication } from '../errors.ts'
 import { isSecure, setSessionCookies } from '../http/cookies.ts'
 import { csrfToken } from '../http/csrf.ts'
 import { hmac, randomText, sha256 } from '../http/keys.ts'
-import { addressKey, countFailures } from '../http/limits/limits.ts'
+import { countFailures, turnKey } from '../http/limits/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { User } from '../users/entity.ts'
-import { hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
+import { type Hasher, hashPassword, needsRehash, requireHashingPlace, verifyPassword } from '../users/hashing.ts'
 import { emailKey } from '../users/input.ts'
 import type { Viewer } from '../roles/viewer.ts'
 import { Session } from './entity.ts'
@@ -31,7 +31,7 @@ type NewSession = { id: string; secret: string }
 export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
   const key = emailKey(input.email)
-  const { user, origin } = await inTurn(addressKey(context.ip), () => lookUp(context, key))
+  const { user, origin } = await inTurn(turnKey(context.ip), () => lookUp(context, key))
   // Counted under a hash: sooner or later somebody types their password into the wrong field.
   const bucket = failuresKey(sha256(key), origin)
   const session = await countFailures(
@@ -47,21 +47,28 @@ export async function signIn(context: Context, input: { email: string; password:
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
 }
 
-/** Looks up who wants to sign in, once there is a place for their password to be compared. */
+/**
+ * Looks up who wants to sign in, and whether they did so from here before.
+ * @throws ApiError RateLimitExceeded when there is no place for the password to be compared.
+ */
 async function lookUp(context: Context, key: string): Promise<{ user: Account | null; origin: Origin }> {
   const { em } = context
   await nextSlice()
-  requireHashingPlace(context)
   const user = await em.findOne(User, { emailKey: key }, { populate: ['passwordHash'], refresh: true })
-  return { user, origin: await originOf(context, user?.id) }
+  const origin = await originOf(context, user?.id)
+  requireHashingPlace(hasherOf(context, origin))
+  return { user, origin }
 }
+
+/** For whom the password is hashed: those who signed in from here before have places of their own. */
+const hasherOf = ({ config, database, ip }: Context, { known }: Origin) => ({ config, database, ip, isKnown: known.length > 0 })
 
 /** Begins a session when the password is right; null when it is not, or is no longer by the time the session would begin. */
 async function begin(context: Context, user: Account | null, password: string, origin: Origin): Promise<NewSession | null> {
   const verified = user?.isActive ? (user.passwordHash ?? null) : null
-  const fits = await verifyPassword(context, password, verified)
+  const fits = await verifyPassword(hasherOf(context, origin), password, verified)
   if (!user || !verified || !fits) return null
-  const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(context, password) : null
+  const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasherOf(context, origin), password) : null
   const session = await startSession(context, user, { verified, rehashed, origin })
   if (session) return session
   // The hash was replaced meanwhile: perhaps only by another sign-in that made it anew, and the password is still right.
@@ -96,8 +103,8 @@ async function refuse({ em, ip }: Context, user: Account | null): Promise<never>
 }
 
 /** The password hashed at the cost that is configured now; null when too much waits to be hashed, for it can wait for another sign-in. */
-function rehash(context: Context, password: string): Promise<string | null> {
-  return hashPassword(context, password.normalize('NFC')).catch((error: unknown) => {
+function rehash(hasher: Hasher, password: string): Promise<string | null> {
+  return hashPassword(hasher, password.normalize('NFC')).catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'RateLimitExceeded') return null
     throw error
   })

@@ -8,6 +8,8 @@ type Bounds = {
 }
 type Turns = Bounds & {
   atOnce: number
+  /** How many may wait in the reserved lane, in addition to `waiting`. */
+  reserved?: number
   /** Work that waited so long is refused. */
   maxWaitMs?: number
   /** What refused work is answered, with the seconds that all work before it takes. */
@@ -17,25 +19,29 @@ type Waiting = { start: () => void; refuse: () => void }
 /** How much of each key is running. */
 type Running = ReadonlyMap<string, number>
 
+/** The reserved lane is for callers that the server has reason to trust. Callers in the open lane cannot take its places. */
+export type Lane = 'open' | 'reserved'
+
 export type InTurn = {
-  <T>(key: string, work: () => Promise<T>): Promise<T>
+  <T>(key: string, work: () => Promise<T>, lane?: Lane): Promise<T>
   /** @throws what `refusal` makes when work under this key would be refused now: before anything is done for it. */
-  requirePlace(key: string): void
+  requirePlace(key: string, lane?: Lane): void
 }
 
 /**
- * Makes a function that runs at most `atOnce` pieces of work of many callers, told apart by a key such as their address, so that nobody waits
- * behind another's flood: the next place goes to the key with the least work running, and keys with as much take turns. When the queue is
- * full, the newest work of the key with the most waiting is refused in favor of a key with less.
+ * Returns a function that runs at most `atOnce` pieces of work at a time. Callers are distinguished by a key such as their network, so that a
+ * flood of one caller does not delay others: the next turn goes to the key with the least work running, and keys with equal work take turns.
+ * The two lanes alternate while both have work. When a lane is full, the newest work of the key with the most waiting is refused in favor of
+ * a key with less.
  * @throws what `refusal` makes, at once when there is no place: by default ApiError RateLimitExceeded.
  */
-export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bounds }: Turns): InTurn {
-  const queue = openQueue(bounds)
+export function takeFairTurns({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: Turns): InTurn {
+  const lanes = openLanes(bounds, reserved)
   const running = new Map<string, number>()
   let busy = 0
   let usualMs = 250
 
-  const noPlace = () => refusal(Math.max(1, Math.ceil(((queue.length() + busy) / atOnce) * (usualMs / 1000))))
+  const noPlace = () => refusal(Math.max(1, Math.ceil(((lanes.length() + busy) / atOnce) * (usualMs / 1000))))
   function begin(key: string): void {
     busy++
     running.set(key, (running.get(key) ?? 0) + 1)
@@ -44,14 +50,14 @@ export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bou
     busy--
     running.set(key, (running.get(key) ?? 1) - 1)
     if (running.get(key) === 0) running.delete(key)
-    const next = queue.next(running)
+    const next = lanes.next(running)
     if (!next) return
     begin(next.key)
     next.start()
   }
-  async function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
+  async function inTurn<T>(key: string, work: () => Promise<T>, lane: Lane = 'open'): Promise<T> {
     if (busy < atOnce) begin(key)
-    else await waitIn(queue, key, noPlace, maxWaitMs)
+    else await waitIn(lanes[lane], key, noPlace, maxWaitMs)
     const started = performance.now()
     try {
       return await work()
@@ -61,13 +67,33 @@ export function takeFairTurns({ atOnce, maxWaitMs, refusal = rateLimited, ...bou
     }
   }
   return Object.assign(inTurn, {
-    requirePlace(key: string) {
-      if (busy >= atOnce && !queue.hasPlace(key)) throw noPlace()
+    requirePlace(key: string, lane: Lane = 'open') {
+      if (busy >= atOnce && !lanes[lane].hasPlace(key)) throw noPlace()
     },
   })
 }
 
-/** Resolves when it is one's turn. */
+/** Two queues that take turns while both have work, however many keys wait in one of them. */
+function openLanes(bounds: Bounds, reserved: number) {
+  const [open, reservedLane] = [openQueue(bounds), openQueue({ ...bounds, waiting: reserved })]
+  let nextInOrder = [reservedLane, open]
+  return {
+    open,
+    reserved: reservedLane,
+    length: () => open.length() + reservedLane.length(),
+    next(running: Running) {
+      for (const queue of nextInOrder) {
+        const next = queue.next(running)
+        if (!next) continue
+        nextInOrder = queue === open ? [reservedLane, open] : [open, reservedLane]
+        return next
+      }
+      return undefined
+    },
+  }
+}
+
+/** Resolves when the turn comes. */
 function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () => Error, maxMs: number | undefined): Promise<void> {
   return new Promise((start, reject) => {
     const one = { start, refuse: () => reject(noPlace()) }
@@ -80,7 +106,7 @@ function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () =>
   })
 }
 
-/** Those who wait, a line for each key. */
+/** A queue with a line for each key. */
 function openQueue({ waiting, waitingPerKey }: Bounds) {
   // A Map keeps the order of insertion: a key moves to its end when it is served.
   const lines = new Map<string, Waiting[]>()

@@ -43,7 +43,7 @@ export function threadsOf(module: URL, limits: Limits): (question: unknown) => P
       idle.push(thread)
       return answer
     } catch (cause) {
-      void thread.worker.terminate()
+      thread.worker.terminate().catch(() => {})
       throw new ThreadFailed(cause, thread.isReady)
     }
   }
@@ -80,5 +80,5 @@ function retire(idle: Thread[], thread: Thread): void {
   clearTimeout(thread.timer)
   const place = idle.indexOf(thread)
   if (place >= 0) idle.splice(place, 1)
-  void thread.worker.terminate()
+  thread.worker.terminate().catch(() => {})
 }

@@ -5,12 +5,16 @@ import type { Credential } from '../roles/viewer.ts'
 
 // What a token may be made for. What it may do at a moment is `effectiveScopes` of roles/roles.ts; who sees it, users/policy.ts.
 
-/** Of the wanted scopes those that the role of its owner allows, and that the token holds with which it is made, if it is; the weakest first. */
-export const grantableScopes = (wanted: readonly Scope[], role: Role, madeWith?: Credential): Scope[] =>
-  scopes.filter((scope) => wanted.includes(scope) && allowedScopes(role).includes(scope) && holds(madeWith, scope))
-
-const holds = (credential: Credential | undefined, scope: Scope): boolean =>
-  credential?.kind !== 'token' || includedScopes(credential.scopes).includes(scope)
+/**
+ * Returns the requested scopes, limited to what the owner's role allows and to what the creating token holds, weakest first. A scope that is not
+ * allowed is replaced by those it includes: a viewer who requests `write` gets `read`.
+ */
+export function grantableScopes(wanted: readonly Scope[], role: Role, madeWith?: Credential): Scope[] {
+  const held = madeWith?.kind === 'token' ? includedScopes(madeWith.scopes) : scopes
+  const isAllowed = (scope: Scope) => allowedScopes(role).includes(scope) && held.includes(scope)
+  const replaced = includedScopes(wanted.filter((scope) => !isAllowed(scope)))
+  return scopes.filter((scope) => isAllowed(scope) && (wanted.includes(scope) || replaced.includes(scope)))
+}
 
 /** To make a token that administers the server, a session proves its password anew. */
 export const needsProof = (granted: readonly Scope[]): boolean => granted.includes('admin')

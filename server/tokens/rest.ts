@@ -1,30 +1,25 @@
-import { type Data, ok, route } from '../rest/route.ts'
+import { ok, route } from '../rest/route.ts'
 
 const tokenFields = 'id: uuid name prefix scopes createdAt expiresAt'
-const lowerScopes = (token: unknown) => ({
-  ...(token as Data),
-  scopes: ((token as Data).scopes as string[]).map((scope) => scope.toLowerCase()),
-})
 
 export const tokenRoutes = [
-  route('POST /api/auth/keys', `mutation ($input: CreateTokenInput!) { createToken(input: $input) { secret token { ${tokenFields} } } }`, {
-    summary: 'Creates a personal access token; the secret is shown only once.',
-    status: 201,
-    answer: {
-      from: ({ createToken }) => {
-        const { secret, token } = createToken as { secret: string; token: Data }
-        const { id, name, ...rest } = lowerScopes(token) as Data
-        return { id, name, secret, ...rest }
-      },
+  route(
+    'POST /api/auth/keys',
+    `mutation ($input: CreateTokenInput!) { createToken(input: $input) { secret token @flatten { ${tokenFields} } } }`,
+    {
+      summary: 'Creates a personal access token; the secret is shown only once.',
+      status: 201,
+      answer: 'createToken',
     },
-  }),
+  ),
   route(
     'GET /api/auth/keys',
-    `query ($after: String) { me { tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
+    `query ($after: String) { me { keys: tokens(first: 100, after: $after) { nodes { ${tokenFields} lastUsedAt } pageInfo { hasNextPage endCursor } } } }`,
     {
       summary: 'Your tokens, newest first, without their secrets.',
-      whole: 'me.tokens',
-      answer: { from: ({ me }) => ({ keys: (me as { tokens: { nodes: Data[] } }).tokens.nodes.map(lowerScopes) }) },
+      whole: 'me.keys',
+      caller: 'ownAccount',
+      answer: 'me',
     },
   ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {

@@ -82,17 +82,13 @@ builder.mutationField('revokeTokenBySecret', (t) =>
   t.fieldWithInput({
     type: 'Boolean',
     skipTypeScopes: true,
-    extensions: { ownOrigin: true },
+    extensions: { ownOrigin: true, limit: 'tokenRevocation' },
     description:
       'Revokes the token with this secret, and the tokens that were created with it. Anyone who found the secret may do this without signing in. Always true, even when there is no such token.',
     typeOptions: { description: 'A leaked secret.' },
     argOptions: { description: 'The secret.' },
     input: {
-      secret: t.input.string({
-        required: true,
-        description: 'The complete secret.',
-        validate: z.string().max(1024, 'must be at most 1024 characters long'),
-      }),
+      secret: t.input.string({ required: true, description: 'The complete secret.' }),
     },
     resolve: (_root, { input }, context) => done(revokeBySecret(context, input.secret)),
   }),

@@ -2,13 +2,12 @@ import { LockMode } from '@mikro-orm/core'
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
-import { type ApiError, invalidInput } from '../errors.ts'
+import { invalidInput } from '../errors.ts'
 import { nobody } from '../access/refusal.ts'
 import { sha256 } from '../http/keys.ts'
 import { requireRecentProof } from '../access/proof.ts'
 import { User } from '../users/entity.ts'
-import { allowedScopes, type Role, type Scope, scopes } from '../roles/roles.ts'
-import type { Credential } from '../roles/viewer.ts'
+import type { Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
 import { endOfToken, grantableScopes, needsProof } from './policy.ts'
 import { newSecret, shownOf } from '../access/token-secret.ts'
@@ -17,15 +16,15 @@ export type TokenInput = { name: string; scopes?: readonly Scope[] | null | unde
 export type IssuedToken = { token: AccessToken; secret: string }
 
 /**
- * Makes a personal access token. Its scopes are clamped to the caller's role; a token that makes a token gives neither scopes nor a life longer
- * than its own, and takes what it made along when it is revoked. The secret is returned this once.
- * @throws ApiError InsufficientPermissions for the scope admin, when a session did not prove its password lately; InvalidInput when no scope is left, or for a life longer than the server allows; MissingAuthentication when the token that
- *   makes it was revoked at the same time.
+ * Creates a personal access token. Scopes are limited to the caller's role. A token that creates a token gives neither scopes nor a life longer
+ * than its own, and revoking it revokes what it created. The secret is returned only here.
+ * @throws ApiError InsufficientPermissions for the scope admin when the session has no recent proof of the password; InvalidInput for an empty
+ *   list of scopes, or for a life longer than the server allows; MissingAuthentication when the creating token was revoked at the same time.
  */
 export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
   const { em, viewer, credential, config, ip, now } = context
   const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
-  if (granted.length === 0) throw noScopesLeft(input.scopes ?? [], viewer.role, credential)
+  if (granted.length === 0) throw invalidInput('scopes: name at least one of read, write, admin.', 'scopes')
   if (needsProof(granted)) requireRecentProof(context)
   const createdAt = now()
   const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
@@ -37,15 +36,6 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
     const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
     return issueToken(inner, { ...issue, madeWith })
   })
-}
-
-function noScopesLeft(wanted: readonly Scope[], role: Role, credential: Credential): ApiError {
-  if (wanted.length === 0) return invalidInput('scopes: name at least one.', 'scopes')
-  const [what, may] =
-    grantableScopes(wanted, role).length > 0
-      ? ['the token that makes this one', grantableScopes(scopes, role, credential)]
-      : [`your role (${role})`, allowedScopes(role)]
-  return invalidInput(`scopes: ${what} allows none of these. It may hold: ${may.join(', ')}.`, 'scopes')
 }
 
 /** The token itself, which nobody revokes until the transaction of `em` ends. */

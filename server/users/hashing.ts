@@ -3,48 +3,40 @@ import { availableParallelism } from 'node:os'
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../db/open/orm.ts'
-import { addressKey } from '../http/limits/limits.ts'
-import { takeFairTurns } from '../threads/fair-turns.ts'
 import type { Task } from './hashing-worker.ts'
 import { passwordThreads } from './password-threads.ts'
+import { type Caller, passwordTurns } from './password-turns.ts'
 
-/** For whom a password is hashed: the address tells whose turn it is. */
-export type Hasher = { ip: string; config: Pick<Config, 'BCRYPT_COST'> }
+/** For whom a password is hashed. */
+export type Hasher = Caller & { config: Pick<Config, 'BCRYPT_COST'> }
 
 // Two at a time, or one where there are no more than two cores: more would take every core from other requests. The ten sign-ins that an
-// address has in a quarter of an hour may come at once.
+// address may send in a quarter of an hour may arrive at once.
 const atOnce = availableParallelism() > 2 ? 2 : 1
-const inTurn = takeFairTurns({ atOnce, waiting: 32, waitingPerKey: 10 - atOnce })
+const turns = passwordTurns({ atOnce, waitingPerKey: 10 - atOnce })
 
-// Threads of our own, because those of libuv's pool have the priority of requests: a hash waits for whatever else there is to do. The
-// deadline is far above what the highest cost takes on a busy machine.
+// Threads of our own, because those of libuv's pool have the priority of requests. The deadline is far above what the highest cost takes on a
+// busy machine.
 const ask = passwordThreads(new URL('./hashing-worker.ts', import.meta.url), { deadlineMs: 120_000, maxHeapMb: 64 })
 
 /**
  * Hashes a password that was accepted.
  * @throws ApiError RateLimitExceeded when too much is waiting to be hashed, ServiceUnavailable when the hashing fails.
  */
-export const hashPassword = ({ ip, config }: Hasher, password: string): Promise<string> =>
-  inTurn(addressKey(ip), () => hash(password, config.BCRYPT_COST))
+export const hashPassword = (hasher: Hasher, password: string): Promise<string> =>
+  turns.run(hasher, () => hash(password, hasher.config.BCRYPT_COST))
 
-/**
- * To be called before the hash to compare with is read from the database.
- * @throws ApiError RateLimitExceeded when too much is waiting to be hashed.
- */
-export const requireHashingPlace = ({ ip }: Pick<Hasher, 'ip'>): void => inTurn.requirePlace(addressKey(ip))
+/** @throws ApiError RateLimitExceeded when a password of this caller would be refused now, because too many wait to be hashed. */
+export const requireHashingPlace = (caller: Caller): void => turns.requirePlace(caller)
 
 /**
  * Whether the password is the hashed one. Every "no" costs the same work, without a hash and whatever the cost of the stored one, so that
  * nobody can tell from the time who has an account.
  * @throws ApiError RateLimitExceeded when too much is waiting to be hashed, ServiceUnavailable when the hashing fails.
  */
-export async function verifyPassword(
-  { ip, config, database }: Hasher & { database: Database },
-  given: string,
-  stored: string | null,
-): Promise<boolean> {
-  const ceiling = Math.max(config.BCRYPT_COST, await highestCost(database))
-  return inTurn(addressKey(ip), () => compareAlike(given.normalize('NFC'), stored, ceiling))
+export async function verifyPassword(hasher: Hasher & { database: Database }, given: string, stored: string | null): Promise<boolean> {
+  const ceiling = Math.max(hasher.config.BCRYPT_COST, await highestCost(hasher.database))
+  return turns.run(hasher, () => compareAlike(given.normalize('NFC'), stored, ceiling))
 }
 
 /** Whether a stored hash was made with another cost than is configured now. */

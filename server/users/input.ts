@@ -22,9 +22,6 @@ export const label = (maxLength: number) =>
 /** A person's name. */
 export const displayName = label(100)
 
-/** A password on its way in; far longer than any that is accepted, so that a megabyte is refused before it costs anything. */
-export const password = z.string().max(1024, 'must be at most 72 bytes long')
-
 /** Life of an invitation in hours. */
 export const inviteHours = z.int().min(1, 'must be from 1 to 720').max(720, 'must be from 1 to 720').nullish()
 

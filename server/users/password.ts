@@ -1,5 +1,6 @@
 import type { Config } from '../config/config.ts'
 import { invalidInput } from '../errors.ts'
+import type { Caller } from './password-turns.ts'
 import { estimateStrength } from './strength.ts'
 
 type Person = { email: string; displayName: string }
@@ -11,19 +12,20 @@ type Person = { email: string; displayName: string }
  * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many are being checked.
  */
 export async function acceptPassword(
-  { config, ip }: { config: Config; ip: string },
+  caller: Caller & { config: Config },
   given: string,
   person: Person,
   field = 'password',
 ): Promise<string> {
   const password = given.normalize('NFC')
+  const { config } = caller
   const minLength = config.PASSWORD_MIN_LENGTH
   if (Array.from(password).length < minLength) throw invalidInput(`${field}: must be at least ${minLength} characters long.`, field)
   if (Buffer.byteLength(password) > 72) throw invalidInput(`${field}: must be at most 72 bytes long.`, field)
   const own = [person.email, person.email.split('@', 1)[0] ?? '', person.displayName].map((name) => name.normalize('NFC'))
   if (own.some((name) => name.toLowerCase() === password.toLowerCase()))
     throw invalidInput(`${field}: must not be your e-mail address or name.`, field)
-  const { common, score, advice } = await estimateStrength(ip, {
+  const { common, score, advice } = await estimateStrength(caller, {
     password,
     known: [...own.flatMap(withParts), ...namesOf(config.SERVER_URL)],
   })

@@ -13,12 +13,6 @@ export const UserRef = builder.objectRef<PublicUser>('User')
 /** The fields of a user as REST shows them. */
 export const userFields = 'userId: uuid email displayName role isActive mustChangePassword status avatarUrl createdAt lastLoginAt'
 
-/** The roles and states are lower-case words on REST. */
-export const restUser = (user: unknown): unknown => {
-  const { role, status, ...rest } = user as { role: string; status: string }
-  return { ...rest, role: role.toLowerCase(), status: status.toLowerCase() }
-}
-
 /** The same of a person who came by another way than GraphQL. */
 export const describeUser = (user: PublicUser, config: Config) => {
   const { id: userId, email, displayName, role, isActive, mustChangePassword, createdAt, lastLoginAt = null } = user
@@ -48,14 +42,21 @@ export function avatarUrl({ id, avatarTag }: PublicUser, { SERVER_URL }: Config)
   return avatarTag ? `${basePath(SERVER_URL)}/api/users/${id}/avatar?v=${avatarTag}` : null
 }
 
+/**
+ * The former name of the role `member`, for enums that clients send. Several names may stand for one value; the last one is written, so this
+ * one comes first.
+ */
+export const formerMemberRole = { value: 'member', description: 'Former name of MEMBER.', deprecationReason: 'Use MEMBER.' } as const
+
 export const RoleEnum = builder.enumType('Role', {
   description: 'What a person may do on this server; each role includes the ones before it.',
   values: {
+    EDITOR: formerMemberRole,
     VIEWER: { value: 'viewer', description: 'Browse, search and download.' },
     MEMBER: { value: 'member', description: 'Also publish, and manage own packages.' },
     ADMIN: { value: 'admin', description: 'Also administer users, packages and the server.' },
     OWNER: { value: 'owner', description: 'Everything; there is exactly one.' },
-  } satisfies Record<Uppercase<Role>, { value: Role; description: string }>,
+  } satisfies Record<Uppercase<Role> | 'EDITOR', { value: Role; description: string }>,
 })
 
 export const UserStatus = builder.enumType('UserStatus', {

@@ -28,6 +28,8 @@ it('knows the old name of the role member, and refuses owner and anything else',
   await using app = await testApp()
   const admin = await app.admin()
   expect(await admin.post('/api/admin/users', { ...person, role: 'editor' })).toMatchObject({ status: 201, body: { role: 'member' } })
+  const found = await admin.graphql('{ users(first: 5, role: EDITOR) { nodes { email role } } }')
+  expect(found.body.data.users.nodes).toEqual([{ email: person.email, role: 'MEMBER' }])
   for (const role of ['owner', 'king', 5, '', 'MEMBER', ['admin']]) {
     expect(await admin.post('/api/admin/users', { email: 'x@example.com', displayName: 'X', role })).toMatchObject({
       status: 400,

@@ -37,6 +37,25 @@ it('gives a standard client a token, from the first request to the last', async 
   expect(await app.withToken(result.access_token).get('/api/auth/me')).toMatchObject({ status: 200, body: { userId: alice.id } })
 })
 
+it('describes itself to clients', async () => {
+  await using app = await testApp({ setUp: false })
+  const { SERVER_URL: url } = app.config
+  const { status, body, headers } = await app.anonymous.get('/.well-known/oauth-authorization-server')
+  const metadata = await oauth.processDiscoveryResponse(new URL(url), Response.json(body, { status }))
+  expect(headers['content-type']).toBe('application/json; charset=utf-8')
+  expect(metadata).toMatchObject({
+    authorization_endpoint: `${url}/oauth/authorize`,
+    token_endpoint: `${url}/oauth/token`,
+    code_challenge_methods_supported: ['S256'],
+    scopes_supported: ['read', 'write', 'admin'],
+  })
+  for (const path of ['/.well-known/openid-configuration', '/.well-known/'])
+    expect(await app.anonymous.get(path, { headers: { accept: 'text/html' } })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NotFound' } },
+    })
+})
+
 it('makes a token that is named for its day and lives 90 of them', async () => {
   await using app = await testApp({ now: new Date('2026-01-01T12:00:00Z') })
   const alice = await app.member()
@@ -57,6 +76,16 @@ it('makes a token that is named for its day and lives 90 of them', async () => {
   expect(kinds.slice(-2)).toEqual(['oauth.approved', 'token.created'])
   const stored = JSON.stringify(await app.services.database.reads.all('select * from oauth_requests'))
   for (const secret of [given.code, given.code_verifier, answer.body.access_token]) expect(stored).not.toContain(secret)
+})
+
+it.each([
+  ['member', 'admin', 'read,write'],
+  ['viewer', 'write', 'read'],
+] as const)('gives a %s who requests %s the scopes that the role allows', async (role, scope, granted) => {
+  await using app = await testApp()
+  const browser = await (await app.person(role)).session()
+  const answer = await app.anonymous.post('/oauth/token', await codeFor(browser, { scope }))
+  expect(answer).toMatchObject({ status: 200, body: { scope: granted } })
 })
 
 it('takes JSON as well, and scopes separated by spaces', async () => {

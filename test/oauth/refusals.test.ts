@@ -52,7 +52,6 @@ it.each([
   ['invalid_request', { code_challenge_method: null }],
   ['invalid_request', { code_challenge_method: 's256' }],
   ['invalid_scope', { scope: 'read,fly' }],
-  ['invalid_scope', { scope: 'admin' }],
   ['invalid_scope', { scope: ', ' }],
 ])('redirects back with %s for %j', async (error, parameters) => {
   await using app = await testApp()

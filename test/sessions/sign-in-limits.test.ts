@@ -155,3 +155,46 @@ it('lets an honest sign-in through a flood from another address', async () => {
   expect(refused.length).toBeGreaterThan(0)
   for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
 })
+
+/** Sends 100 sign-ins at once and waits until the first is refused: then everyone who may wait does. Gives the answers to all. */
+async function flood(app: TestApp, ipOf: (index: number) => string): Promise<{ answers: Promise<Answer[]> }> {
+  const all = Array.from({ length: 100 }, (_, index) => fail(app, `nobody${index}@example.com`, { ip: ipOf(index) }))
+  await Promise.any(all.map(async (one) => expect(await one).toMatchObject({ status: 429 })))
+  return { answers: Promise.all(all) }
+}
+
+it('lets an honest sign-in through a flood from one IPv6 /48 with another /64 for each request', async () => {
+  await using app = await testApp({ env: { BCRYPT_COST: '9' } })
+  const alice = await app.member()
+  const { answers } = await flood(app, (index) => `2001:db8:bad:${index.toString(16)}::1`)
+  expect(await enter(app, alice.email, { ip: '2001:db8:600d:1::1' })).toMatchObject({ status: 200 })
+  expect(await enter(app, alice.email)).toMatchObject({ status: 200 })
+  const refused = (await answers).filter(({ status }) => status === 429)
+  for (const { headers } of refused) expect(headers['retry-after']).toMatch(/^[1-9]\d*$/)
+})
+
+it('keeps places for known devices, known ranges and signed-in people while strangers of many networks fill the queue', async () => {
+  await using app = await testApp({ env: { BCRYPT_COST: '9' } })
+  const [alice, bob, carol] = [await app.member(), await app.member(), await app.member()]
+  const device = deviceOf(await enter(app, alice.email))
+  await enter(app, bob.email, { ip: '2001:db8:1:2::7' })
+  const { answers } = await flood(app, (index) => (index % 2 ? `2001:db8:${(0x1000 + index).toString(16)}::1` : `198.18.${index}.1`))
+  const change = { currentPassword: 'wrong', newPassword: 'a fine password' }
+  const known = await Promise.all([
+    enter(app, alice.email, { device, ip: '2001:db8:1001:5::1' }),
+    enter(app, bob.email, { ip: '2001:db8:1:ffff::1' }),
+    carol.post('/api/auth/change-password', change, { ip: app.address() }),
+  ])
+  expect(known.map(({ status }) => status)).toEqual([200, 200, 400])
+  // Strangers take each place that becomes free. Carol may get one by luck, but not each time, whatever device she names.
+  for (const from of [{}, { device }]) {
+    const refused = async () => {
+      const more = Array.from({ length: 40 }, (_, index) => fail(app, `late${index}@example.com`, { ip: `198.19.${index}.1` }))
+      const { status } = await enter(app, carol.email, from)
+      await Promise.all(more)
+      return status
+    }
+    await expect.poll(refused, { timeout: 30_000 }).toBe(429)
+  }
+  expect(count(await answers, 401)).toBeGreaterThan(20)
+})

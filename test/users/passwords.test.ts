@@ -61,7 +61,9 @@ it('answers others while it judges passwords that were made to be slow', async (
     longest = Math.max(longest, performance.now() - last)
     last = performance.now()
   }, 5)
-  const estimates = await Promise.all(slow.map((password) => estimateStrength('::1', { password, known: ['alice@example.com', 'Alice'] })))
+  const estimates = await Promise.all(
+    slow.map((password) => estimateStrength({ ip: '::1' }, { password, known: ['alice@example.com', 'Alice'] })),
+  )
   clearInterval(ticking)
   expect(estimates.map(({ score }) => score).every((score) => score >= 2)).toBe(true)
   // The thread is busy for most of this; the event loop hardly at all.
@@ -71,7 +73,7 @@ it('answers others while it judges passwords that were made to be slow', async (
 it('makes passwords that it would accept', async () => {
   for (let round = 0; round < 20; round++) {
     const password = generatePassword()
-    expect(await estimateStrength('::1', { password, known: [] })).toMatchObject({
+    expect(await estimateStrength({ ip: '::1' }, { password, known: [] })).toMatchObject({
       common: false,
       score: expect.toSatisfy((score) => score >= 3),
     })

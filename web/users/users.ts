@@ -31,10 +31,12 @@ export interface IssuedSecret {
   fileName: string
 }
 
+const member = { label: 'Member', description: 'Also publishes and manages their own packages.' }
 export const roles = {
   OWNER: { label: 'Owner', description: 'Can do everything. There is exactly one owner.' },
   ADMIN: { label: 'Administrator', description: 'Also administers people, packages and the server.' },
-  MEMBER: { label: 'Member', description: 'Also publishes and manages their own packages.' },
+  MEMBER: member,
+  EDITOR: member, // the former name of the role
   VIEWER: { label: 'Viewer', description: 'Browses, searches and downloads.' },
 } satisfies Record<Role, { label: string; description: string }>
 

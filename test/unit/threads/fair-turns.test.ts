@@ -1,17 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { takeFairTurns } from '../../../server/threads/fair-turns.ts'
+import { type Lane, takeFairTurns } from '../../../server/threads/fair-turns.ts'
 
 /** Asks for turns and tells in which order they began; each takes a few milliseconds. */
 function clients(bounds: Parameters<typeof takeFairTurns>[0]) {
   const inTurn = takeFairTurns(bounds)
   const begun: string[] = []
-  const ask = (key: string) =>
-    inTurn(key, async () => {
-      begun.push(key)
-      await sleep(5)
-      return 'served'
-    }).catch((error: { code: string; retryAfter: number }) => `${error.code} ${error.retryAfter > 0}`)
+  const ask = (key: string, lane?: Lane) =>
+    inTurn(
+      key,
+      async () => {
+        begun.push(key)
+        await sleep(5)
+        return 'served'
+      },
+      lane,
+    ).catch((error: { code: string; retryAfter: number }) => `${error.code} ${error.retryAfter > 0}`)
   return { begun, ask, flood: (key: string, count: number) => Array.from({ length: count }, () => ask(key)) }
 }
 
@@ -59,4 +63,24 @@ it('refuses what waited too long, in its own words, and lets others have its pla
   const next = inTurn('b', async () => 'served')
   running.resolve('done')
   expect([await first, await next]).toEqual(['done', 'served'])
+})
+
+it('keeps the reserved places for their callers, and alternates between the two lanes', async () => {
+  const { begun, ask } = clients({ atOnce: 1, waiting: 3, waitingPerKey: 8, reserved: 2 })
+  const open = ['a', 'b', 'c', 'd', 'e'].map((key) => ask(key))
+  const reserved = ['x', 'y', 'z'].map((key) => ask(key, 'reserved'))
+  expect(await Promise.all(reserved)).toEqual(['served', 'served', refused])
+  expect(await Promise.all(open)).toEqual(['served', 'served', 'served', 'served', refused])
+  expect(begun).toEqual(['a', 'x', 'b', 'y', 'c', 'd'])
+})
+
+it('finds a place in one lane while the other is full', () => {
+  const inTurn = takeFairTurns({ atOnce: 1, waiting: 1, waitingPerKey: 1, reserved: 1 })
+  const forever = () => new Promise<void>(() => {})
+  void inTurn('a', forever)
+  void inTurn('b', forever)
+  expect(() => inTurn.requirePlace('c')).toThrow('Too many')
+  expect(() => inTurn.requirePlace('c', 'reserved')).not.toThrow()
+  void inTurn('c', forever, 'reserved')
+  expect(() => inTurn.requirePlace('d', 'reserved')).toThrow('Too many')
 })

@@ -54,7 +54,7 @@ it('ends a thread that has nothing to do', async () => {
   expect(await ask('b')).not.toBe(first)
 })
 
-it('hashes below the priority of requests, and keeps no process alive when it is done', async () => {
+it('hashes a little below the priority of requests, so that a busy machine does not starve it, and keeps no process alive when it is done', async () => {
   const program = `
     import { readdirSync, readFileSync } from 'node:fs'
     import { getPriority } from 'node:os'
@@ -66,7 +66,7 @@ it('hashes below the priority of requests, and keeps no process alive when it is
   const { stdout } = await promisify(execFile)(process.execPath, ['--eval', program])
   const { hash, own, all } = JSON.parse(stdout)
   expect(hash).toMatch(/^\$2b\$04\$/)
-  if (process.platform === 'linux') expect(all.filter((nice: number) => nice > own)).toEqual([Math.min(own + 10, 19)])
+  if (process.platform === 'linux') expect(all.filter((nice: number) => nice > own)).toEqual([Math.min(own + 3, 19)])
   // A thread that is kept would stay for a minute.
   expect(performance.now() - started).toBeLessThan(30_000)
 })
