@@ -5,6 +5,7 @@ import type { Config } from '../config/config.ts'
 /** The parts of the configuration that the database needs. */
 export type DatabaseConfig = Pick<
   Config,
+  | 'CACHE_BYTES'
   | 'DB_BACKEND'
   | 'SQLITE_PATH'
   | 'POSTGRES_URL'

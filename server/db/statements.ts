@@ -1,6 +1,7 @@
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { CompiledQuery, type ControlledTransaction, type QueryResult } from 'kysely'
 import { metered, type StatementWatch } from './meter.ts'
+import { numbered } from './numbered.ts'
 
 /** What a `?` may stand for. Each database keeps moments and truth values in its own way. */
 export type Value = string | number | boolean | Date | Uint8Array | null
@@ -70,15 +71,3 @@ function plain(value: Value): string | number | bigint | Uint8Array | null {
   if (typeof value === 'boolean') return value ? 1n : 0n
   return typeof value === 'number' && Number.isInteger(value) ? BigInt(value) : value
 }
-
-/** PostgreSQL numbers its parameters. */
-function numbered(sql: string): string {
-  let text = numberedTexts.get(sql)
-  if (text === undefined) {
-    let position = 0
-    numberedTexts.set(sql, (text = sql.replaceAll('?', () => `$${++position}`)))
-  }
-  return text
-}
-
-const numberedTexts = new Map<string, string>()

@@ -36,6 +36,10 @@ export function unavailable(error: unknown): ApiError | null {
 /** Whether nothing was written because the database is being moved, or was. The log says that once, when it begins. */
 export const isRefusedForMove = (error: unknown): boolean => causesOf(error).some((one) => ['moving', 'moved'].includes(kindOf(one) ?? ''))
 
+/** Whether the database is full or read-only: it refuses a write at once, and reads go on. */
+export const isRefusedWrite = (error: unknown): boolean =>
+  causesOf(error).some((one) => kindOf(one) === 'full' || one.code === readOnlyTransaction)
+
 /** Whether a connection is of no use after this error, because it ended or because an answer may still arrive on it. */
 export const endsConnection = (error: unknown): boolean =>
   causesOf(error).some((one) => kindOf(one) === 'away' && !refusals.has(String(one.code)))
@@ -57,7 +61,7 @@ export async function patiently<Value>(work: () => Promise<Value>): Promise<Valu
 }
 
 type Coded = { code?: unknown; syscall?: unknown; message?: unknown; cause?: unknown; originalError?: unknown; errors?: unknown }
-type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved'
+type Kind = 'away' | 'busy' | 'full' | 'moving' | 'moved' | 'damaged'
 
 const answers: Record<Kind, () => ApiError> = {
   away: () => serviceUnavailable('The database is not available at the moment. Try again in a few seconds.', 5),
@@ -73,10 +77,16 @@ const answers: Record<Kind, () => ApiError> = {
       "Nothing was saved: this server's database was moved to PostgreSQL. An administrator has to restart the server with it. Try again in a few minutes.",
       60,
     ),
+  damaged: () =>
+    serviceUnavailable(
+      'The database or its search index is damaged. An administrator can check it with the command doctor, and rebuild the index with reindex.',
+      60,
+    ),
 }
 
 /** Refusals of a PostgreSQL that works: of one statement, or of one more connection. */
-const refusals = new Set(['25006', '53200', '53300', '53400', '57014'])
+const readOnlyTransaction = '25006'
+const refusals = new Set([readOnlyTransaction, '53200', '53300', '53400', '57014'])
 
 function kindOf({ code, syscall, message }: Coded): Kind | null {
   if (typeof code === 'string') {
@@ -85,13 +95,15 @@ function kindOf({ code, syscall, message }: Coded): Kind | null {
     // A client that hangs up has codes like these, but no system call; a missing file has another one.
     if (typeof syscall === 'string' && networkCalls.test(syscall) && networkCodes.test(code)) return 'away'
   }
-  return typeof message === 'string' && driverMessages.test(message) ? 'away' : null
+  if (typeof message !== 'string') return null
+  return driverMessages.test(message) ? 'away' : missingIndex.test(message) ? 'damaged' : null
 }
 
 // SQLSTATE, or the extended result codes of SQLite.
 const codes = {
   moving: /^DATABASE_MOVING$/,
   moved: /^DATABASE_MOVED$/,
+  damaged: /^(?:XX00[12]|SQLITE_CORRUPT\w*|SQLITE_NOTADB)$/,
   full: /^(?:53100|SQLITE_FULL)$/,
   busy: /^(?:55P03|40001|40P01|57014|TABLE_LOCKED|SQLITE_(?:BUSY|LOCKED|PROTOCOL|ABORT)\w*)$/,
   away: /^(?:08\w{3}|28\w{3}|3D000|25006|25P0[34]|53\w{3}|57P\w{2}|58\w{3}|DATABASE_AWAY|SQLITE_(?:IOERR|CANTOPEN|READONLY|NOMEM)\w*)$/,
@@ -103,6 +115,9 @@ const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUN
 // What pg and its pool say without a code, or PostgreSQL with one that means other things, too.
 const driverMessages =
   /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
+
+/** A table of the search index is missing, in the words of SQLite or PostgreSQL. */
+const missingIndex = /(?:no such table: (?:main\.)?|relation ")package_search/
 
 function causesOf(error: unknown, depth = 0): Coded[] {
   if (typeof error !== 'object' || error === null || depth > 5) return []

@@ -1,10 +1,11 @@
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
-import { describeFailure } from './failure.ts'
+import { describeFailure, outageOf } from './failure.ts'
+import type { FailureLog } from './failure-log.ts'
 import { type Handler, PermanentFailure, type Work } from './handler.ts'
-import { fail, finish, type Held, type Progress, release, renew } from './lease.ts'
+import { backOffMs, fail, finish, type Held, type Progress, release, renew } from './lease.ts'
 
-type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number }
+type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number; failures: FailureLog }
 
 /** An attempt that is under way. */
 export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
@@ -31,11 +32,12 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   const timer = setInterval(quietly, Math.min(renewMs, leaseMs / 3))
   timer.unref()
   const progress = (latest: Progress) => {
-    controller.signal.throwIfAborted()
+    if (controller.signal.aborted) return
     Object.assign(reported, latest)
     if (Date.now() - writtenAt >= progressMs) quietly()
   }
-  const work = { kind: held.kind, subject: held.subject, attempt: held.attempts, signal: controller.signal, progress }
+  const { kind, subject, owner = null } = held
+  const work = { kind, subject, owner, attempt: attemptsOf(held), signal: controller.signal, progress }
   const run = async (): Promise<Outcome> => {
     try {
       await runHandler(handler, held, work)
@@ -55,46 +57,53 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
 }
 
-function tellUnrenewed({ log }: Circumstances, { id }: Held, error: unknown): void {
-  if (!isRefusedForMove(error)) log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
+function tellUnrenewed({ log, failures }: Circumstances, { id, kind }: Held, error: unknown): void {
+  if (isRefusedForMove(error)) return
+  if (outageOf(error) !== null) failures.failed(kind, error, (text) => `job ${id}: cannot renew its lease: ${text}`)
+  else log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
 }
 
 /** What became of an attempt; `retried` and `interrupted` ones are made again. */
 type Outcome = 'done' | 'retried' | 'failed' | 'interrupted'
 
-async function observed({ log, metrics, tracing }: Circumstances, held: Held, run: () => Promise<Outcome>): Promise<void> {
+async function observed({ failures, metrics, tracing }: Circumstances, held: Held, run: () => Promise<Outcome>): Promise<void> {
   const began = performance.now()
   try {
     const outcome = await (tracing ? tracing.attempt(held, run) : run())
+    if (outcome === 'done') failures.worked(held.kind)
     metrics?.countAttempt(held.kind, outcome, (performance.now() - began) / 1000)
   } catch (error) {
-    log.error(`job ${held.id}: ${String(error)}`)
+    failures.failed(held.kind, error, (text) => `job ${held.id}: cannot record how it ended: ${text}`)
   }
 }
 
-async function runHandler(handler: Handler, { attempts, payload }: Held, work: Work): Promise<void> {
-  if (attempts > handler.maxAttempts) throw new Error('The process ended each time while it ran this job.')
+/** A job that ends the server each time it runs must not do so forever. */
+const maxInterruptions = 5
+
+/** Attempts that ended by themselves, and the present one: a server that is killed says nothing about the jobs that it ran. */
+const attemptsOf = ({ attempts, interruptions }: Held): number => Math.max(attempts - interruptions, 1)
+
+async function runHandler(handler: Handler, { interruptions, payload }: Held, work: Work): Promise<void> {
+  if (interruptions >= maxInterruptions) throw new PermanentFailure(`The server ended ${interruptions} times while it ran this job.`)
   await handler.run(work, JSON.parse(payload))
 }
 
 async function record(
-  { database, log, now }: Circumstances,
+  { database, log, now, failures }: Circumstances,
   { maxAttempts, gaveUp }: Handler,
   held: Held,
   error: unknown,
 ): Promise<Outcome> {
-  const { id, kind, subject, attempts } = held
+  const { id, kind, subject } = held
+  const attempts = attemptsOf(held)
   const isFinal = attempts >= maxAttempts || error instanceof PermanentFailure
   const retryAt = isFinal ? null : new Date(now().getTime() + backOffMs(attempts))
-  const { isKnown, text } = describeFailure(error)
-  // What is tried again may pass.
-  log[isKnown && !isFinal ? 'warning' : 'error'](`job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${text}`)
+  const line = (text: string) => `job ${id} (${kind} ${subject}), attempt ${attempts} of ${maxAttempts}: ${text}`
+  if (isFinal) log.error(line(describeFailure(error).text))
+  else failures.failed(kind, error, line)
   const message = (error instanceof Error ? error.message : String(error)).replace(/[\p{Cc}\s]+/gu, ' ')
   const shown = message.slice(0, maxErrorLength) || 'It failed without an error message.'
   const isOurs = await fail(database.fork(), held, now(), shown, retryAt)
   if (isFinal && isOurs) await gaveUp?.(subject, shown)
   return isFinal ? 'failed' : 'retried'
 }
-
-/** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */
-const backOffMs = (attempts: number): number => Math.min(10_000 * 4 ** (attempts - 1), 3_600_000) * (1 + Math.random() / 10)

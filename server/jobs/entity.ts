@@ -15,8 +15,11 @@ export const Job = defineEntity({
   indexes: [
     { properties: ['state', 'runAt'] },
     { properties: ['kind', 'subject'] },
-    // In the order in which they are claimed, however many wait.
+    // The order in which they are claimed, however many wait; the other one is that of the previous release.
+    { properties: ['kind', 'state', 'priority', 'turn', 'runAt', 'id'] },
     { properties: ['kind', 'state', 'priority', 'runAt', 'id'] },
+    // The last turn of an owner.
+    { properties: ['kind', 'owner', 'state', 'turn'] },
   ],
   uniques: [{ name: 'jobs_waiting', properties: ['kind', 'subject'], where: "state = 'queued'" }],
   properties: {
@@ -28,9 +31,15 @@ export const Job = defineEntity({
     state: p.enum(jobStates).default('queued'),
     /** The lowest first: what nobody waits for has a higher one. */
     priority: p.integer().default(0),
+    /** The account that it is done for: owners take turns. Null when it is done for none in particular. */
+    owner: p.string().length(64).nullable(),
+    /** Among jobs of the same priority, the lowest first: a moment in milliseconds since 1970, or 0. */
+    turn: p.bigint('number').default(0),
     /** Not before this moment. */
     runAt: p.datetime(3),
     attempts: p.integer().default(0),
+    /** How many of the attempts ended because the process ended. */
+    interruptions: p.integer().default(0),
     leasedUntil: p.datetime(3).nullable(),
     /** Tells its holder from whoever took over. */
     lease: p.uuid().nullable(),

@@ -1,6 +1,6 @@
 import { ConfigError } from '../config/config.ts'
 import { unavailable } from '../db/unavailable.ts'
-import { ApiError, causeOf, traceOf } from '../errors.ts'
+import { ApiError, causeOf, statusOf, traceOf } from '../errors.ts'
 import { PermanentFailure } from './handler.ts'
 
 /** How the log has a failure: what is known to happen needs an operator, not a stack. */
@@ -28,3 +28,14 @@ function isKnown(error: unknown): error is Error {
 
 /** A service of a bucket that is away, a disk that is full, fails or cannot be written to, and a process that may open no more files. */
 const refusals = new Set(['STORAGE_AWAY', 'ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN', 'EMFILE', 'ENFILE'])
+
+/**
+ * Which known outage made work fail, by a text that is the same for all that it stops; null for a failure of the work itself. Outages are a
+ * database that is away, busy or full, a service that is away, and what the system refuses.
+ */
+export function outageOf(error: unknown): string | null {
+  const away = error instanceof ApiError ? error : unavailable(error)
+  if (away) return statusOf[away.code] === 503 ? away.message : null
+  const code = String((error as NodeJS.ErrnoException | null)?.code)
+  return refusals.has(code) ? code : null
+}

@@ -1,21 +1,24 @@
 import type { z } from 'zod'
+import { idOf } from '../db/base.ts'
 import type { Progress } from './lease.ts'
 
 /** A job as its handler sees it. */
 export type Work = {
   kind: string
   subject: string
-  /** 1 for the first try. */
+  /** The account that it is done for; null when it is done for none in particular. */
+  owner: string | null
+  /** 1 for the first try. Tries that ended because the server ended do not count. */
   attempt: number
   /** Aborted when the server stops, or when the lease was lost: what is not done by then will be done by another one. */
   signal: AbortSignal
-  /** Says how far it is; throws when the signal is aborted. Cheap: it is written down once a second. */
+  /** Reports how far it is; does nothing once the signal is aborted, so event handlers may call it. Cheap: it is written down once a second. */
   progress: (progress: Progress) => void
 }
 
 export type Handler = {
   run: (work: Work, payload: unknown) => Promise<void>
-  /** After so many attempts it has failed for good; 5 unless said otherwise. */
+  /** After so many attempts it has failed permanently; 5 unless said otherwise. */
   maxAttempts: number
   /** How many of this kind a process runs at once; as many as there is room for unless said otherwise. */
   maxConcurrent: number | (() => Promise<number>)
@@ -28,6 +31,16 @@ export type Handler = {
 /** A failure that further attempts would only repeat. */
 export class PermanentFailure extends Error {
   override name = 'PermanentFailure'
+}
+
+/**
+ * Returns the subject of a job as an id, which may become part of a statement or a path.
+ * @throws PermanentFailure when it is not one, as in a database that was edited.
+ */
+export function subjectId({ kind, subject }: Pick<Work, 'kind' | 'subject'>): string {
+  const id = idOf(subject)
+  if (id === null) throw new PermanentFailure(`The subject of a job ${kind} must be an id, not ${JSON.stringify(subject.slice(0, 80))}.`)
+  return id
 }
 
 /** Handlers by the kind of their jobs. */

@@ -1,7 +1,7 @@
 // By hand on purpose: a job is committed with the change that wants it, on SQLite and on PostgreSQL alike. Queues that are libraries serve one
 // of the two, or need a server of their own.
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
-import type { EntityManager } from '@mikro-orm/sql'
+import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
 import type { Reads } from '../db/reads/reads.ts'
 import { readRow } from '../db/statements.ts'
@@ -19,21 +19,42 @@ export type NewJob = {
   runAt?: Date | undefined
   /** The lowest first; 0 unless said otherwise. */
   priority?: number | undefined
+  /** The account that it is done for: owners take turns. */
+  owner?: string | null | undefined
 }
+
+/** Of an owner's waiting jobs, each has its turn so long after the one before: longer than any of them takes. */
+export const turnMs = 3_600_000
+
+/**
+ * SQL for the turn of another job of an owner, whose parameters are the present moment in milliseconds, the kind and the owner. An owner with
+ * nothing waiting has its turn now, so it waits for one job of every other owner at most, however many those have waiting.
+ */
+export const nextTurn = (at: string, kind: string, owner: string): string =>
+  `(select max(turn) from (select ${at} as turn union all
+     select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
 
 /**
  * Enqueues a job in the transaction of `em`: it runs after the commit, at least once, or never when that fails. Gives its id.
  * A worker in this process is told of the commit; others poll every few seconds. A job that fails is tried again by attempt.ts, with a longer
  * wait each time, as often as its handler says (handler.ts).
  */
-export async function enqueue(em: EntityManager, { kind, subject, payload = {}, runAt, priority = 0 }: NewJob, now: Date): Promise<string> {
+export async function enqueue(
+  em: EntityManager,
+  { kind, subject, payload = {}, runAt, priority = 0, owner = null }: NewJob,
+  now: Date,
+): Promise<string> {
+  const isPostgres = em.getPlatform() instanceof BasePostgreSqlPlatform
+  const turn = owner === null ? '?' : nextTurn(isPostgres ? 'cast(? as bigint)' : '?', '?', '?')
+  const turnValues = owner === null ? [0] : [now.getTime(), kind, owner]
+
   const row = await readRow<{ id: string }>(
     em,
-    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at) values (?, ?, ?, ?, ?, 'queued', ?, ?)
+    `insert into jobs (id, created_at, kind, subject, payload, state, priority, run_at, owner, turn) values (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ${turn})
      on conflict (kind, subject) where state = 'queued' do update set payload = excluded.payload,
        priority = case when excluded.priority < jobs.priority then excluded.priority else jobs.priority end,
        run_at = case when excluded.run_at < jobs.run_at then excluded.run_at else jobs.run_at end returning id`,
-    [newId(), now, kind, subject, JSON.stringify(payload), priority, runAt ?? now],
+    [newId(), now, kind, subject, JSON.stringify(payload), priority, runAt ?? now, owner, ...turnValues],
   )
   if (!row) throw new Error(`The job ${kind} ${subject} was not stored`)
   wakeAfterCommit(em, row.id)
@@ -56,7 +77,16 @@ export async function countJobs(reads: Reads): Promise<Record<'queued' | 'runnin
 export async function retryJob(em: EntityManager, id: string, now: Date): Promise<Job> {
   try {
     return await em.fork().transactional(async (inner) => {
-      const changes = { state: 'queued', attempts: 0, runAt: now, finishedAt: null, done: 0, total: null, phase: null } as const
+      const changes = {
+        state: 'queued',
+        attempts: 0,
+        interruptions: 0,
+        runAt: now,
+        finishedAt: null,
+        done: 0,
+        total: null,
+        phase: null,
+      } as const
       const changed = await inner.nativeUpdate(Job, { id, state: 'failed' }, changes)
       const job = await inner.findOne(Job, { id })
       if (!job) throw notFound('There is no job with this id.')

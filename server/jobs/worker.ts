@@ -3,6 +3,7 @@ import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
 import { behindRequests } from './behind-requests.ts'
 import { describeFailure } from './failure.ts'
+import { type FailureLog, openFailureLog } from './failure-log.ts'
 import type { Handlers } from './handler.ts'
 import { claim, type Held } from './lease.ts'
 import { onWaiting } from './wake.ts'
@@ -29,7 +30,13 @@ export type Worker = {
   stop(): Promise<void>
 }
 
-type Circumstances = Surroundings & { handlers: Handlers; concurrency: number; leaseMs: number; isInUse: () => boolean }
+type Circumstances = Surroundings & {
+  handlers: Handlers
+  concurrency: number
+  leaseMs: number
+  isInUse: () => boolean
+  failures: FailureLog
+}
 type State = {
   running: Set<Attempt>
   stopping: boolean
@@ -53,7 +60,8 @@ export function startWorker(
 ): Worker {
   const state: State = { running: new Set(), stopping: false, wanted: false, looking: null, told: null, rest: null }
   const { running } = state
-  const look = () => wake({ ...services, handlers, concurrency, leaseMs, isInUse }, state)
+  const circumstances = { ...services, handlers, concurrency, leaseMs, isInUse, failures: openFailureLog(services.log) }
+  const look = () => wake(circumstances, state)
   const timer = setInterval(look, pollMs)
   timer.unref()
   const unsubscribe = onWaiting(services.database.orm.em, look)
@@ -80,7 +88,10 @@ function wake(circumstances: Circumstances, state: State): void {
   state.wanted = true
   if (state.stopping) return
   state.looking ??= behindRequests(() => beginWhatIsDue(circumstances, state))
-    .then(() => void (state.told = null))
+    .then(() => {
+      state.told = null
+      circumstances.failures.worked(looking)
+    })
     .catch((error: unknown) => tellUnlooked(circumstances, state, error))
     .finally(() => {
       state.looking = null
@@ -88,11 +99,14 @@ function wake(circumstances: Circumstances, state: State): void {
     })
 }
 
-/** A database that is away stays so for many looks: it is told once. */
-function tellUnlooked({ log }: Circumstances, state: State, error: unknown): void {
+/** What the log calls a look. */
+const looking = 'looking for jobs'
+
+/** The same failure of many looks in a row is logged once. */
+function tellUnlooked({ failures }: Circumstances, state: State, error: unknown): void {
   if (isRefusedForMove(error)) return
-  const { isKnown, text } = describeFailure(error)
-  if (text !== state.told) log[isKnown ? 'warning' : 'error'](`looking for jobs: ${text}`)
+  const { text } = describeFailure(error)
+  if (text !== state.told) failures.failed(looking, error, () => `${looking}: ${text}`)
   state.told = text
 }
 
@@ -108,11 +122,12 @@ async function beginWhatIsDue(circumstances: Circumstances, state: State): Promi
     if (handler) {
       const [begun, since] = [attempt(circumstances, handler, held), performance.now()]
       running.add(begun)
-      void begun.ended.then(() => {
+      const goOn = () => {
         running.delete(begun)
         if (mayTakeItsTime(held) && circumstances.isInUse()) rest(circumstances, state, performance.now() - since)
         wake(circumstances, state)
-      })
+      }
+      begun.ended.then(goOn, goOn)
     } else if (!state.wanted) return
   }
 }

@@ -26,7 +26,7 @@ export const commandLine = (means: Means, reach: Reach, account: number | null, 
 
 function shutIn(means: Means, reach: Reach, account: number | null, limited: string[]): string[] {
   const asAccount = account === null ? limited : [...becoming(account, reach.folder), ...limited]
-  if (means.sandbox === null) return [...withoutSandbox(means, reach), ...asAccount]
+  if (means.sandbox === null) return [...withoutSandbox(means, reach), ...sealing(means, reach.folder), ...asAccount]
   if (!means.bubblewrap) return [...means.sandbox.map((word) => word.replaceAll('{folder}', reach.folder)), ...asAccount]
   return [...means.sandbox, ...bubblewrap(reach, account !== null), '--', ...asAccount]
 }
@@ -48,6 +48,17 @@ function withoutSandbox({ namespaces, root }: Means, { network }: Reach): string
   const apart = ['--pid', '--mount-proc', '--ipc', '--fork', '--kill-child', ...(network === false ? ['--net'] : [])]
   const first = ['sh', '-c', '"$@"; exit $?', 'sh']
   return [...dying, 'unshare', ...(root ? [] : ['--user', '--map-current-user']), ...apart, '--', ...first]
+}
+
+/** Folders that every account may write to. Files left there would outlive the job, and its limits do not count them. */
+const publicFolders = ['/tmp', '/var/tmp', '/dev/shm', '/run/lock']
+
+/** Makes the public folders read-only for a job of a server that runs as root, apart from its own folder, which may be in one of them. */
+function sealing({ namespaces, root }: Means, folder: string): string[] {
+  if (!namespaces || !root) return []
+  const seal = `for place in ${publicFolders.join(' ')}; do [ ! -d $place ] || { mount --rbind $place $place; mount -o remount,bind,ro $place; }; done`
+  const open = 'mount --bind "$0" "$0"; mount -o remount,bind,rw "$0"'
+  return ['sh', '-ec', `${seal}; ${open}; exec "$@"`, folder]
 }
 
 const settings = ['alternatives', 'ca-certificates', 'hosts', 'ld.so.cache', 'localtime', 'nsswitch.conf', 'pki', 'resolv.conf', 'ssl']

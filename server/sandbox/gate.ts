@@ -1,4 +1,5 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { once } from 'node:events'
+import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -20,7 +21,7 @@ type Request = typeof import('node:http').request
 export async function openGate(origins: readonly string[]): Promise<Gate> {
   // Only now: importing it loads the platform's fetch, too.
   const http = await import('node:http')
-  const folder = await mkdtemp(join(tmpdir(), 'snug-gate-'))
+  const folder = await mkdtemp(join(tmpdir(), folderPrefix))
   const path = join(folder, 'gate')
   const open = new Set(origins.map((origin) => hostOf(new URL(origin))))
   const sockets = new Set<Duplex>()
@@ -37,6 +38,23 @@ export async function openGate(origins: readonly string[]): Promise<Gate> {
     await rm(folder, { recursive: true, force: true })
   }
   return { path, close }
+}
+
+/** Sockets have short paths, so their folders are not next to those of jobs. */
+const folderPrefix = 'snug-gate-'
+
+/** Removes the gates of processes that were killed: nothing listens there any more. */
+export async function sweepGates(): Promise<void> {
+  const names = (await readdir(tmpdir())).filter((name) => name.startsWith(folderPrefix))
+  for (const folder of names.map((name) => join(tmpdir(), name))) {
+    const socket = connect(join(folder, 'gate'))
+    const code = await once(socket, 'connect').then(
+      () => '',
+      (error: NodeJS.ErrnoException) => error.code,
+    )
+    socket.destroy()
+    if (code === 'ECONNREFUSED') await rm(folder, { recursive: true, force: true })
+  }
 }
 
 const hostOf = ({ protocol, hostname, port }: URL) => `${hostname}:${port || (protocol === 'https:' ? '443' : '80')}`

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
@@ -8,7 +8,7 @@ import { freeAccount } from './account.ts'
 import { commandLine, type Reach } from './command.ts'
 import { giveFolders, openWay } from './folder.ts'
 import { insideGate, insidePort, openGate } from './gate.ts'
-import { removeFolder } from './job-folder.ts'
+import { makeJobFolder, removeFolder } from './job-folder.ts'
 import { type Limits, prlimit, usualLimits } from './limits.ts'
 import { findMeans, type Means, systemPath } from './means.ts'
 import { keepOutput } from './output.ts'
@@ -64,7 +64,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
   const means = await findMeans(config.SCORING_SANDBOX)
   if (!means.limits) return withoutLimits
   if (means.sandbox === null) return null
-  const folder = await mkdtemp(join(config.DATA_DIR, '.sandbox-check-'))
+  const folder = await makeJobFolder(config)
   try {
     const { end, code, lines } = await runShutIn(config, means, { folder, command: ['true'], limits: { seconds: 20 }, network: [] })
     if (end !== 'exited' || code !== 0) return unusable(means.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
@@ -73,7 +73,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
   } catch (error) {
     return unusable(means.sandbox, String(error))
   } finally {
-    await rm(folder, { recursive: true, force: true })
+    await removeFolder(folder)
   }
 }
 
@@ -93,7 +93,7 @@ const withoutLimits =
   'Jobs need the programs prlimit and setpriv to set their limits, and they are not installed. Install util-linux; other systems than Linux can use the built-in engine only.'
 
 const unusable = ([program = '']: string[], said: string) =>
-  `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them), or unset SCORING_SANDBOX to run jobs with limits only.`
+  `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them and an unmasked /proc), or unset SCORING_SANDBOX to run jobs with limits only.`
 
 async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outcome> {
   const { network = false } = job

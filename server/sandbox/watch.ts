@@ -46,7 +46,7 @@ export function watch({ processes, limits, folder, account, abort }: Watched): W
     if (bytes > limits.memoryBytes) stop('memory')
     // Once the kernel refuses new ones, nothing useful comes any more.
     if (threads >= limits.processes * 0.9) stop('processes')
-    if (++polls % pollsBetweenFolders === 0 && !measuring) void measureFolder()
+    if (++polls % pollsBetweenFolders === 0 && !measuring) measureFolder().catch(() => stop('disk'))
   }, pollMs)
   const clock = globalThis.setTimeout(() => stop('timeout'), limits.seconds * 1000)
   const onAbort = () => stop('aborted')

@@ -103,3 +103,63 @@ it('tells once that the database is away when it looks for jobs, and again after
   await worker.stop()
   expect(app.lines.filter((line) => line.includes(' ERROR '))).toEqual([])
 })
+
+it('warns once of an outage that stops many jobs, and again after one of them succeeded', async () => {
+  await using app = await testApp()
+  const { database, now } = app.services
+  let isAway = true
+  const work = handler(z.unknown(), async () => {
+    if (isAway) throw storageAway(coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:9000'))
+  })
+  const worker = startWorker(app.services, { copying: work, indexing: work })
+  const runJobs = async (round: string) => {
+    await database.fork().transactional(async (em) => {
+      for (const kind of ['copying', 'indexing', 'copying'])
+        for (const subject of ['a', 'b', 'c']) await enqueue(em, { kind, subject: `${round} ${subject} ${kind}` }, now())
+    })
+    await worker.settled()
+  }
+  const failures = () => app.lines.filter((line) => /ECONNREFUSED/.test(line))
+  await runJobs('first')
+  await runJobs('second')
+  expect(failures()).toEqual([expect.stringMatching(/ WARNING job \S+ \((copying|indexing) first /)])
+  isAway = false
+  await runJobs('third')
+  isAway = true
+  await runJobs('fourth')
+  expect(failures()).toHaveLength(2)
+  await worker.stop()
+  expect(app.lines.filter((line) => line.includes(' ERROR '))).toEqual([])
+})
+
+it('warns once of a database that is away while a job ends, and of what is done at intervals', async () => {
+  await using app = await testApp()
+  const { database, now } = app.services
+  await database.fork().transactional((em) => enqueue(em, { kind: 'writing', subject: 'a' }, now()))
+  let isAway = false
+  const fork = () => {
+    if (isAway) throw new DatabaseAway('PostgreSQL does not answer.')
+    return database.fork()
+  }
+  const writing = handler(z.unknown(), async () => {
+    isAway = true
+    throw new DatabaseAway('PostgreSQL does not answer.')
+  })
+  const worker = startWorker({ ...app.services, database: { ...database, fork } }, { writing }, { pollMs: 5 })
+  let turns = 0
+  const end = regularly('tidying', 5, app.services, async () => {
+    turns++
+    fork()
+  })
+  await expect.poll(() => isAway && turns).toBeGreaterThan(5)
+  await worker.settled()
+  end()
+  isAway = false
+  await worker.stop()
+  const told = app.lines.filter((line) => line.includes('PostgreSQL does not answer.'))
+  expect(told.filter((line) => line.includes('tidying'))).toEqual([expect.stringContaining(' WARNING tidying: ')])
+  expect(told.filter((line) => !line.includes('tidying'))).toEqual([
+    // Whichever of the worker's two activities notices the outage first reports it.
+    expect.stringMatching(/ WARNING (?:job \S+ \(writing a\), attempt 1 of 5|looking for jobs): /),
+  ])
+})

@@ -5,13 +5,14 @@ import { checkpointAside, maxLogPages } from '../sqlite/checkpoints.ts'
 import { type Opened } from './opened.ts'
 import { commonOptions, type DatabaseConfig, type Logging } from '../options.ts'
 import { keepPrivate } from '../location/private-files.ts'
+import { shareOf } from '../../http/caching/caches.ts'
 import { cacheSize, sqliteReads } from '../reads/sqlite-reads.ts'
 import { SqliteWriter } from '../sqlite/sqlite-writer.ts'
 import { guardWrites } from '../location/write-guard.ts'
 
 /** Opens an SQLite file: one connection for the ORM, one for reads. */
 export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<Opened> {
-  const { SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
+  const { CACHE_BYTES, SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
   const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
   const orm = new MikroORM({ ...commonOptions('sqlite'), ...logging, entities, dbName: SQLITE_PATH, driverOptions: writer })
   checkpointAside(SQLITE_PATH, writer)
@@ -19,7 +20,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
     orm,
     // One process has the file, so its clock is the database's.
     now: () => new Date(),
-    source: async () => sqliteReads(SQLITE_PATH, writer),
+    source: async () => sqliteReads(SQLITE_PATH, writer, shareOf('rows', CACHE_BYTES)),
     pool: () => writer.pool(),
     close: () => orm.close(true),
   }

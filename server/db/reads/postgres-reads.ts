@@ -1,5 +1,6 @@
 import type { QueryConfig } from 'pg'
 import type { PostgresConnections } from '../postgres/postgres-connections.ts'
+import { numbered } from '../numbered.ts'
 import type { Parameter, Source } from './reads.ts'
 import type { Replica } from '../postgres/replica.ts'
 
@@ -25,15 +26,19 @@ function sourceOf(rows: Source['rows']): Pick<Source, 'row' | 'rows' | 'recalled
   return { row, rows, recalled: row }
 }
 
-/** What makes a statement for a driver that numbers parameters; a connection prepares each once. */
+/** Statements that a connection keeps prepared. A search has a statement for each combination of filters, so there are many. */
+const maxPrepared = 200
+
+/** What makes a statement for a driver that numbers parameters. A connection prepares each of the first ones once, and further ones each time. */
 function preparing(): (sql: string, values: Parameter[]) => QueryConfig<unknown[]> {
   const prepared = new Map<string, { name: string; text: string }>()
   return (sql, values) => {
-    let statement = prepared.get(sql)
-    if (!statement) {
-      let position = 0
-      prepared.set(sql, (statement = { name: `read_${prepared.size}`, text: sql.replaceAll('?', () => `$${++position}`) }))
-    }
+    const known = prepared.get(sql)
+    if (known) return { ...known, values }
+    const text = numbered(sql)
+    if (prepared.size >= maxPrepared) return { text, values }
+    const statement = { name: `read_${prepared.size}`, text }
+    prepared.set(sql, statement)
     return { ...statement, values }
   }
 }

@@ -1,12 +1,13 @@
 import SqliteDatabase from 'better-sqlite3'
+import { LRUCache } from 'lru-cache'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { entryBytes } from '../../http/caching/caches.ts'
 import { unmetered } from '../meter.ts'
 import type { Parameter, Source } from './reads.ts'
 import { isBusy } from '../sqlite/sqlite-turn.ts'
 
-type Prepared = { statement: SqliteDatabase.Statement; remembered: Map<string, unknown> }
-
-const maxRemembered = 2000
+/** Statements that the connection keeps prepared. A search has a statement for each combination of filters, so there are many. */
+const maxPrepared = 200
 
 /** Other processes hold a file in WAL mode so that nobody can read only for moments: this long a read waits, trying anew without blocking. */
 const busyMs = 1500
@@ -18,38 +19,37 @@ export const cacheSize = 'cache_size = -6000'
 /** The connection that this process writes on, and how often it may have written. */
 type Writer = { readonly inTransaction: boolean; readonly written: number }
 
-/** Reads on a connection of their own. `writer` is what this process writes through. */
-export function sqliteReads(path: string, writer: Writer): Source {
+/** Reads on a connection of their own. `writer` is what this process writes through; rows of `maxRowBytes` bytes are remembered. */
+export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   db.pragma(cacheSize)
-  const prepared = new Map<string, Prepared>()
+  const prepared = new LRUCache<string, SqliteDatabase.Statement>({ max: maxPrepared })
+  const rows = rememberedRows(maxRowBytes)
   const notice = watch(db, writer)
   const counts = { hits: 0, misses: 0 }
-  function prepare(sql: string): Prepared {
-    let entry = prepared.get(sql)
-    if (!entry) prepared.set(sql, (entry = { statement: db.prepare(plannedOnce(sql)), remembered: new Map() }))
-    return entry
+  function prepare(sql: string): SqliteDatabase.Statement {
+    let statement = prepared.get(sql)
+    if (!statement) prepared.set(sql, (statement = db.prepare(plannedOnce(sql))))
+    return statement
   }
   function recall(sql: string, parameters: Parameter[]): unknown {
-    const { statement, remembered } = prepare(sql)
     const change = notice()
-    if (change === 'under way') return statement.get(...parameters)
-    if (change === 'written') for (const entry of prepared.values()) entry.remembered.clear()
+    if (change === 'under way') return prepare(sql).get(...parameters)
+    if (change === 'written') rows.clear()
     const key = parameters.join('\0')
-    const known = remembered.get(key)
+    const known = rows.get(sql, key)
     if (known !== undefined) {
       counts.hits++
       return known
     }
     counts.misses++
-    const row = statement.get(...parameters)
-    if (remembered.size >= maxRemembered) remembered.clear()
-    if (row !== undefined) remembered.set(key, row)
+    const row = prepare(sql).get(...parameters)
+    if (row !== undefined) rows.set(sql, key, row)
     return row
   }
   return {
-    row: (sql, parameters) => whenFree(() => prepare(sql).statement.get(...parameters)),
-    rows: (sql, parameters) => whenFree(() => prepare(sql).statement.all(...parameters)),
+    row: (sql, parameters) => whenFree(() => prepare(sql).get(...parameters)),
+    rows: (sql, parameters) => whenFree(() => prepare(sql).all(...parameters)),
     recalled: (sql, parameters) => whenFree(() => recall(sql, parameters)),
     counts,
     async close() {
@@ -57,6 +57,32 @@ export function sqliteReads(path: string, writer: Writer): Source {
     },
   }
 }
+
+/** Rows by statement and parameters, of `maxBytes` bytes together: when there is no more room, all are forgotten. */
+function rememberedRows(maxBytes: number) {
+  const all = new Map<string, Map<string, unknown>>()
+  let bytes = 0
+  const clear = () => {
+    for (const rows of all.values()) rows.clear()
+    bytes = 0
+  }
+  return {
+    get: (sql: string, key: string): unknown => all.get(sql)?.get(key),
+    set(sql: string, key: string, row: unknown): void {
+      const size = entryBytes(row, key)
+      if (bytes + size > maxBytes) clear()
+      if (size > maxBytes) return
+      let rows = all.get(sql)
+      if (!rows) all.set(sql, (rows = new Map<string, unknown>()))
+      rows.set(copyOf(key), row)
+      bytes += size
+    },
+    clear,
+  }
+}
+
+/** Copies a text. One that was cut out of the path of a request would keep all of the path in memory. */
+const copyOf = (text: string): string => JSON.parse(JSON.stringify(text)) as string
 
 /** Without waiting, hardly anything: this is on the way of the most frequent requests. */
 function whenFree<T>(read: () => T): Promise<T> {

@@ -13,7 +13,7 @@ it('notices within milliseconds what another process wrote', async () => {
   writer.pragma('journal_mode = WAL')
   writer.exec('create table notes (id text primary key, text text)')
   writer.exec("insert into notes values ('a', 'first')")
-  const reads = sqliteReads(path, { inTransaction: false, written: 0 })
+  const reads = sqliteReads(path, { inTransaction: false, written: 0 }, 2 ** 20)
   const read = () => reads.recalled('select text from notes where id = ?', ['a'])
   expect(await read()).toEqual({ text: 'first' })
   other.exec("update notes set text = 'second'")

@@ -1,11 +1,13 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
-import { chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { chownSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { freeAccount, jobAccounts, jobGroup } from '../../../server/sandbox/account.ts'
+import { openGate, sweepGates } from '../../../server/sandbox/gate.ts'
 import { makeJobFolder, removeFolder, sweepJobFolders } from '../../../server/sandbox/job-folder.ts'
 import { type Job, run, sandboxProblem } from '../../../server/sandbox/run.ts'
 
@@ -107,6 +109,21 @@ describe('a job ends', () => {
   })
 })
 
+it.each(['/tmp', '/var/tmp', '/dev/shm'])(
+  'leaves nothing in %s when the server runs as root, but has a temporary folder',
+  async (place) => {
+    const isRoot = process.getuid?.() === 0
+    const left = join(place, `snug-left-${process.pid}`)
+    onTestFinished(() => rmSync(left, { force: true }))
+    const text = `head -c 2M /dev/zero >${left} && echo written; head -c 2M /dev/zero >"$TMPDIR/own" && head -c 2M /dev/zero >own && echo kept`
+    const folder = dataFolder()
+    const { end, code, lines } = await script(text, { folder }, folder)
+    expect({ end, code, last: lines.at(-1) }).toEqual({ end: 'exited', code: 0, last: 'kept' })
+    expect(existsSync(left)).toBe(!isRoot)
+    expect(existsSync(join(folder, 'own'))).toBe(true)
+  },
+)
+
 describe('SCORING_SANDBOX', () => {
   it('that does not work keeps jobs from being run, and says what to do', async () => {
     const DATA_DIR = dataFolder()
@@ -130,16 +147,35 @@ describe('SCORING_SANDBOX', () => {
 describe('folders of jobs', () => {
   it('are removed with their processes at the next start, unless their server still runs', async () => {
     const config = { DATA_DIR: dataFolder() }
-    const own = await makeJobFolder(config)
-    // The same process id, but another start: its server is gone.
-    const left = own.replace(/\.\d+\.(\w+)$/, '.1.$1')
-    const elsewhere = join(dirname(own), 'deadbeef.1.1.abcdef')
-    for (const folder of [left, elsewhere]) mkdirSync(join(folder, 'locked'), { recursive: true, mode: 0o500 })
+    const [own, [killed, left], [other, live]] = [await makeJobFolder(config), await serverWithJob(config), await serverWithJob(config)]
+    const [elsewhere, earlier] = [`deadbeef.${randomUUID()}.abcdef`, 'deadbeef.1.1.abcdef'].map((name) => join(dirname(own), name))
+    for (const folder of [left, elsewhere, earlier]) mkdirSync(join(folder ?? '', 'locked'), { recursive: true, mode: 0o500 })
     const child = spawn('sleep', ['60'], { env: { SNUG_JOB: left, PATH: process.env.PATH } })
     const exit = once(child, 'exit')
+    killed.kill('SIGKILL')
+    await once(killed, 'exit')
     await sweepJobFolders(config)
-    expect([own, left, elsewhere].map((folder) => existsSync(folder))).toEqual([true, false, true])
+    const isThere = [own, left, live, elsewhere, earlier].map((folder) => existsSync(folder ?? ''))
+    expect(isThere).toEqual([true, false, true, true, true])
     expect(await exit).toEqual([null, 'SIGKILL'])
+    expect(readdirSync(dirname(own)).filter((name) => name.endsWith('.lock'))).toHaveLength(2)
+    // It keeps its lock while others look.
+    await sweepJobFolders(config)
+    other.kill('SIGKILL')
+    await once(other, 'exit')
+    await sweepJobFolders(config)
+    expect([own, live].map((folder) => existsSync(folder))).toEqual([true, false])
+  })
+
+  it('go with the sockets of gates that killed servers left, not with those of others', async () => {
+    const mine = await openGate([])
+    const source = `import { openGate } from './server/sandbox/gate.ts'; console.log((await openGate([])).path)`
+    const [gate, path] = await programThatPrints(source)
+    gate.kill('SIGKILL')
+    await once(gate, 'exit')
+    await sweepGates()
+    expect([mine.path, path].map((one) => existsSync(dirname(one)))).toEqual([true, false])
+    await mine.close()
   })
 })
 
@@ -160,3 +196,18 @@ it('gives a job no account under which another server has one, on this machine o
   chownSync(folder, free ?? 0, jobGroup)
   await expect(freeAccount(folder)).rejects.toThrow('in use')
 })
+
+/** A process of the server's program with what it prints first; it goes on until it is killed. */
+async function programThatPrints(source: string): Promise<[ChildProcess, string]> {
+  const child = spawn(process.execPath, ['--input-type=module', '--eval', `${source}; setInterval(() => {}, 1000)`], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  return [child, String((await once(child.stdout, 'data'))[0]).trim()]
+}
+
+/** Another server, with a folder for a job. */
+const serverWithJob = (config: { DATA_DIR: string }) =>
+  programThatPrints(
+    `import { makeJobFolder } from './server/sandbox/job-folder.ts'; console.log(await makeJobFolder(${JSON.stringify(config)}))`,
+  )

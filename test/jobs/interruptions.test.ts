@@ -1,0 +1,105 @@
+import { expect, it } from 'vitest'
+import { z } from 'zod'
+import { Job } from '../../server/jobs/entity.ts'
+import { type Handler, handler } from '../../server/jobs/handler.ts'
+import { claim, requeueLost } from '../../server/jobs/lease.ts'
+import { enqueue, retryJob } from '../../server/jobs/queue.ts'
+import { startWorker } from '../../server/jobs/worker.ts'
+import { type TestApp, testApp } from '../app.ts'
+
+const dayMs = 86_400_000
+
+async function jobsApp() {
+  const app = await testApp({ now: new Date('2026-01-01T00:00:00Z') })
+  const { database, now } = app.services
+  return {
+    app,
+    ask: (subject: string) => database.fork().transactional((em) => enqueue(em, { kind: 'task', subject }, now())),
+    advance: (ms: number) => (app.clock.now = new Date(now().getTime() + ms)),
+    /** Takes the next job as a server does that is killed at once, and has the next one notice; gives its subject. */
+    async takeAndDie(): Promise<string | undefined> {
+      const held = await claim(database.fork(), ['task'], now(), 1000)
+      app.clock.now = new Date(now().getTime() + 1001)
+      await requeueLost(database.fork(), { kinds: ['task'], now: now(), own: [] })
+      return held?.subject
+    },
+    jobOf: (id: string) => database.fork().findOneOrFail(Job, { id }),
+    [Symbol.asyncDispose]: () => app[Symbol.asyncDispose](),
+  }
+}
+
+/** Does all that is due; gives the subjects, and the numbers of their attempts. */
+async function work({ services }: TestApp, options: Partial<Handler> = {}): Promise<[string, number][]> {
+  const done: [string, number][] = []
+  const task = handler(z.unknown(), async ({ subject, attempt }) => void done.push([subject, attempt]), { maxConcurrent: 1, ...options })
+  const worker = startWorker(services, { task })
+  await worker.settled()
+  await worker.stop()
+  return done
+}
+
+it('counts no attempt against a job that a killed server was running', async () => {
+  await using jobs = await jobsApp()
+  const id = await jobs.ask('a')
+  for (let kill = 0; kill < 4; kill++) {
+    expect(await jobs.takeAndDie()).toBe('a')
+    jobs.advance(dayMs)
+  }
+  expect(await work(jobs.app, { maxAttempts: 1 })).toEqual([['a', 1]])
+  expect(await jobs.jobOf(id)).toMatchObject({ state: 'done', attempts: 5, interruptions: 4, error: null })
+})
+
+it('gives up a job while which the server ended five times, without running it again, until an administrator retries it', async () => {
+  await using jobs = await jobsApp()
+  const [id, gaveUp] = [await jobs.ask('a'), Array<string>()]
+  const options = { gaveUp: async (subject: string, error: string) => void gaveUp.push(`${subject}: ${error}`) }
+  for (let kill = 0; kill < 5; kill++) {
+    expect(await jobs.takeAndDie()).toBe('a')
+    jobs.advance(dayMs)
+  }
+  expect(await work(jobs.app, options)).toEqual([])
+  const error = 'The server ended 5 times while it ran this job.'
+  expect(await jobs.jobOf(id)).toMatchObject({ state: 'failed', error })
+  expect(gaveUp).toEqual([`a: ${error}`])
+  await retryJob(jobs.app.services.database.fork(), id, jobs.app.services.now())
+  expect(await work(jobs.app, options)).toEqual([['a', 1]])
+})
+
+it('has a job wait longer and longer after each kill but the first, so that others run before it', async () => {
+  await using jobs = await jobsApp()
+  const id = await jobs.ask('a')
+  expect(await jobs.takeAndDie()).toBe('a')
+  expect(await jobs.takeAndDie()).toBe('a')
+  await jobs.ask('b')
+  expect(await work(jobs.app)).toEqual([['b', 1]])
+  expect(await jobs.jobOf(id)).toMatchObject({ state: 'queued', error: 'The server ended while it ran this job.' })
+  jobs.advance(12_000)
+  expect(await jobs.takeAndDie()).toBe('a')
+  jobs.advance(30_000)
+  expect(await work(jobs.app)).toEqual([])
+  jobs.advance(14_000)
+  expect(await work(jobs.app)).toEqual([['a', 1]])
+})
+
+it('runs one interrupted job at a time, next to others, so that the one that ends the server is found', async () => {
+  await using jobs = await jobsApp()
+  const { database, now } = jobs.app.services
+  for (const subject of ['a', 'b']) await jobs.ask(subject)
+  const next = async () => (await claim(database.fork(), ['task'], now(), 60_000))?.subject
+  expect([await next(), await next()]).toEqual(['a', 'b'])
+  jobs.advance(61_000)
+  await jobs.ask('c')
+  expect([await next(), await next(), await next()]).toEqual(['a', 'c', undefined])
+})
+
+it('leaves a job that was asked for again while a killed server ran it to the later one', async () => {
+  await using jobs = await jobsApp()
+  const first = await jobs.ask('a')
+  const held = await claim(jobs.app.services.database.fork(), ['task'], jobs.app.services.now(), 1000)
+  expect(held?.id).toBe(first)
+  const second = await jobs.ask('a')
+  jobs.advance(1001)
+  expect(await work(jobs.app)).toEqual([['a', 1]])
+  expect(await jobs.jobOf(first)).toMatchObject({ state: 'failed', error: 'The server ended while it ran this job.' })
+  expect(await jobs.jobOf(second)).toMatchObject({ state: 'done', attempts: 1 })
+})
