@@ -2,11 +2,15 @@ import { closeSync, existsSync, fsync, openSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
-import { makeFolders } from '../config/make-folders.ts'
+import { makeFolders, setMode } from '../config/make-folders.ts'
 
 /** Makes directories with those above them. A new name lasts once the directory that holds it is synced. */
-export async function makeDirectories(paths: string[]): Promise<void> {
-  for (const path of paths) for (const made of makeFolders(path)) await syncDirectory(dirname(made))
+export async function makeDirectories(paths: string[], mode: number): Promise<void> {
+  for (const path of paths)
+    for (const made of makeFolders(path, mode)) {
+      setMode(made, mode)
+      await syncDirectory(dirname(made))
+    }
 }
 
 /**
@@ -14,11 +18,12 @@ export async function makeDirectories(paths: string[]): Promise<void> {
  * The new names do not last yet (see syncNames).
  * @throws Error ENOENT without `base`.
  */
-export async function makeDirectoryBelow(base: string, path: string, lasting: Set<string>): Promise<void> {
+export async function makeDirectoryBelow(base: string, path: string, lasting: Set<string>, mode: number): Promise<void> {
   if (existsSync(path)) return
   const parent = dirname(path)
-  if (parent !== base) await makeDirectoryBelow(base, parent, lasting)
-  await mkdir(path).catch(unlessThere)
+  if (parent !== base) await makeDirectoryBelow(base, parent, lasting, mode)
+  await mkdir(path, { mode }).catch(unlessThere)
+  setMode(path, mode)
   lasting.delete(path)
 }
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { close, fstatSync, open, read } from 'node:fs'
+import { close, constants, fstatSync, open, read } from 'node:fs'
 import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import type { Bytes } from './verified-reads.ts'
@@ -11,6 +11,8 @@ type StreamOptions = {
   range?: Range | undefined
   isTaken?: (() => boolean) | undefined
   check?: ((fd: number) => Promise<void>) | undefined
+  /** How the file is opened. */
+  flags?: number | undefined
 }
 
 const chunkBytes = 256 * 1024
@@ -20,8 +22,8 @@ const chunkBytes = 256 * 1024
  * so that its memory may carry the next one. Without that every chunk is new memory, and collecting it costs more than reading and sending.
  */
 export async function streamFile(path: string, options: StreamOptions = {}): Promise<Readable> {
-  const { range: { start, end } = wholeFile, isTaken = () => false, check } = options
-  const fd = await openDescriptor(path, 'r')
+  const { range: { start, end } = wholeFile, isTaken = () => false, check, flags = constants.O_RDONLY } = options
+  const fd = await openDescriptor(path, flags)
   if (check) await check(fd).catch((error: unknown) => closeAndThrow(fd, error))
   const beyond = Math.min(fstatSync(fd).size, end + 1)
   let position = start
@@ -42,7 +44,7 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
     },
     destroy(error, done) {
       // A descriptor must not be closed, and so given to somebody else, while a read of it is under way.
-      void closeAfter(fd, reading, (failure) => done(error ?? failure))
+      closeAfter(fd, reading, (failure) => done(error ?? failure))
     },
   })
 }
@@ -72,12 +74,12 @@ async function closeAndThrow(fd: number, error: unknown): Promise<never> {
   throw error
 }
 
-async function closeAfter(fd: number, reading: Promise<unknown> | undefined, done: (failure: Error | null) => void): Promise<void> {
-  await reading
-  close(fd, done)
+function closeAfter(fd: number, reading: Promise<unknown> = Promise.resolve(), done: (failure: Error | null) => void): void {
+  const closeNow = () => close(fd, done)
+  reading.then(closeNow, closeNow)
 }
 
 const wholeFile: Range = { start: 0, end: Number.POSITIVE_INFINITY }
-const openDescriptor = promisify(open)
+const openDescriptor = promisify<string, number, number>(open)
 const closeDescriptor = promisify(close)
 const readDescriptor = promisify(read)

@@ -1,7 +1,9 @@
 import { renameSync, rmSync, statSync } from 'node:fs'
 import { readdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { setMode } from '../config/make-folders.ts'
 import { makeDirectories, syncDirectory } from './directories.ts'
+import type { Modes } from './modes.ts'
 import { readRemovedName, removedName } from './names.ts'
 import type { RemovedBytes } from './store.ts'
 
@@ -45,11 +47,12 @@ export async function purgeRemoved(removed: string, before: Date): Promise<Remov
 }
 
 /** Moves removed bytes back to `target`, as young as new ones; false when there are none. */
-export async function restoreRemoved(removed: string, sha256: string, target: string): Promise<boolean> {
+export async function restoreRemoved(removed: string, sha256: string, target: string, { file, folder }: Modes): Promise<boolean> {
   for await (const { sha256: found, path } of listRemoved(removed)) {
     if (found !== sha256) continue
     const now = new Date()
-    await makeDirectories([dirname(target)])
+    await makeDirectories([dirname(target)], folder)
+    setMode(path, file)
     // Young first: a collection that runs meanwhile must not take them away again.
     await utimes(path, now, now)
     await rename(path, target)

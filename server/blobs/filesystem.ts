@@ -1,14 +1,16 @@
 import { hash, randomUUID } from 'node:crypto'
-import { existsSync } from 'node:fs'
+import { existsSync, fchmodSync } from 'node:fs'
 import { open, readFile, rename, rm, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable } from 'node:stream'
+import { setMode } from '../config/make-folders.ts'
 import { makeDirectories, makeDirectoryBelow, syncNames } from './directories.ts'
 import { bytesOf, streamFile } from './file-stream.ts'
 import { collectStaged, listStored } from './filesystem-collect.ts'
 import { readMarker, writeMarker } from './marker-file.ts'
 import { listRemoved, purgeRemoved, restoreRemoved, setAside } from './filesystem-removed.ts'
 import { factsOf, hashOf, measure } from './measured.ts'
+import { groupModes, type Modes, privateModes, setModesBelow } from './modes.ts'
 import { stagedName, storedAt } from './names.ts'
 import { watchRoom } from './room.ts'
 import { openStagedSyncs, type StagedSyncs } from './staged-syncs.ts'
@@ -17,15 +19,17 @@ import { openVerifier } from './verified-reads.ts'
 
 /**
  * Opens a store below `root`, which is made when it is missing: staged bytes in `staging/`, stored ones in `sha256/ab/cd/<hash>`, removed ones
- * in `removed/`, all on one volume, so that a rename moves them. What a call reports as done survives a power cut.
+ * in `removed/`, all on one volume, so that a rename moves them. What a call reports as done survives a power cut. Only this account may
+ * read any of it, or also the group what is stored, with `groupMayRead`.
  */
-export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
+export async function openFilesystemBlobs(root: string, { groupMayRead = false } = {}): Promise<BlobStore> {
   const [places, marker] = [placesBelow(root), join(root, 'store-id')]
-  await makeDirectories([places.staging, places.stored, places.removed])
+  const modes = groupMayRead ? groupModes : privateModes
+  await makePlaces(root, places, modes)
   const [promoting, lasting] = [new Set<string>(), new Set<string>()]
-  const [room, verifier, syncs] = [watchRoom(root), openVerifier(), openStagedSyncs()]
+  const [room, verifier, syncs] = [watchRoom(root), openVerifier(), openStagedSyncs(modes.file)]
   return {
-    stage: (name, source, limit) => room.write(async () => stage(syncs, places.staged(name), source, limit)),
+    stage: (name, source, limit) => room.write(async () => stage(syncs, places.staged(name), { source, limit, mode: modes.file })),
     stageWhole: (name, bytes) => room.write(async () => stageWhole(syncs, places.staged(name), bytes)),
     openStaged: async (name) => streamFile(places.staged(name)),
     async promote(name, sha256) {
@@ -33,7 +37,7 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
       try {
         await room.write(async () => {
           await syncs.settle(places.staged(name))
-          await promote(places.staged(name), places.blob(sha256), { stored: places.stored, lasting })
+          await promote(places.staged(name), places.blob(sha256), { stored: places.stored, lasting, modes })
         })
       } finally {
         promoting.delete(sha256)
@@ -47,13 +51,22 @@ export async function openFilesystemBlobs(root: string): Promise<BlobStore> {
     remove: async (sha256, { at, before = null }) =>
       promoting.has(sha256) ? null : setAside(places.blob(sha256), places.removed, sha256, { at, before }),
     listRemoved: () => listRemoved(places.removed),
-    restore: (sha256) => room.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256))),
+    restore: (sha256) => room.write(async () => restoreRemoved(places.removed, sha256, places.blob(sha256), modes)),
     purge: (before) => purgeRemoved(places.removed, before),
     collectStaged: (before) => collectStaged(places.staging, before),
     identity: () => readMarker(marker),
-    identify: (id, { replace } = { replace: false }) => room.write(() => writeMarker(marker, id, { replace })),
+    identify: (id, { replace } = { replace: false }) => room.write(() => writeMarker(marker, id, { replace, mode: privateModes.file })),
     check: () => room.check(),
   }
+}
+
+/** Makes the folders of a store, and sets the permissions that they and what is in them should have. */
+async function makePlaces(root: string, { staging, stored, removed }: ReturnType<typeof placesBelow>, modes: Modes): Promise<void> {
+  await makeDirectories([root, stored], modes.folder)
+  await makeDirectories([staging, removed], privateModes.folder)
+  setMode(root, modes.folder)
+  for (const folder of [staging, removed]) setMode(folder, privateModes.folder)
+  await setModesBelow(stored, modes)
 }
 
 /** How stored bytes are read: compared with their address. */
@@ -95,10 +108,10 @@ function placesBelow(root: string) {
 }
 
 /** Writes beside the final name and renames when all is there, so that a second try never disturbs a reader of the first. */
-async function stage(syncs: StagedSyncs, path: string, source: Readable, limit: number): Promise<StoredBytes> {
+async function stage(syncs: StagedSyncs, path: string, incoming: Incoming): Promise<StoredBytes> {
   const partial = `${path}.${randomUUID()}`
   try {
-    const stored = await write(partial, source, limit)
+    const stored = await write(partial, incoming)
     await rename(partial, path)
     syncs.note(path)
     return stored
@@ -108,9 +121,12 @@ async function stage(syncs: StagedSyncs, path: string, source: Readable, limit: 
   }
 }
 
-async function write(path: string, source: Readable, limit: number): Promise<StoredBytes> {
+type Incoming = { source: Readable; limit: number; mode: number }
+
+async function write(path: string, { source, limit, mode }: Incoming): Promise<StoredBytes> {
   const measured = measure(source, limit)
-  await using file = await open(path, 'wx')
+  await using file = await open(path, 'wx', mode)
+  fchmodSync(file.fd, mode)
   for await (const chunk of measured.chunks) await file.appendFile(chunk)
   await file.sync()
   return measured.facts()
@@ -127,9 +143,11 @@ async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Prom
   return factsOf(bytes)
 }
 
+type Promotion = { stored: string; lasting: Set<string>; modes: Modes }
+
 /** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */
-async function promote(staged: string, path: string, { stored, lasting }: { stored: string; lasting: Set<string> }): Promise<void> {
-  await makeDirectoryBelow(stored, dirname(path), lasting)
+async function promote(staged: string, path: string, { stored, lasting, modes }: Promotion): Promise<void> {
+  await makeDirectoryBelow(stored, dirname(path), lasting, modes.folder)
   if (!(await moved(staged, path))) {
     // Bytes of long ago must not be collected while they are published again.
     const now = new Date()

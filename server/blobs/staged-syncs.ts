@@ -1,4 +1,4 @@
-import { close, fsync, open, write } from 'node:fs'
+import { close, fchmodSync, fsync, open, write } from 'node:fs'
 import { open as openHandle, rm } from 'node:fs/promises'
 import { promisify } from 'node:util'
 import { LRUCache } from 'lru-cache'
@@ -15,12 +15,14 @@ export type StagedSyncs = {
   settle(path: string): Promise<void>
 }
 
-export function openStagedSyncs(): StagedSyncs {
+/** `mode` is that of the files which it makes. */
+export function openStagedSyncs(mode: number): StagedSyncs {
   const syncs = new LRUCache<string, Promise<void>>({ max: 1000 })
   return {
     async write(path, bytes) {
-      const file = await openFile(path, 'wx', 0o666)
+      const file = await openFile(path, 'wx', mode)
       try {
+        fchmodSync(file, mode)
         for (let written = 0; written < bytes.length;) written += (await writeFile(file, bytes, written)).bytesWritten
       } catch (error) {
         await closeFile(file)

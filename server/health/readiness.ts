@@ -1,110 +1,53 @@
-import { randomUUID } from 'node:crypto'
-import { statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
-import { Readable } from 'node:stream'
 import { isMigrated } from '../db/schema/schema-state.ts'
-import { isRefusedForMove } from '../db/unavailable.ts'
-import { causeOf } from '../errors.ts'
+import { isRefusedForMove, isRefusedWrite } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
+import { logChanges, steady } from './steady.ts'
 
-type CheckName = 'running' | 'database' | 'schema' | 'storage' | 'space'
+type CheckName = 'running' | 'database' | 'schema'
 
-/** Whether this process can serve, and which of its checks says otherwise. */
+/** Whether this process can serve reads, and which checks passed. */
 export type Readiness = { isReady: boolean; checks: Record<CheckName, boolean> }
 
-/** A check that does not end in this time has failed. */
 const timeoutMs = 1500
-/** How long an outcome holds: however often somebody asks, the disk is written to no more than this. */
 const keptMs = 2000
 
 /**
- * Finds out whether this process can serve: a row and some bytes can be written, enough space is free, the schema is this version's, and it is
- * not stopping. What is wrong in detail stands in the log, once for each time that a check begins to fail.
+ * Finds out whether this process can serve reads: the database answers and its writer is not stuck, the schema is this version's, and the
+ * process is not stopping. A full disk or an archive store that is away is not a reason: reads go on, and the health report shows it.
  */
 export function openReadiness(services: Services): () => Promise<Readiness> {
-  const { database, config, stopping } = services
-  const checks = {
-    database: steady(services, 'database', () => checkDatabase(database)),
-    schema: steady(services, 'schema', () => checkSchema(services)),
-    storage: steady(services, 'storage', () => writeAndRead(services)),
-    space: steady(services, 'space', () => checkSpace(config)),
-  }
-  return async () => {
-    const [canWrite, isCurrent, canStore, hasSpace] = await Promise.all([
-      checks.database(),
-      checks.schema(),
-      checks.storage(),
-      checks.space(),
-    ])
-    const outcome = { running: !stopping.signal.aborted, database: canWrite, schema: isCurrent, storage: canStore, space: hasSpace }
-    return { isReady: Object.values(outcome).every(Boolean), checks: outcome }
-  }
-}
-
-/** A check that runs once at a time, whose outcome is kept for a while. While one hangs, no other begins. */
-function steady({ log }: Pick<Services, 'log'>, name: CheckName, work: () => Promise<void>): () => Promise<boolean> {
-  let last = { at: Number.NEGATIVE_INFINITY, passed: true }
-  let running: Promise<boolean> | undefined
-  let begunAt = 0
-  const keep = (passed: boolean, reason?: unknown) => {
-    if (!passed && last.passed) log.error(`not ready: ${name}: ${String(causeOf(reason))}`)
-    if (passed && !last.passed) log.warning(`ready again: ${name}`)
-    last = { at: performance.now(), passed }
-    return passed
-  }
-  const run = async () => {
-    begunAt = performance.now()
-    try {
-      await work()
-      return keep(true)
-    } catch (error) {
-      return keep(false, error)
-    } finally {
-      running = undefined
+  const { log, stopping } = services
+  const check = (name: CheckName, work: () => Promise<unknown>) => {
+    const [run, note] = [
+      steady(work, { timeoutMs, keptMs }),
+      logChanges(log, { failing: `not ready: ${name}`, passing: `ready again: ${name}` }),
+    ]
+    return async () => {
+      const failure = await run()
+      note(failure)
+      return failure === null
     }
   }
+  const database = check('database', () => checkDatabase(services))
+  const schema = check('schema', () => checkSchema(services))
   return async () => {
-    const now = performance.now()
-    if (!running && now - last.at < keptMs) return last.passed
-    running ??= run()
-    const left = begunAt + timeoutMs - now
-    let timer: NodeJS.Timeout | undefined
-    const expired = new Promise<boolean>(
-      (resolve) => (timer = setTimeout(() => resolve(keep(false, 'no answer in time')), Math.max(left, 0))),
-    )
-    return Promise.race([running, expired]).finally(() => clearTimeout(timer))
+    const [hasDatabase, hasSchema] = await Promise.all([database(), schema()])
+    const checks = { running: !stopping.signal.aborted, database: hasDatabase, schema: hasSchema }
+    return { isReady: Object.values(checks).every(Boolean), checks }
   }
 }
 
-/** While it is moved to another kind of database, it goes on answering reads; and nobody else could. */
-async function checkDatabase(database: Services['database']): Promise<void> {
+/** A database that refuses writes at once still serves reads. After a move to PostgreSQL they are reads of the past. */
+async function checkDatabase({ database }: Services): Promise<void> {
+  await database.reads.get('select 1 as one')
   try {
     await database.probeWrite(timeoutMs)
   } catch (error) {
-    if (!isRefusedForMove(error) || database.moveState() === 'moved') throw error
+    const canServeReads = isRefusedForMove(error) ? database.moveState() !== 'moved' : isRefusedWrite(error)
+    if (!canServeReads) throw error
   }
 }
 
 async function checkSchema({ database, config }: Services): Promise<void> {
   if (!(await isMigrated(database.orm, config))) throw new Error('migrations of this version were not applied')
-}
-
-/** Stages some bytes as an upload does, reads them and takes them away. @throws Error when that does not work. */
-export async function writeAndRead({ blobs }: Pick<Services, 'blobs'>): Promise<void> {
-  const name = `probe-${randomUUID()}`
-  try {
-    await blobs.stage(name, Readable.from([Buffer.from(name)]), name.length)
-    const read = Buffer.concat(await (await blobs.openStaged(name)).toArray())
-    if (read.toString() !== name) throw new Error('what was written is not what was read')
-  } finally {
-    await blobs.discard(name)
-  }
-}
-
-async function checkSpace({ MIN_FREE_BYTES, ...config }: Services['config']): Promise<void> {
-  const folders = [config.BLOB_BACKEND === 'filesystem' && config.BLOB_PATH, config.DB_BACKEND === 'sqlite' && dirname(config.SQLITE_PATH)]
-  for (const path of folders.filter((folder) => folder !== false)) {
-    const { bavail, bsize } = await statfs(path)
-    if (bavail * bsize < MIN_FREE_BYTES) throw new Error(`${bavail * bsize} bytes are free at ${path}, fewer than MIN_FREE_BYTES`)
-  }
 }

@@ -1,10 +1,14 @@
+import { z } from 'zod'
 import { type Data, route } from '../rest/route.ts'
 
-const check = '{ status latencyMs message }'
-const component = (value: unknown) => {
-  const { status, latencyMs, message } = value as { status: string; latencyMs: number; message: string | null }
-  return { status: status.toLowerCase(), latencyMs, ...(message !== null && { message }) }
-}
+const check = '{ status latencyMs message @omitNull }'
+const component = z.object({ status: z.enum(['ok', 'error', 'initializing']), latencyMs: z.number(), message: z.string().optional() })
+const report = z.object({
+  status: z.enum(['ok', 'degraded']),
+  checks: z.object({ metadata_store: component, blob_store: component, search_index: component }),
+  version: z.string(),
+  timestamp: z.iso.datetime(),
+})
 
 export const healthRoutes = [
   route(
@@ -16,15 +20,12 @@ export const healthRoutes = [
       anyCredential: true,
       answer: {
         from: ({ health }, { reply }) => {
-          const { status, version, timestamp, ...checks } = health as Data & { status: string }
-          if (status === 'DEGRADED') reply.code(503)
-          return {
-            status: status.toLowerCase(),
-            checks: Object.fromEntries(Object.entries(checks).map(([name, value]) => [name, component(value)])),
-            version,
-            timestamp,
-          }
+          const { status, version, timestamp, ...checks } = health as Data
+          if (status === 'degraded') reply.code(503)
+          return { status, checks, version, timestamp }
         },
+        schema: report,
+        statuses: { 503: 'A component fails.' },
       },
     },
   ),

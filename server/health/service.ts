@@ -1,46 +1,102 @@
+import type { BlobStore } from '../blobs/store.ts'
+import { isRefusedForMove, unavailable } from '../db/unavailable.ts'
 import { ApiError } from '../errors.ts'
-import { checkSearch } from '../search/health.ts'
 import type { Services } from '../services.ts'
+import { checkSearch } from '../search/health.ts'
+import { requireFreeSpace } from '../store/free-space.ts'
+import { writeAndRead } from '../store/write-and-read.ts'
 import { version } from '../version.ts'
+import { inTime, logChanges, steady, type SteadyCheck } from './steady.ts'
 
 export type Check = { status: 'ok' | 'error' | 'initializing'; latencyMs: number; message?: string }
+type Component = 'metadata_store' | 'blob_store' | 'search_index'
 export type Health = {
   status: 'ok' | 'degraded'
-  checks: Record<'metadata_store' | 'blob_store' | 'search_index', Check>
+  checks: Record<Component, Check>
   version: string
   timestamp: Date
 }
 
-/** Checks whether each component works. Never throws; what failed is named without internal details. */
-export async function checkHealth({ database, blobs, log, now }: Services): Promise<Health> {
-  const [metadata, blob, search] = await Promise.all([
-    timed('metadata_store', log, () => database.reads.get('select 1 as one')),
-    timed('blob_store', log, () => blobs.check()),
-    timed('search_index', log, () => checkSearch(database)),
-  ])
-  const checks = { metadata_store: metadata, blob_store: blob, search_index: search }
+type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now'>
+
+const defaultTimeoutMs = 5000
+/** Writes that succeed are tried at most this often, however often clients ask. */
+const writesKeptMs = 10_000
+
+/**
+ * Checks whether each component can be read and written, and whether MIN_FREE_BYTES are free. Never throws; failures are named without internal
+ * details. A component that does not answer in time (five seconds) has failed. The log has one line when a component begins to fail, and one when
+ * it works again.
+ */
+export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutMs): Promise<Health> {
+  const { metadata, blob, search } = componentsOf(services)
+  const [metadata_store, blob_store, search_index] = await Promise.all([metadata(timeoutMs), blob(timeoutMs), search(timeoutMs)])
+  const checks = { metadata_store, blob_store, search_index }
   const status = Object.values(checks).some((check) => check.status === 'error') ? 'degraded' : 'ok'
-  return { status, checks, version, timestamp: now() }
+  return { status, checks, version, timestamp: services.now() }
 }
 
-/** A component that does not answer within five seconds counts as failed. */
-const timeoutMs = 5000
+type Examine = (timeoutMs: number) => Promise<Check>
+type Components = Record<'metadata' | 'blob' | 'search', Examine>
 
-async function timed(name: string, log: Services['log'], check: () => Promise<unknown>): Promise<Check> {
+/** What is remembered between reports, by the archive store of a server. */
+const known = new WeakMap<BlobStore, Components>()
+
+function componentsOf(services: Watched): Components {
+  const components = known.get(services.blobs) ?? openComponents(services)
+  known.set(services.blobs, components)
+  return components
+}
+
+function openComponents({ config, database, blobs, log }: Watched): Components {
+  const options = { timeoutMs: defaultTimeoutMs, keptMs: writesKeptMs }
+  const rows = steady(() => writeRow(database), options)
+  const bytes = steady(() => writeAndRead(blobs), options)
+  const component = (name: Component, work: () => Promise<unknown>): Examine => {
+    const note = logChanges(log, { failing: `health: ${name}`, passing: `health: ${name} works again` })
+    return (timeoutMs) => examine(work, timeoutMs, note)
+  }
+  return {
+    metadata: component('metadata_store', async () => {
+      await database.reads.get('select 1 as one')
+      await requireFreeSpace(config, 'database')
+      await pass(rows)
+    }),
+    blob: component('blob_store', async () => {
+      await blobs.check()
+      await requireFreeSpace(config, 'archives')
+      await pass(bytes)
+    }),
+    search: component('search_index', () => checkSearch(database)),
+  }
+}
+
+async function pass(check: SteadyCheck): Promise<void> {
+  const failure = await check()
+  if (failure) throw failure
+}
+
+/** While the database is being moved, it refuses writes as it should. */
+async function writeRow(database: Services['database']): Promise<void> {
+  try {
+    await database.probeWrite(defaultTimeoutMs)
+  } catch (error) {
+    if (isRefusedForMove(error) && database.moveState() !== 'moved') return
+    const known = unavailable(error)
+    throw known ? Object.assign(known, { cause: error }) : error
+  }
+}
+
+async function examine(work: () => Promise<unknown>, timeoutMs: number, note: (failure: unknown) => void): Promise<Check> {
   const started = performance.now()
   const latency = () => Math.round((performance.now() - started) * 10) / 10
-  let timer: NodeJS.Timeout | undefined
   try {
-    const answer = await Promise.race([
-      check(),
-      new Promise<never>((_resolve, reject) => (timer = setTimeout(() => reject(new Error('no answer in time')), timeoutMs))),
-    ])
+    const answer = await inTime(work(), timeoutMs)
+    note(null)
     return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
   } catch (error) {
-    log.error(`health: ${name}: ${String(error)}`)
+    note(error)
     const message = error instanceof ApiError ? error.message : "The component does not work; the server's log says why."
     return { status: 'error', latencyMs: latency(), message }
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -17,6 +17,9 @@ export type Metrics = Gauges & {
   countAttempt: (kind: string, outcome: AttemptOutcome, seconds: number) => void
 }
 
+/** Gauges of prom-client whose names end like a counter's. Each is the sum of the gauge with the same name without `_total`. */
+const misnamedGauges = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
+
 /** Opens the metrics, unless no setting asks for them: then nothing is counted, nor loaded. */
 export async function openMetrics(config: Pick<Config, 'METRICS_PORT' | 'METRICS_TOKEN'>): Promise<Metrics | null> {
   if (config.METRICS_PORT === undefined && config.METRICS_TOKEN === undefined) return null
@@ -24,6 +27,7 @@ export async function openMetrics(config: Pick<Config, 'METRICS_PORT' | 'METRICS
   const registry = new client.Registry()
   const registers = [registry]
   client.collectDefaultMetrics({ register: registry })
+  for (const name of misnamedGauges) registry.removeSingleMetric(name)
   new client.Gauge({ name: 'snug_build_info', help: 'The version of the server; always 1.', labelNames: ['version'], registers })
     .labels(version)
     .set(1)

@@ -57,7 +57,7 @@ export async function listenForMetrics({ config, log, metrics }: Shown): Promise
 }
 
 async function answer(config: Config, metrics: Gauges, { url = '', method, headers }: IncomingMessage, response: ServerResponse) {
-  if (url.split('?', 1)[0] !== '/metrics') throw notFound('There is nothing at this address.')
+  if (url.split('?', 1)[0] !== '/metrics') throw notFound('Not found.')
   if (method !== 'GET' && method !== 'HEAD') throw methodNotAllowed(allowed)
   requireToken(config, headers.authorization)
   const text = await metrics.text()

@@ -1,21 +1,25 @@
 import type { Analyzer } from '../analysis/analyze.ts'
 import { readSchedule } from '../backup/schedule/state.ts'
+import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import type { Database } from '../db/open/orm.ts'
-import { countLooks } from '../http/caching/byte-cache.ts'
+import { checkHealth } from '../health/service.ts'
+import { countLooks } from '../http/caching/caches.ts'
 import type { Log } from '../http/log.ts'
 import { readBacklog } from '../jobs/backlog.ts'
+import { freeBytesAt, localVolumes } from '../store/free-space.ts'
 import type { Gauges } from './gauges.ts'
 
-type Watched = { config: Config; database: Database; analyzer: Analyzer; now: () => Date; log: Log }
+type Watched = { config: Config; database: Database; blobs: BlobStore; analyzer: Analyzer; now: () => Date; log: Log }
 
 /** Adds what is read of the server's parts, none of which knows of metrics. */
-export function watchParts(gauges: Gauges, { config, database, analyzer, now, log }: Watched): void {
+export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, now, log }: Watched): void {
   watchCaches(gauges, database, log)
   watchPools(gauges, database, log)
   watchReplica(gauges, database, log)
   watchJobs(gauges, database, now, log)
   watchBackups(gauges, { config, database, now, log })
+  watchSpace(gauges, config, log)
   gauges.add(
     {
       name: 'scoring',
@@ -27,9 +31,49 @@ export function watchParts(gauges: Gauges, { config, database, analyzer, now, lo
     },
     log,
   )
+  // Last: its statements must not count as waiting for a connection.
+  watchHealth(gauges, { config, database, blobs, now, log })
 }
 
 const sample = (value: number, labels: Record<string, string> = {}) => ({ value, labels })
+
+/** A scrape waits less than a health report may take. */
+const healthTimeoutMs = 1500
+
+function watchHealth(gauges: Gauges, watched: Omit<Watched, 'analyzer'>): void {
+  gauges.add(
+    {
+      name: 'health',
+      gauges: {
+        snug_component_up: { help: 'Whether a component works (1), by its name in /api/v1/health.', labels: ['component'] },
+      },
+      async read() {
+        const { checks } = await checkHealth(watched, healthTimeoutMs)
+        return {
+          snug_component_up: Object.entries(checks).map(([component, { status }]) => sample(status === 'error' ? 0 : 1, { component })),
+        }
+      },
+    },
+    watched.log,
+  )
+}
+
+function watchSpace(gauges: Gauges, config: Config, log: Log): void {
+  gauges.add(
+    {
+      name: 'space',
+      gauges: {
+        snug_free_bytes: { help: 'Free space where archives and the SQLite file are on this machine, by volume.', labels: ['volume'] },
+        snug_min_free_bytes: { help: 'MIN_FREE_BYTES: archives are refused with less free space than this.' },
+      },
+      async read() {
+        const readings = localVolumes(config).map(async ({ volume, folder }) => sample(await freeBytesAt(folder), { volume }))
+        return { snug_free_bytes: await Promise.all(readings), snug_min_free_bytes: [sample(config.MIN_FREE_BYTES)] }
+      },
+    },
+    log,
+  )
+}
 
 function watchCaches(gauges: Gauges, { reads }: Database, log: Log): void {
   const looks = countLooks()
@@ -133,7 +177,7 @@ function watchJobs(gauges: Gauges, { reads }: Database, now: () => Date, log: Lo
   )
 }
 
-function watchBackups(gauges: Gauges, { config, database, now, log }: Omit<Watched, 'analyzer'>): void {
+function watchBackups(gauges: Gauges, { config, database, now, log }: Omit<Watched, 'analyzer' | 'blobs'>): void {
   gauges.add(
     {
       name: 'backups',

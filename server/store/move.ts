@@ -18,32 +18,44 @@ const batchSize = 200
 
 /**
  * Copies what versions name from one store to another, and compares the hash of everything at its destination. What is there already and whole
- * is passed over, so it may be ended and begun again at any time, beside running servers. What they publish meanwhile is left to the next run, or
- * this one might never end. In the end, the destination gets the id of the database,
- * and a server may use it. Nothing is removed from the source. `report` hears of the progress.
+ * is skipped, so a run may be interrupted and started again at any time, next to running servers. What they publish in the meantime is left to
+ * the next run, or this one might never end. In the end, the destination gets the id of the database, and a server may use it. A later run trusts
+ * what is listed there with its right size, and takes seconds when there is nothing to copy. Nothing is removed from the source. `report` hears
+ * of the progress.
  * @throws ApiError Conflict when one of the stores belongs to another database.
  */
 export async function moveBlobs(circumstances: Circumstances, report: (progress: MoveProgress) => void = () => {}): Promise<Move> {
-  const id = await requireOwn(circumstances)
+  const { id, isComplete } = await requireOwn(circumstances)
+  const listed = isComplete ? await sizesIn(circumstances.to) : new Map<string, number>()
   const move: Move = { done: 0, total: await countNamed(circumstances), copied: 0, bytes: 0, faults: [] }
   const limit = pLimit(atOnce)
   for await (const batch of named(circumstances)) {
+    const unlisted = batch.filter(({ sha256, bytes }) => listed.get(sha256) !== bytes)
+    move.done += batch.length - unlisted.length
     // All have ended before an error ends the move.
     const ended = await Promise.allSettled(
-      batch.map((sha256) => limit(() => moveOne(circumstances, sha256, move).then(() => report(move)))),
+      unlisted.map(({ sha256 }) => limit(() => moveOne(circumstances, sha256, move).then(() => report(move)))),
     )
+    report(move)
     for (const one of ended) if (one.status === 'rejected') throw one.reason
   }
   if ((await circumstances.to.identify(id)) !== id) throw conflict('The destination was given to another database meanwhile.')
   return move
 }
 
-/** Gives the id of the database. */
-async function requireOwn({ em, from, to }: Circumstances): Promise<string> {
+/** Gives the id of the database, and whether the destination has it: a run was completed, or a server used it. */
+async function requireOwn({ em, from, to }: Circumstances): Promise<{ id: string; isComplete: boolean }> {
   const [id, source, destination] = [await idOfDatabase(em), await from.identity(), await to.identity()]
   if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')
   if (destination !== null && destination !== id) throw conflict('The store to copy to belongs to another database. Nothing was copied.')
-  return id
+  return { id, isComplete: destination === id }
+}
+
+/** The sizes of everything that a store lists, by hash. */
+async function sizesIn(store: BlobStore): Promise<Map<string, number>> {
+  const sizes = new Map<string, number>()
+  for await (const { sha256, bytes } of store.list()) sizes.set(sha256, bytes)
+  return sizes
 }
 
 async function moveOne({ em, from, to }: Circumstances, sha256: string, move: Move): Promise<void> {
@@ -101,19 +113,27 @@ async function countNamed({ em, withDocs }: Circumstances): Promise<number> {
   return Number(row?.total)
 }
 
-/** The hashes that versions name which are there by now, the oldest versions first. */
-async function* named({ em, withDocs }: Circumstances): AsyncGenerator<string[]> {
+type Named = { sha256: string; bytes: number }
+
+/** The hashes that versions name which are there by now, with their sizes, the oldest versions first. */
+async function* named({ em, withDocs }: Circumstances): AsyncGenerator<Named[]> {
   const [newest] = await em.execute<{ id: string }[]>('select id from package_versions order by id desc limit 1')
   if (newest === undefined) return
-  yield* hashesIn(em, newest.id, 'select id, archive_sha256 as sha256 from package_versions where id > ? and id <= ?')
-  const docs = 'select version_id as id, sha256 from version_docs where sha256 is not null and version_id > ? and version_id <= ?'
+  yield* hashesIn(
+    em,
+    newest.id,
+    'select id, archive_sha256 as sha256, archive_bytes as bytes from package_versions where id > ? and id <= ?',
+  )
+  const docs = 'select version_id as id, sha256, bytes from version_docs where sha256 is not null and version_id > ? and version_id <= ?'
   if (withDocs) yield* hashesIn(em, newest.id, docs)
 }
 
-async function* hashesIn(em: EntityManager, newest: string, select: string): AsyncGenerator<string[]> {
+async function* hashesIn(em: EntityManager, newest: string, select: string): AsyncGenerator<Named[]> {
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
-    const rows: { id: string; sha256: string }[] = await em.execute(`${select} order by 1 limit ${batchSize}`, [after, newest])
-    yield rows.map(({ sha256 }) => sha256)
+    const sql = `${select} order by 1 limit ${batchSize}`
+    const rows: { id: string; sha256: string; bytes: number | string | null }[] = await em.execute(sql, [after, newest])
+    // PostgreSQL returns 64-bit integers as text.
+    yield rows.map(({ sha256, bytes }) => ({ sha256, bytes: Number(bytes) }))
     if (rows.length < batchSize) return
     after = rows.at(-1)?.id ?? after
   }

@@ -7,7 +7,7 @@ import { placeProblem } from '../config/place-problem.ts'
 import { isThere } from '../db/location/is-there.ts'
 
 /** What the configuration says of the store of the archives. */
-export type StoreConfig = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH'> & S3Config
+export type StoreConfig = Pick<Config, 'BLOB_BACKEND' | 'BLOB_PATH' | 'BLOB_GROUP_READ'> & S3Config
 
 /** Where the archives are kept, and where the documentation is. */
 export type Stores = Record<'archives' | 'docs', BlobStore>
@@ -17,7 +17,7 @@ export type Stores = Record<'archives' | 'docs', BlobStore>
  * @throws ConfigError when the folder or bucket cannot be used as it is configured.
  */
 export async function openBlobs(config: StoreConfig): Promise<BlobStore> {
-  if (config.BLOB_BACKEND === 'filesystem') return openFolder('BLOB_PATH', config.BLOB_PATH)
+  if (config.BLOB_BACKEND === 'filesystem') return openFolder('BLOB_PATH', config.BLOB_PATH, { groupMayRead: config.BLOB_GROUP_READ })
   // Only then: the client of the service is large.
   const { openS3Blobs } = await import('../blobs/s3/s3.ts')
   return openS3Blobs(config)
@@ -34,9 +34,9 @@ export const isStoreUnmade = ({ BLOB_BACKEND, BLOB_PATH }: Pick<Config, 'BLOB_BA
 export const openDocs = async (config: Pick<Config, 'DOCS_BACKEND' | 'DOCS_PATH'>, archives: BlobStore): Promise<BlobStore> =>
   config.DOCS_BACKEND === 'filesystem' ? openFolder('DOCS_PATH', config.DOCS_PATH) : archives
 
-async function openFolder(setting: string, path: string): Promise<BlobStore> {
+async function openFolder(setting: string, path: string, options?: { groupMayRead: boolean }): Promise<BlobStore> {
   try {
-    return await openFilesystemBlobs(path)
+    return await openFilesystemBlobs(path, options)
   } catch (error) {
     throw placeProblem(error, setting, path)
   }

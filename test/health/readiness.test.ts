@@ -1,10 +1,8 @@
-import { mkdir, rename, rm } from 'node:fs/promises'
-import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { testApp } from '../app.ts'
 
 const ok = { status: 'ok' }
-const allWell = { running: ok, database: ok, schema: ok, storage: ok, space: ok }
+const allWell = { running: ok, database: ok, schema: ok }
 
 it('is alive and ready before the setup, at the root and below the path of SERVER_URL', async () => {
   await using app = await testApp({ setUp: false, env: { SERVER_URL: 'https://example.com/registry' } })
@@ -27,21 +25,6 @@ const unready = (name: string) => ({
   body: { status: 'unavailable', checks: { ...allWell, [name]: { status: 'error' } } },
 })
 
-it('is not ready while the storage takes no bytes, and says why in the log only', async () => {
-  await using app = await testApp({ alone: true })
-  const staging = join(app.config.BLOB_PATH, 'staging')
-  await rename(staging, `${staging}.away`)
-  const refused = await app.anonymous.get('/readyz')
-  expect(refused).toMatchObject(unready('storage'))
-  expect(JSON.stringify(refused.body)).not.toContain('ENOENT')
-  expect(app.lines.filter((line) => line.includes('ERROR not ready: storage: Error: ENOENT'))).toHaveLength(1)
-  expect(await app.anonymous.get('/livez')).toMatchObject({ status: 200 })
-  await rm(staging, { recursive: true, force: true })
-  await mkdir(staging)
-  await expect.poll(async () => (await app.anonymous.get('/readyz')).status, { timeout: 5000 }).toBe(200)
-  expect(app.lines.join('')).toContain('WARNING ready again: storage')
-})
-
 it('is not ready while nothing can be written to the database, and answers in time', async () => {
   await using app = await testApp({ alone: true })
   const em = app.services.database.fork()
@@ -55,9 +38,7 @@ it('is not ready while nothing can be written to the database, and answers in ti
   await expect.poll(async () => (await app.anonymous.get('/readyz')).status, { timeout: 8000 }).toBe(200)
 })
 
-it('is not ready with less free space than asked for, with the schema of another version, and while stopping', async () => {
-  await using full = await testApp({ alone: true, env: { MIN_FREE_BYTES: String(2 ** 50) } })
-  expect(await full.anonymous.get('/readyz')).toMatchObject(unready('space'))
+it('is not ready with the schema of another version, and while stopping', async () => {
   await using newer = await testApp({ alone: true })
   const em = newer.services.database.fork()
   await em.execute("insert into schema_migrations (name) values ('Migration29991231000000_later')")

@@ -48,15 +48,16 @@ it('tells administrators what the server knows of its surroundings, and no secre
   await using app = await testApp()
   const admin = await app.admin()
   const query =
-    '{ selfCheck { configuration { name value } storage { backend path problem freeBytes } clocks { server database } request { clientAddress peerAddress host forwardedFor forwardedProto isSecure } } }'
+    '{ selfCheck { configuration { name value problem } storage { backend path problem freeBytes } clocks { server database } request { clientAddress peerAddress host forwardedFor forwardedProto isSecure } } }'
   const answer = await admin.graphql(
     query,
     {},
     { ip: '10.1.2.3', headers: { 'x-forwarded-for': '203.0.113.9', 'x-forwarded-proto': 'https', host: 'pub.example.com' } },
   )
   const { configuration, storage, clocks, request } = answer.body.data.selfCheck
-  expect(configuration).toContainEqual({ name: 'JWT_SECRET', value: '********' })
-  expect(configuration).toContainEqual({ name: 'SERVER_URL', value: 'http://localhost:8080' })
+  expect(configuration).toContainEqual({ name: 'JWT_SECRET', value: '********', problem: null })
+  expect(configuration).toContainEqual({ name: 'SERVER_URL', value: 'http://localhost:8080', problem: null })
+  expect(configuration).toContainEqual({ name: 'BCRYPT_COST', value: '4', problem: expect.stringMatching(/^BCRYPT_COST is 4: /) })
   expect(JSON.stringify(answer.body)).not.toContain(app.config.JWT_SECRET)
   expect(storage).toMatchObject({ backend: 'filesystem', path: app.config.BLOB_PATH, problem: null, freeBytes: expect.any(Number) })
   expect(Math.abs(Date.parse(clocks.server) - Date.parse(clocks.database))).toBeLessThan(5000)

@@ -8,6 +8,7 @@ import { listenForMetrics } from '../../server/metrics/page.ts'
 import { type TestApp, testApp, type TestOptions } from '../app.ts'
 import { packageArchive } from '../support/archive.ts'
 import { metricsIn, sample } from '../support/metrics.ts'
+import { promtool } from '../support/promtool.ts'
 import { publish, publishArchive } from '../support/publish.ts'
 
 const token = 'the token of the metrics'
@@ -101,6 +102,21 @@ it('counts uploads, downloads, jobs, caches and connections', async () => {
   expect(sample(text, 'snug_http_sent_bytes_total')).toBeGreaterThan(archive.length)
 })
 
+it('passes promtool check metrics, with requests, uploads, jobs and a gauge of every part', async () => {
+  await using app = await watched({ alone: true })
+  await publish(await app.member(), { name: 'watched', version: '1.0.0' })
+  await workOff(app)
+  const text = await metricsOf(app)
+  for (const name of [
+    'snug_http_request_duration_seconds_count',
+    'snug_uploads_total',
+    'snug_job_duration_seconds_count',
+    'snug_free_bytes',
+  ])
+    expect(text).toMatch(new RegExp(`^${name}\\b`, 'm'))
+  expect(promtool(['check', 'metrics'], text)).toEqual({ status: 0, output: '' })
+})
+
 it('reads the state of its parts', async () => {
   await using app = await watched()
   const text = await metricsOf(app)
@@ -116,10 +132,10 @@ it('reads the state of its parts', async () => {
   expect(sample(text, 'process_resident_memory_bytes')).toBeGreaterThan(1e7)
   expect(sample(text, 'process_cpu_seconds_total')).toBeGreaterThan(0)
   expect(sample(text, 'nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0)
-  for (const collector of ['backups', 'caches', 'connections', 'database', 'jobs', 'replica', 'scoring'])
+  for (const collector of ['backups', 'caches', 'connections', 'database', 'health', 'jobs', 'replica', 'scoring', 'space'])
     expect(sample(text, 'snug_collector_success', { collector })).toBe(1)
   const own = [...metricsIn(text).keys()].filter((name) => name.startsWith('snug_'))
-  // Whoever adds one tells of it here, and in a test above.
+  // Add new ones here, and to a test above.
   expect(own.toSorted()).toEqual([
     'snug_backup_last_failure_timestamp_seconds',
     'snug_backup_last_success_timestamp_seconds',
@@ -128,10 +144,12 @@ it('reads the state of its parts', async () => {
     'snug_build_info',
     'snug_cache_requests_total',
     'snug_collector_success',
+    'snug_component_up',
     'snug_database_connections',
     'snug_database_connections_max',
     'snug_database_waiting',
     'snug_downloads_total',
+    'snug_free_bytes',
     'snug_http_connections',
     'snug_http_received_bytes_total',
     'snug_http_request_duration_seconds',
@@ -139,6 +157,7 @@ it('reads the state of its parts', async () => {
     'snug_job_duration_seconds',
     'snug_jobs',
     'snug_jobs_oldest_due_seconds',
+    'snug_min_free_bytes',
     'snug_replica_lag_seconds',
     'snug_replica_reads_total',
     'snug_replica_up',
@@ -181,10 +200,7 @@ it('serves them on a port of their own', async () => {
     'private, no-store',
   ])
   const missing = await fetch(`${url}/api/packages/x`)
-  expect([missing.status, await missing.json()]).toEqual([
-    404,
-    { error: { code: 'NotFound', message: 'There is nothing at this address.' } },
-  ])
+  expect([missing.status, await missing.json()]).toEqual([404, { error: { code: 'NotFound', message: 'Not found.' } }])
 })
 
 it('asks for the token on a port of their own, too, when there is one', async () => {

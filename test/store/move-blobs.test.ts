@@ -54,6 +54,28 @@ it('moves everything to a bucket while the server serves, and back to a folder',
   expect((await folder.read(shaOf(stored[3] ?? ''))).equals(stored[3] ?? Buffer.alloc(0))).toBe(true)
 })
 
+it.each(['s3', 'filesystem'] as const)('asks nothing about single archives when %s has all of them from an earlier run', async (kind) => {
+  await using bucket = await s3Bucket()
+  await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })
+  const alice = await app.member()
+  const archives = [await publish(alice, { name: 'acme', version: '1.0.0' }), await publish(alice, { name: 'acme', version: '1.1.0' })]
+  await documentVersion(app, 'acme', '1.0.0')
+  await move(operation(app, {}), 's3')
+  const again = async () => {
+    bucket.calls.length = 0
+    const said = await move(operation(app, kind === 's3' ? {} : { BLOB_BACKEND: 's3' }), kind)
+    return [said, bucket.calls.filter(({ key }) => key.startsWith('sha256/')).map(({ operation: call }) => call)]
+  }
+  expect(await again()).toEqual([expect.stringContaining('3 of 3 archives, verified: 0 were copied now'), []])
+
+  const [first = Buffer.alloc(0)] = archives
+  const key = `sha256/${shaOf(first).slice(0, 2)}/${shaOf(first).slice(2, 4)}/${shaOf(first)}`
+  if (kind === 's3') await bucket.write(key, Buffer.from('cut'))
+  else await writeFile(pathOf(app, shaOf(first)), 'cut')
+  expect((await again())[0]).toContain('3 of 3 archives, verified: 1 were copied now')
+  expect([(await bucket.read(key)).equals(first), (await app.services.blobs.read(shaOf(first))).equals(first)]).toEqual([true, true])
+})
+
 it('tells the operator what the bucket answered, whatever the server would tell others', async () => {
   await using bucket = await s3Bucket()
   await using app = await testApp({ env: { ...bucket.env, BLOB_BACKEND: 'filesystem' } })

@@ -40,9 +40,12 @@ async function* unbroken(first: Readable, { start, end, ask, silentMs }: Wanted,
     try {
       body ??= await ask(position, signal)
       for await (const chunk of lively(body, silentMs)) {
-        position += chunk.length
+        const wanted = chunk.subarray(0, end + 1 - position)
+        position += wanted.length
         breaks = 0
-        yield chunk
+        yield wanted
+        // The service sends more than it was asked for.
+        if (wanted.length < chunk.length) return
       }
       if (position <= end) throw new Error(`The storage service sent ${position - start} bytes of ${end - start + 1}`)
     } catch (error) {

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream'
 import { buffer } from 'node:stream/consumers'
 import { describe, expect, it } from 'vitest'
+import { streamBytes } from '../../../server/blobs/s3/body.ts'
 import { openS3Blobs } from '../../../server/blobs/s3/s3.ts'
 import { pathOf, s3Config } from '../../support/blob-stores.ts'
 import { away, failFirst, large, store, testBucket } from '../../support/s3-bucket.ts'
@@ -30,6 +32,16 @@ describe('reads', () => {
     const stream = await test.blobs.open(sha256)
     stream.destroy()
     await new Promise((resolve) => stream.once('close', resolve))
+  })
+
+  it('take no more than was asked for from a service that sends endlessly', async () => {
+    function* endlessly() {
+      for (;;) yield Buffer.from('bytes')
+    }
+    const body = Readable.from(endlessly(), { objectMode: false })
+    const stream = await streamBytes({ start: 0, end: 11, ask: async () => body, silentMs: 60_000 })
+    expect(String(await buffer(stream))).toBe('bytesbytesby')
+    expect(body.destroyed).toBe(true)
   })
 
   it('answer 503 when the service is away, and 404 only when it says so', async () => {
