@@ -8,6 +8,7 @@ import { type VariableName, variables } from './variables.ts'
 type Environment = Record<string, string | undefined>
 type Derived = 'SQLITE_PATH' | 'BLOB_PATH' | 'DOCS_PATH'
 type Optional =
+  | 'JWT_SECRET_PREVIOUS'
   | 'POSTGRES_URL'
   | 'POSTGRES_READ_URL'
   | 'ACCEL_REDIRECT_PREFIX'
@@ -50,11 +51,14 @@ export class ConfigError extends Error {
   }
 }
 
+/** The environment of this process, with what `.env` added to it. */
+export const processEnvironment: Environment = process.env
+
 /**
  * Reads the configuration from the environment. `NAME_FILE` names a file that holds NAME; only one of the two may be set.
  * @throws ConfigError with every problem at once.
  */
-export function readConfig(environment: Environment = process.env): Config {
+export function readConfig(environment: Environment = processEnvironment): Config {
   const problems: string[] = []
   const values: Record<string, unknown> = {}
   for (const name of Object.keys(variables) as VariableName[]) {
@@ -64,7 +68,7 @@ export function readConfig(environment: Environment = process.env): Config {
     if (parsed.success) values[name] = parsed.data
     else problems.push(...parsed.error.issues.map((issue) => `${sourceOf(name, environment)}: ${issue.message}`))
   }
-  problems.push(...contradictions(values, environment), ...misplaced(values))
+  problems.push(...contradictions(values), ...misplaced(values))
   if (problems.length) throw new ConfigError([...new Set(problems)])
   return withDerivedPaths(values as Config)
 }
@@ -124,8 +128,10 @@ function fileValue(name: string, file: string, problems: string[]): string | und
 /** So many bytes a service copies at once, and an archive is copied when it is published. */
 const largestCopy = 5 * 1024 ** 3
 
-function contradictions(values: Record<string, unknown>, environment: Environment): string[] {
+function contradictions(values: Record<string, unknown>): string[] {
   const problems: string[] = []
+  if (values.JWT_SECRET_PREVIOUS !== undefined && values.JWT_SECRET_PREVIOUS === values.JWT_SECRET)
+    problems.push('JWT_SECRET_PREVIOUS: must differ from JWT_SECRET; set it to the secret that JWT_SECRET replaced')
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
   if (values.POSTGRES_READ_URL && values.DB_BACKEND !== 'postgres') problems.push('POSTGRES_READ_URL: only with DB_BACKEND=postgres')
   if (values.POSTGRES_READ_URL && values.POSTGRES_READ_URL === values.POSTGRES_URL)
@@ -141,8 +147,6 @@ function contradictions(values: Record<string, unknown>, environment: Environmen
     problems.push('BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY: set both or neither')
   if (values.BLOB_BACKEND === 's3' && typeof values.MAX_UPLOAD_BYTES === 'number' && values.MAX_UPLOAD_BYTES > largestCopy)
     problems.push(`MAX_UPLOAD_BYTES: at most ${largestCopy} with BLOB_BACKEND=s3`)
-  if (typeof values.BCRYPT_COST === 'number' && values.BCRYPT_COST < 10 && environment.NODE_ENV !== 'test')
-    problems.push('BCRYPT_COST: must be 10 to 15')
   return problems
 }
 

@@ -21,11 +21,17 @@ const list = z.string().transform((text) =>
     .map((part) => part.trim())
     .filter(Boolean),
 )
-export const oneOf = <const T extends string[]>(...values: T) => z.enum(values, { error: `write one of ${values.join(', ')}` })
-/** Others say `warn` for it. */
+/** One of these lower-case words, in any case. */
+export const oneOf = <const T extends string[]>(...values: T) =>
+  z
+    .string()
+    .trim()
+    .toLowerCase()
+    .pipe(z.enum(values, { error: `write one of ${values.join(', ')}` }))
+/** `warn` stands for `warning`. */
 export const logLevel = z
   .string()
-  .transform((level) => (level === 'warn' ? 'warning' : level))
+  .transform((level) => (level.trim().toLowerCase() === 'warn' ? 'warning' : level))
   .pipe(oneOf('error', 'warning', 'info', 'debug'))
 export const text = z.string().trim().min(1, 'must not be empty')
 

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
+import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -16,6 +16,21 @@ export function makeFolders(path: string, mode = 0o777): string[] {
     // Another process may have been quicker.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && isFolder(path)) return above
     throw error
+  }
+}
+
+/**
+ * Sets the permissions of a file or folder, whatever the umask is. Its setuid, setgid and sticky bits stay. Some file systems have no
+ * permissions, only a file's owner may change them, and another process may have removed it: none of these is an error.
+ */
+export function setMode(path: string, mode: number): void {
+  const facts = statSync(path, { throwIfNoEntry: false })
+  const wanted = ((facts?.mode ?? 0) & 0o7000) | mode
+  if (!facts || (facts.mode & 0o7777) === wanted) return
+  try {
+    chmodSync(path, wanted)
+  } catch (error) {
+    if (!['EPERM', 'ENOTSUP', 'EROFS', 'ENOENT'].includes(String((error as NodeJS.ErrnoException).code))) throw error
   }
 }
 

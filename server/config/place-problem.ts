@@ -16,8 +16,7 @@ export function placeProblem(error: unknown, setting: string, path: string): unk
 export function reasonOf({ code = '', path: failed, syscall }: NodeJS.ErrnoException, path: string): string | undefined {
   if (['EACCES', 'EPERM', 'SQLITE_READONLY_DIRECTORY'].includes(code))
     return `the account that the server runs as (number ${process.geteuid?.()}) may not write to ${existing(failed ?? path)}. Make it the owner (chown -R), or choose another place.`
-  if (code === 'EROFS')
-    return `${path} cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.`
+  if (code === 'EROFS') return `${path} ${readOnly}`
   if (['ENOTDIR', 'EEXIST'].includes(code))
     return `${path} cannot be made: a file has that name, or that of a folder above it. Choose another place.`
   // What is above it is there, so the file system refuses folders: /proc does it in these words.
@@ -28,6 +27,9 @@ export function reasonOf({ code = '', path: failed, syscall }: NodeJS.ErrnoExcep
   if (code.startsWith('SQLITE_CORRUPT')) return `${path} is damaged. Restore a backup.`
   return undefined
 }
+
+/** What is said of a path on a file system that takes no writes. */
+export const readOnly = 'cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.'
 
 /** The path, or the nearest folder above it that is there. */
 const existing = (path: string): string => (existsSync(path) || dirname(path) === path ? path : existing(dirname(path)))

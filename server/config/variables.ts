@@ -13,9 +13,9 @@ import {
   oneOf,
   postgresUrl,
   proxyTrust,
-  serverUrl,
   text,
 } from './forms.ts'
+import { identityVariables } from './identity-variables.ts'
 import { sdkVariables } from './sdk-variables.ts'
 import { traceVariables } from './trace-variables.ts'
 
@@ -26,19 +26,7 @@ type Variable = { schema: z.ZodType; default?: string; about: string; secret?: b
  * `default` is what the variable would say if it were set; `shownDefault` describes a default that is derived.
  */
 export const variables = {
-  SERVER_URL: { schema: serverUrl, required: true, about: 'Public address, exactly as clients write it; may end in a path.' },
-  JWT_SECRET: {
-    schema: z
-      .string()
-      .min(32, 'must be at least 32 characters long')
-      .refine(
-        (secret) => secret.length < 32 || new Set(secret).size >= 5,
-        'repeats the same few characters; make a random one, for example with: openssl rand -base64 32',
-      ),
-    required: true,
-    secret: true,
-    about: 'Key for sessions: at least 32 random characters. A new one signs everybody out.',
-  },
+  ...identityVariables,
   HOST: { schema: text, default: '0.0.0.0', about: 'Address to listen on.' },
   LISTEN_PORT: { schema: integer(0, 65535), default: '8080', about: 'Port to listen on.' },
   MAX_CONNECTIONS_PER_ADDRESS: {
@@ -59,7 +47,8 @@ export const variables = {
   TRUST_PROXY: {
     schema: proxyTrust,
     default: 'false',
-    about: 'Trust X-Forwarded-* from a proxy: true (one hop, a loopback or private peer) or the address ranges of all proxies.',
+    about:
+      'Trust X-Forwarded-* from a proxy: true (one hop, a loopback or private peer, 100.64.0.0/10 included) or the address ranges of all proxies.',
   },
   METRICS_PORT: {
     schema: integer(0, 65535),
@@ -75,6 +64,11 @@ export const variables = {
     schema: oneOf('text', 'json'),
     default: 'text',
     about: 'Lines of the log: `text`, or `json` with more about each request.',
+  },
+  LOG_PROBES: {
+    schema: bool,
+    default: 'true',
+    about: 'Log probes that succeed (`/livez`, `/readyz`, `/healthz`, `/api/v1/health`). Those that fail are always logged.',
   },
   SLOW_QUERY_MS: {
     schema: integer(0, 600_000),
@@ -112,6 +106,11 @@ export const variables = {
   },
   BLOB_BACKEND: { schema: oneOf('filesystem', 's3'), default: 'filesystem', about: 'Where archives are kept: `filesystem` or `s3`.' },
   BLOB_PATH: { schema: text, shownDefault: 'DATA_DIR/blobs', about: 'Folder of the archives, with BLOB_BACKEND=filesystem.' },
+  BLOB_GROUP_READ: {
+    schema: bool,
+    default: 'false',
+    about: 'Lets the group of BLOB_PATH read archives, for nginx with ACCEL_REDIRECT_PREFIX. Otherwise only the server can read them.',
+  },
   ACCEL_REDIRECT_PREFIX: {
     schema: internalPath,
     about: 'Have nginx in front send large archives from BLOB_PATH itself: the path of its internal location, such as `/-/archives/`.',
@@ -198,6 +197,11 @@ export const variables = {
     default: '0',
     about: 'How long caches in front may answer with what was public without asking; with 0 they ask each time.',
   },
+  CACHE_BYTES: {
+    schema: integer(1_048_576, 2 ** 40),
+    default: '67108864',
+    about: 'How much memory the caches of an instance may take together, in bytes; see "What is kept in memory".',
+  },
   GRAPHQL_FREE_QUERIES: {
     schema: oneOf('everybody', 'tokens'),
     default: 'everybody',
@@ -208,7 +212,8 @@ export const variables = {
   MIN_FREE_BYTES: {
     schema: integer(0, 2 ** 50),
     default: '104857600',
-    about: '`/readyz` answers 503 while less space than this is free where archives or the SQLite file are, in bytes.',
+    about:
+      'With less free space than this where archives or the SQLite file are, in bytes, archives are refused and `/api/v1/health` is degraded.',
   },
   MAX_UPLOAD_BYTES: { schema: integer(1, 2 ** 40), default: '104857600', about: 'Largest archive that is accepted, in bytes.' },
   UPLOAD_STAGING_BYTES: {
@@ -232,7 +237,11 @@ export const variables = {
     default: '10',
     about: 'How many sign-ins, signups, invitation look-ups and invitation acceptances one address may make in 15 minutes, each.',
   },
-  BCRYPT_COST: { schema: integer(4, 15, 'must be 10 to 15'), default: '12', about: 'Cost of password hashing, 10 to 15.' },
+  BCRYPT_COST: {
+    schema: integer(4, 15, 'must be 4 to 15'),
+    default: '12',
+    about: 'Cost of password hashing, 4 to 15; below 10 with a warning.',
+  },
   DNS_SERVERS: { schema: dnsServers, default: '', about: "Resolvers for domain verification; the system's when empty." },
   ...sdkVariables,
 } satisfies Record<string, Variable>

@@ -7,30 +7,34 @@ export type AddressFindings = {
   checks: Check[]
   /** The version of the server that answered; null when none did. */
   version: string | null
+  /** What the answer of the server says of itself; null when none answered. */
+  headers: Headers | null
   /** By how much this machine's clock is ahead of that of what answered, to the second. */
   aheadMs: number | null
 }
 
 /**
- * Asks the server itself, at the address that clients use, whether it is ready, and compares what answers with the settings: whether it is this
- * server, whether a proxy is in between, and whether TRUST_PROXY fits. A server that does not run is a warning.
+ * Asks the server itself, at the address that clients use, whether it is ready, and looks whether it is a server of this kind that answers. A
+ * server that does not run is a warning.
  */
 export async function checkAddress(config: Config): Promise<AddressFindings> {
   const answer = await ask(`${config.SERVER_URL}/readyz`)
   if (typeof answer === 'string') {
     const isListening = typeof (await ask(`${ownAddress(config)}/livez`)) !== 'string'
-    return { checks: [unreachable(config, answer, isListening)], version: null, aheadMs: null }
+    return { checks: [unreachable(config, answer, isListening)], ...nothing }
   }
   const said = readiness.safeParse(answer.body)
-  if (!said.success) return { checks: [foreign(config, '/readyz', answer)], version: null, aheadMs: null }
+  if (!said.success) return { checks: [foreign(config, '/readyz', answer)], ...nothing }
   const failing = Object.entries(said.data.checks).flatMap(([name, { status }]) => (status === 'ok' ? [] : [name]))
   // Probes answer at the root, too: only another address shows that a proxy takes the path of SERVER_URL away.
   const beyond = await ask(`${config.SERVER_URL}${versionPath}`)
   const version = typeof beyond === 'string' ? null : (versioned.safeParse(beyond.body).data?.version ?? null)
   const isLost = failing.length === 0 && version === null && typeof beyond !== 'string'
   const address = isLost ? foreign(config, versionPath, beyond) : state(config, answer, failing)
-  return { checks: [address, checkProxy(config, answer)], version, aheadMs: answer.aheadMs }
+  return { checks: [address], version, headers: answer.headers, aheadMs: answer.aheadMs }
 }
+
+const nothing = { version: null, headers: null, aheadMs: null }
 
 const versionPath = '/api/v1/version'
 const versioned = z.object({ version: z.string() })
@@ -91,32 +95,8 @@ function state({ SERVER_URL }: Config, { headers }: Answer, failing: string[]): 
 }
 
 /** Where the answer came through, as far as it says. The server itself sends neither header. */
-function through(headers: Headers): string {
+export function through(headers: Headers): string {
   const [server, via] = [headers.get('server'), headers.get('via')]
   const names = [server, via && `via ${via}`].filter(Boolean)
   return names.length === 0 ? '' : `, through a proxy (${names.join(', ')})`
 }
-
-/** Whether TRUST_PROXY fits what is to be seen of a proxy. */
-function checkProxy({ SERVER_URL, TRUST_PROXY, LISTEN_PORT }: Config, { headers }: Answer): Check {
-  const check = { name: 'proxy' }
-  const setting = `TRUST_PROXY=${Array.isArray(TRUST_PROXY) ? TRUST_PROXY.join(',') : TRUST_PROXY}`
-  const isHttps = SERVER_URL.startsWith('https:')
-  const shows = through(headers) !== ''
-  if (!isHttps && headers.has('strict-transport-security')) {
-    const message = `A proxy says that clients come over https, and SERVER_URL is ${SERVER_URL}.`
-    return { ...check, status: 'warning', message, advice: `If that is right, set SERVER_URL=${SERVER_URL.replace(/^http:/, 'https:')}` }
-  }
-  if ((isHttps || shows) && TRUST_PROXY === false) {
-    const why = isHttps ? 'SERVER_URL is https, so a proxy is in front' : 'A proxy is in front'
-    const message = `${why}, and ${setting}: all clients have the address of the proxy, and share its limits.`
-    return { ...check, status: 'warning', message, advice: 'Set TRUST_PROXY=true, or to the address ranges of all proxies.' }
-  }
-  if (!isHttps && !shows && TRUST_PROXY !== false && portOf(SERVER_URL) === LISTEN_PORT) {
-    const message = `${setting}, and no proxy is to be seen in front: clients in the trusted network can claim any address.`
-    return { ...check, status: 'warning', message, advice: 'Set TRUST_PROXY=false, unless a proxy that says nothing of itself is there.' }
-  }
-  return { ...check, status: 'ok', message: `${setting} fits what the answer shows.` }
-}
-
-const portOf = (url: string): number => Number(new URL(url).port || (url.startsWith('https:') ? 443 : 80))

@@ -1,12 +1,18 @@
-import { type Config, ConfigError, describeConfig, readConfig } from '../config/config.ts'
-import { checkAddress } from './address.ts'
+import type { EntityManager } from '@mikro-orm/sql'
+import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from '../config/config.ts'
+import { misspeltVariables } from '../config/misspelt.ts'
+import { weakSettings } from '../config/weak.ts'
+import { type AddressFindings, checkAddress } from './address.ts'
 import { checkArchives } from './archives.ts'
 import { examineBackups } from './backups.ts'
 import { type Check, examine } from './check.ts'
 import { clockOf } from './clocks.ts'
 import { examineDatabase } from './database.ts'
 import { checkJobs } from './jobs.ts'
-import { checkAccount, checkSpace, checkVersions } from './machine.ts'
+import { checkInstances } from './instances.ts'
+import { checkAccount, checkFolder, checkSpace, checkVersions } from './machine.ts'
+import { checkProxy } from './proxy.ts'
+import { checkReach } from './reach.ts'
 import { examineReplica } from './replica.ts'
 import { checkSandbox, checkSdks } from './sdks.ts'
 import { examineStore } from './store.ts'
@@ -21,10 +27,7 @@ export type Diagnosis = { checks: Check[]; settings: string[] | null }
 export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
   const config = settingsIn(environment)
   if (config instanceof ConfigError)
-    return {
-      checks: [...config.problems.map((message): Check => ({ name: 'configuration', status: 'failed', message })), ...checkVersions(null)],
-      settings: null,
-    }
+    return { checks: [...config.problems.map(refused), ...misspelt(environment), ...checkVersions(null)], settings: null }
   const address = await checkAddress(config)
   const database = await examineDatabase(config, { quick })
   try {
@@ -32,14 +35,19 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
     const { em } = database
     const checks = [
       { name: 'configuration', status: 'ok', message: `Every setting can be used. SERVER_URL is ${config.SERVER_URL}.` } as const,
+      ...misspelt(environment),
+      ...weakSettings(config).map(({ name, message }) => warning(`${name} ${message}`)),
       ...database.checks,
       ...(await examineReplica(config, em)),
       ...store.checks,
       ...(em ? await examine('archives', () => checkArchives(em)) : []),
       ...(em ? await examine('jobs', () => checkJobs(em, config)) : []),
       ...(await examineBackups(config, em)),
+      ...(em ? await examine('instances', () => checkInstances(config, em)) : []),
       ...address.checks,
+      ...(await checkWay(config, em, address)),
       ...clockOf({ database: database.aheadMs, 'S3 service': store.aheadMs, server: address.aheadMs }),
+      ...(await examine('folder', () => checkFolder(config))),
       ...(await examine('space', () => checkSpace(config))),
       ...(await examine('account', () => checkAccount(config))),
       ...checkVersions(address.version),
@@ -51,6 +59,19 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
     await database.close()
   }
 }
+
+/** Looks whether requests through SERVER_URL reach this registry, and whether TRUST_PROXY fits the proxy in front. */
+async function checkWay(config: Config, em: EntityManager | null, { headers, version }: AddressFindings): Promise<Check[]> {
+  if (!headers) return []
+  const { checks, arrival } = await checkReach(config, em, version)
+  return [...checks, checkProxy(config, { headers, arrival })]
+}
+
+const refused = (message: string): Check => ({ name: 'configuration', status: 'failed', message })
+
+const warning = (message: string): Check => ({ name: 'configuration', status: 'warning', message })
+
+const misspelt = (environment: NodeJS.ProcessEnv | undefined): Check[] => misspeltVariables(environment ?? processEnvironment).map(warning)
 
 function settingsIn(environment: NodeJS.ProcessEnv | undefined): Config | ConfigError {
   try {

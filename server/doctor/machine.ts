@@ -1,8 +1,28 @@
-import { stat, statfs } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { mkdtemp, rmdir, stat, statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import type { Config } from '../config/config.ts'
+import { requireMakeable } from '../config/make-folders.ts'
+import { reasonOf } from '../config/place-problem.ts'
+import { isThere } from '../db/location/is-there.ts'
 import { oldestNode, version } from '../version.ts'
-import { type Check, sizeOf } from './check.ts'
+import { type Check, messageOf, sizeOf } from './check.ts'
+
+/** Looks whether the server can write to DATA_DIR, by making a folder there and removing it. */
+export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
+  const check = { name: 'folder' }
+  try {
+    requireMakeable(DATA_DIR)
+    if (!isThere(DATA_DIR))
+      return [{ ...check, status: 'warning', message: `DATA_DIR: ${DATA_DIR} does not exist yet.`, advice: madeAtStart }]
+    await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))
+    return [{ ...check, status: 'ok', message: `${DATA_DIR} can be written to.` }]
+  } catch (error) {
+    const reason = reasonOf(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
+    return [{ ...check, status: 'failed', message: `DATA_DIR: ${reason}` }]
+  }
+}
+
+const madeAtStart = 'The server makes it when it starts for the first time.'
 
 /** Looks how much is free on every volume that the server writes to. */
 export async function checkSpace(config: Config): Promise<Check[]> {
@@ -25,7 +45,7 @@ async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Chec
   const free = bavail * bsize
   const check = { name: 'space', message: `${sizeOf(free)} are free at ${folder}.` }
   if (free >= 10 * MIN_FREE_BYTES) return { ...check, status: 'ok' }
-  const limit = `Make room: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}) the server says that it is not ready.`
+  const limit = `Make room: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}) the server accepts no archives.`
   return { ...check, status: free < MIN_FREE_BYTES ? 'failed' : 'warning', advice: limit }
 }
 

@@ -1,9 +1,9 @@
 import type { BlobStore } from '../blobs/store.ts'
 import { type Config, ConfigError } from '../config/config.ts'
 import { isThere } from '../db/location/is-there.ts'
-import { writeAndRead } from '../health/readiness.ts'
 import { isOwnStore, refuseForeignStore, refuseNewFileBesideArchives } from '../store/identity.ts'
 import { nameOfStore, openBlobs } from '../store/open.ts'
+import { writeAndRead } from '../store/write-and-read.ts'
 import { type Check, examine } from './check.ts'
 import type { DatabaseFindings } from './database.ts'
 
@@ -23,7 +23,7 @@ export async function examineStore(config: Config, database: Database): Promise<
       const opened = await open(config)
       aheadMs = opened.aheadMs
       await opened.store.check()
-      await writeAndRead({ blobs: opened.store })
+      await writeAndRead(opened.store)
       const message = `The archive store ${nameOfStore(config)} answers, takes bytes and gives them back.`
       return [{ name: 'store', status: 'ok', message }, ...(await checkIdentity(config, database, opened.store))]
     },

@@ -1,21 +1,16 @@
-import { createServer, type ServerResponse } from 'node:http'
-import { expect, it, onTestFinished } from 'vitest'
+import { expect, it } from 'vitest'
 import type { Check } from '../../server/doctor/check.ts'
 import { testApp } from '../app.ts'
 import { adminJson } from '../support/admin.ts'
 import { freePort } from '../support/free-port.ts'
+import { startProxy } from '../support/proxy.ts'
 
 it('finds a proxy that takes the path of SERVER_URL away, although the probes answer', async () => {
   const port = await freePort()
   await using app = await testApp({ env: { SERVER_URL: `http://127.0.0.1:${port}/pub` } })
   const own = await app.listen()
   let taken = '/pub'
-  const passOn = async (path: string, reply: ServerResponse) => {
-    const answer = await fetch(new URL(path.slice(taken.length), own))
-    reply.writeHead(answer.status).end(await answer.text())
-  }
-  const proxy = createServer((request, reply) => void passOn(String(request.url), reply)).listen(port, '127.0.0.1')
-  onTestFinished(() => void proxy.close())
+  await startProxy(own, { port, pathOf: (path) => path.slice(taken.length) })
   const doctor = async () => {
     const { code, body } = await adminJson(app, 'doctor', '--quick')
     return [code, ...['address', 'versions'].map((wanted) => body.checks.find(({ name }: Check) => name === wanted))]

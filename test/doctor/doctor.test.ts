@@ -92,6 +92,21 @@ it('names every setting that cannot be used, without what is in it', async () =>
   ])
 })
 
+it('warns of misspelt variables', async () => {
+  await using app = await testApp()
+  const { code, checks } = await doctor({ ...environmentOf(app), SEVER_URL: 'x' }, '--quick')
+  const message = 'SEVER_URL is not a setting and is ignored. Did you mean SERVER_URL?'
+  expect([code, checks]).toEqual([0, expect.arrayContaining([{ name: 'configuration', status: 'warning', message }])])
+})
+
+it('warns of settings that weaken security, without secrets', async () => {
+  await using app = await testApp()
+  const { code, settings, checks } = await doctor({ ...environmentOf(app), JWT_SECRET: 'ab'.repeat(16) }, '--quick')
+  const warnings = checks.filter(({ name, status }) => name === 'configuration' && status === 'warning').map(({ message }) => message)
+  const weak = [/^JWT_SECRET is easy to guess /, /^BCRYPT_COST is 4: /].map((text) => expect.stringMatching(text))
+  expect([code, settings, warnings]).toEqual([0, expect.arrayContaining(['JWT_SECRET=********']), weak])
+})
+
 it('tells migrations that are missing from those of a newer version', async () => {
   await using app = await testApp()
   const change = (sql: string) => app.services.database.orm.em.getConnection().execute(sql)

@@ -40,7 +40,7 @@ it('names every problem at once', () => {
     DB_BACKEND: 'oracle',
     SIGNUP_ENABLED: 'maybe',
     TRUST_PROXY: '10.0.0.0/99',
-    BCRYPT_COST: '9',
+    BCRYPT_COST: '3',
   })
   for (const name of ['SERVER_URL', 'JWT_SECRET', 'LISTEN_PORT', 'DB_BACKEND', 'SIGNUP_ENABLED', 'TRUST_PROXY', 'BCRYPT_COST']) {
     expect(problems.filter((problem) => problem.startsWith(`${name}: `))).toHaveLength(1)
@@ -86,6 +86,10 @@ it.each([
   ['DNS_SERVERS', '1.1.1.1:53,[::1]:53,::1', ['1.1.1.1:53', '[::1]:53', '::1']],
   ['BCRYPT_COST', '', 12],
   ['LOG_LEVEL', 'warn', 'warning'],
+  ['LOG_LEVEL', 'INFO', 'info'],
+  ['LOG_LEVEL', 'Warn', 'warning'],
+  ['LOG_FORMAT', 'JSON', 'json'],
+  ['DB_BACKEND', ' SQLite ', 'sqlite'],
   ['BACKUP_TO', '/srv/a/../backups', '/srv/backups'],
   ['BACKUP_TO', 's3://backups/of/snug/', 's3://backups/of/snug/'],
 ])('reads %s=%s', (name, given, read) => {
@@ -112,8 +116,8 @@ it('refuses a variable and its file together, and names the file whose value can
   expect(problemsOf({ ...needed, METRICS_TOKEN: 'x'.repeat(16), METRICS_TOKEN_FILE: '' })).toEqual([])
 })
 
-it.each(['3', '9', '16'])('says the range of BCRYPT_COST at once, given %s', (cost) => {
-  expect(problemsOf({ ...needed, BCRYPT_COST: cost })).toEqual(['BCRYPT_COST: must be 10 to 15'])
+it.each(['3', '16'])('refuses BCRYPT_COST=%s with the range of its values', (cost) => {
+  expect(problemsOf({ ...needed, BCRYPT_COST: cost })).toEqual(['BCRYPT_COST: must be 4 to 15'])
 })
 
 it.each(['', '\n', '\r\n'])('refuses a file with nothing in it (%j): no secret is left out by mistake', (content) => {
@@ -121,10 +125,6 @@ it.each(['', '\n', '\r\n'])('refuses a file with nothing in it (%j): no secret i
   writeFileSync(file, content)
   for (const name of ['JWT_SECRET_FILE', 'METRICS_TOKEN_FILE'])
     expect(problemsOf({ ...needed, [name.replace('_FILE', '')]: '', [name]: file })).toEqual([`${name}: the file ${file} is empty`])
-})
-
-it.each(['x'.repeat(32), 'ab'.repeat(40)])('refuses the secret %s, which repeats a few characters', (secret) => {
-  expect(problemsOf({ ...needed, JWT_SECRET: secret })).toEqual([expect.stringMatching(/^JWT_SECRET: repeats the same few characters/)])
 })
 
 it('refuses a place for backups within the data, with every other problem', () => {

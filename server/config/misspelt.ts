@@ -1,0 +1,63 @@
+import { variables } from './variables.ts'
+
+type Environment = Record<string, string | undefined>
+
+/** Beginnings that only this program's variables are expected to have. */
+const ownPrefixes = [
+  'SNUG_',
+  'S3_',
+  'BACKUP_',
+  'METRICS_',
+  'SCORING_',
+  'POSTGRES_POOL_',
+  'POSTGRES_READ_',
+  'DRAIN_',
+  'BLOB_',
+  'DOCS_',
+  'JWT_',
+  'SDK_PUB_',
+]
+
+/** Variables with such a beginning that scripts and the examples for deployment read. */
+const usedElsewhere = new Set(['SNUG_TOKEN', 'SNUG_URL', 'SNUG_SITE', 'SNUG_INSTANCES'])
+
+/** Variables that Kubernetes and Docker links set for a service, whatever its name is. */
+const ofService = /_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
+
+/** Shorter names are one edit from too many others. */
+const shortestToCompare = 7
+
+/**
+ * Finds variables that the server does not read although their names look like its own: they have its prefix, or are one edit away from one of
+ * its names. Returns a warning for each, without the value.
+ */
+export function misspeltVariables(environment: Environment): string[] {
+  const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
+  const known = new Set([...names, ...usedElsewhere])
+  return Object.keys(environment)
+    .filter((name) => !known.has(name) && !ofService.test(name))
+    .toSorted()
+    .flatMap((name) => {
+      const near = nearest(name, names)
+      if (near === null && !ownPrefixes.some((prefix) => name.startsWith(prefix))) return []
+      return [`${name} is not a setting and is ignored.${near === null ? '' : ` Did you mean ${near}?`}`]
+    })
+}
+
+/** The name that was probably meant: one edit away, or the same without the prefix of the program. */
+function nearest(given: string, names: string[]): string | null {
+  const bare = given.toUpperCase().replace(/^SNUG_/, '')
+  if (bare !== given && names.includes(bare)) return bare
+  return names.find((name) => name.length >= shortestToCompare && isOneEditAway(bare, name)) ?? null
+}
+
+/** Whether one insertion, deletion, replacement or swap of neighbors turns one text into the other. */
+function isOneEditAway(one: string, other: string): boolean {
+  if (Math.abs(one.length - other.length) > 1) return false
+  let start = 0
+  while (start < one.length && one[start] === other[start]) start++
+  const rest = (text: string, skipped: number) => text.slice(start + skipped)
+  if (one.length !== other.length) return one.length > other.length ? rest(one, 1) === rest(other, 0) : rest(one, 0) === rest(other, 1)
+  const isSwapped = one[start] === other[start + 1] && one[start + 1] === other[start]
+  return rest(one, 1) === rest(other, 1) || (isSwapped && rest(one, 2) === rest(other, 2))
+}
