@@ -54,7 +54,7 @@ it('names the place and what to do when there is no room for the database at the
 
 it.each(['sqlite', 'postgres'])('a full disk of the archives is a clear 503, and nothing is half done (%s)', async (backend) => {
   const volume = smallVolume(6000)
-  await using app = await testApp({ env: { ...(await databaseOf(backend)), BLOB_PATH: join(volume, 'blobs') } })
+  await using app = await testApp({ env: { ...(await databaseOf(backend)), BLOB_PATH: join(volume, 'blobs'), MIN_FREE_BYTES: '0' } })
   const alice = await app.member()
   const staged = () => readdirSync(join(volume, 'blobs', 'staging'))
   const health = async () => {

@@ -17,6 +17,21 @@ it('lists every problem of a bad configuration and exits with 78', async () => {
   expect(server.log()).toMatch(/^JWT_SECRET: .*\nLOG_LEVEL: .*\n$/)
 })
 
+it('warns of misspelt variables when it starts, without their values', async () => {
+  const server = await start(folderForTest(), { SIGN_UP_ENABLED: 'true', SNUG_JWT_SECRET: 'not for the log' })
+  expect(server.log()).toMatch(/ WARNING SNUG_JWT_SECRET is not a setting and is ignored\. Did you mean JWT_SECRET\?\n/)
+  expect(server.log()).toMatch(/ WARNING SIGN_UP_ENABLED is not a setting and is ignored\. Did you mean SIGNUP_ENABLED\?\n/)
+  expect(server.log()).not.toContain('not for the log')
+})
+
+it('starts with a weak secret and a low cost of password hashing, and warns', async () => {
+  const server = await start(folderForTest(), { JWT_SECRET: 'x'.repeat(32), BCRYPT_COST: '4' })
+  expect((await fetch(`${server.url}/api/v1/health`)).status).toBe(200)
+  expect(server.log()).toMatch(/ WARNING JWT_SECRET is easy to guess /)
+  expect(server.log()).toMatch(/ WARNING BCRYPT_COST is 4: /)
+  expect(server.log()).not.toContain('xxxx')
+})
+
 it('names the setting when its port is taken', async () => {
   const taken = createServer().listen(0)
   onTestFinished(() => void taken.close())

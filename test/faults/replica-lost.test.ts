@@ -20,7 +20,7 @@ async function twoServers() {
   const env = { ...(await databaseOnBoth(both)), METRICS_TOKEN: metricsToken }
   const first = await start(folder, env)
   const authorization = `Bearer ${await ownersToken(first)}`
-  const second = await start(folder, env)
+  const second = await start(folder, { ...env, SERVER_URL: first.url })
   const servers = [first, second]
   await publishTo(first, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
   return { both, servers, authorization }

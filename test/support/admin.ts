@@ -6,7 +6,7 @@ export function environmentOf({ config }: Pick<TestApp, 'config'>): Record<strin
   const { SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '', BLOB_BACKEND, BLOB_PATH } = config
   const { S3_BUCKET = '', S3_ENDPOINT = '', S3_ACCESS_KEY_ID = '', S3_SECRET_ACCESS_KEY = '' } = config
   const store = { BLOB_BACKEND, BLOB_PATH, S3_BUCKET, S3_ENDPOINT, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY, S3_FORCE_PATH_STYLE: 'true' }
-  return { NODE_ENV: 'test', BCRYPT_COST: '4', SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL, ...store }
+  return { BCRYPT_COST: '4', SERVER_URL, JWT_SECRET, DATA_DIR, DB_BACKEND, SQLITE_PATH, POSTGRES_URL, ...store }
 }
 
 /** Runs one of the operator's commands with these settings, in this process. */

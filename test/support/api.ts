@@ -39,8 +39,9 @@ export const memberOf = (kind: Member['kind'], name: string, doc: string | null 
 
 /** A package with one library. */
 export const apiOf = (declarations: Declaration[], library: Partial<Library> = {}): Api => ({
-  libraries: [{ path: 'shapes.dart', name: 'shapes', doc: null, imports: [], declarations, foreignExports: [], ...library }],
+  libraries: [{ path: 'shapes.dart', name: 'shapes', doc: null, imports: [], declarations, foreignExports: [], reexports: [], ...library }],
   files: [],
+  hidden: [],
   unclear: [],
 })
 
@@ -75,5 +76,6 @@ export const shapes: Api = {
     ...apiOf([shape], { path: 'extras.dart', name: 'extras', foreignExports: ['package:other/other.dart'] }).libraries,
   ],
   files: [],
+  hidden: [],
   unclear: [],
 }

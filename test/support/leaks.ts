@@ -18,6 +18,7 @@ export class Secrets {
     if (status < 400) visit(parsed(given), (key, value) => passwordFields.has(key) && this.add(key, value))
     for (const cookie of [headers['set-cookie'] ?? []].flat()) this.add('cookie', /^[^=]+=([^;]*)/.exec(String(cookie))?.[1])
     this.addCode(headers.location)
+    for (const [, key] of `${String(headers.location)} ${body}`.matchAll(/upload_key=(\w+)/g)) this.add('upload key', key)
     if (!telling.test(body)) return
     visit(parsed(body), (key, value) => {
       if (secretFields.has(key)) this.add(key, value)
@@ -48,23 +49,42 @@ const passwordFields = new Set(['password', 'newPassword'])
 const secretFields = new Set(['secret', 'generatedPassword', 'access_token', 'setupToken'])
 const telling = /"(?:secret|generatedPassword|access_token|setupToken|inviteUrl|redirect_?[uU]rl)"/
 
-type Exchange = { given: unknown; status: number; headers: Record<string, string | string[] | number | undefined>; body: string }
+/** A request and its answer. `body` is the text of a JSON answer; empty for anything else. */
+export type Exchange = {
+  method: string
+  url: string
+  given: unknown
+  status: number
+  headers: Record<string, string | string[] | number | undefined>
+  body: string
+}
 
-/** Lets `secrets` learn from whatever this server is asked and answers, injected or over the network. */
-export function listenIn(http: FastifyInstance, secrets: Secrets): void {
+/** Calls back for every request to this server and its answer, injected or over the network. */
+export function listenIn(http: FastifyInstance, heard: (exchange: Exchange) => void): void {
   const inject: (request: string | InjectOptions) => Promise<LightMyRequestResponse> = http.inject.bind(http)
   const overheard = async (request: string | InjectOptions) => {
     const answer = await inject(request)
-    const given = typeof request === 'object' ? request.payload : undefined
-    secrets.learn({ given, status: answer.statusCode, headers: answer.headers, body: jsonOf(answer.headers, () => answer.body) })
+    const { method = 'GET', url, payload: given } = typeof request === 'object' ? request : { url: request }
+    const { statusCode: status, headers } = answer
+    heard({
+      method,
+      url: pathOf(url),
+      given,
+      status,
+      headers,
+      body: jsonOf(headers, () => answer.body),
+    })
     return answer
   }
   Object.assign(http, { inject: overheard })
-  http.server.prependListener('request', (request, response) => overhear(request, response, secrets))
+  http.server.prependListener('request', (request, response) => overhear(request, response, heard))
 }
 
+/** The path as the server gets it: dots in it are resolved. */
+const pathOf = (url: InjectOptions['url']): string => (typeof url === 'string' ? new URL(url, 'http://localhost') : url)?.pathname ?? ''
+
 /** Without reading anything itself: what passes by is kept. */
-function overhear(request: IncomingMessage, response: ServerResponse, secrets: Secrets): void {
+function overhear(request: IncomingMessage, response: ServerResponse, heard: (exchange: Exchange) => void): void {
   const given: Buffer[] = []
   const emit = request.emit.bind(request)
   if (/json/.test(request.headers['content-type'] ?? ''))
@@ -84,12 +104,14 @@ function overhear(request: IncomingMessage, response: ServerResponse, secrets: S
   response.end = (...all: unknown[]) => {
     const sent = all[0]
     const body = jsonOf(headers, () => (typeof sent === 'string' || Buffer.isBuffer(sent) ? sent.toString() : ''))
-    secrets.learn({ given: Buffer.concat(given).toString(), status: response.statusCode, headers, body })
+    const { method = '', url = '' } = request
+    heard({ method, url, given: Buffer.concat(given).toString(), status: response.statusCode, headers, body })
     return end(...all)
   }
 }
 
-const jsonOf = (headers: Exchange['headers'], body: () => string) => (/\bjson\b/.test(String(headers['content-type'])) ? body() : '')
+const jsonOf = (headers: Exchange['headers'], body: () => string) =>
+  /\bjson\b/.test(String(headers['content-type'])) && !headers['content-encoding'] ? body() : ''
 
 /** @throws Error that names every secret which stands in the log or in the database, the audit log included, and where it came from. */
 export async function refuseLeaks(app: TestApp, secrets: Secrets): Promise<void> {

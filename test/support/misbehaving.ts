@@ -26,7 +26,11 @@ const report = {
   sizes: [],
 }
 
-const conduct: Record<string, (wantsDocs: boolean) => unknown> = {
+/** Answers without pages, and then does something else than to make them. */
+const afterReport = (conductThen: () => void) =>
+  void process.send?.({ interim: { report, surface: new Uint8Array(1), docsFailure: null, ...usage } }, conductThen)
+
+const conduct: Record<string, () => unknown> = {
   loop() {
     for (;;) kept.length = 0
   },
@@ -54,11 +58,18 @@ const conduct: Record<string, (wantsDocs: boolean) => unknown> = {
     }),
     ...usage,
   }),
-  wordy: (wantsDocs) => (wantsDocs ? process.exit(3) : { report, surface: new Uint8Array(1), docsFailure: null, ...usage }),
+  wordy: () => afterReport(() => process.exit(3)),
+  endless: () =>
+    afterReport(() => {
+      for (;;) kept.length = 0
+    }),
   well: () => ({ refused: `process ${process.pid}`, ...usage }),
 }
 
-type Question = { facts: { name: string }; wantsDocs: boolean }
-process.on('message', ({ facts: { name }, wantsDocs }: Question) => process.send?.(conduct[name]?.(wantsDocs)))
+type Question = { facts: { name: string } }
+process.on('message', ({ facts: { name } }: Question) => {
+  const answer = conduct[name]?.()
+  if (answer !== undefined) process.send?.(answer)
+})
 process.on('disconnect', () => process.exit())
 process.send?.('ready')

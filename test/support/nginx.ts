@@ -1,57 +1,75 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onTestFinished } from 'vitest'
 import { freePort } from './free-port.ts'
+import { startProxy } from './proxy-process.ts'
 import { root } from './sources.ts'
 
-/** What is set otherwise than in the example: where the instance listens and, for nginx to send its archives, their folder. */
-type Options = { instance: string; blobs?: string }
-
-/** Starts nginx with the example of server/deploy, without TLS; gives its address. */
-export async function startNginx({ instance, blobs }: Options): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'snug-nginx-'))
-  const port = await freePort()
-  mkdirSync(join(folder, 'temporary'))
-  writeFileSync(join(folder, 'nginx.conf'), around(folder, example(folder, port, { instance, ...(blobs && { blobs }) })))
-  const command = ['-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')]
-  const nginx = spawn('nginx', command, { stdio: 'ignore', env: { PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` } })
-  const ended = once(nginx, 'close')
-  onTestFinished(async () => {
-    nginx.kill('SIGTERM')
-    await ended
-    rmSync(folder, { recursive: true, force: true })
-  })
-  const address = `http://127.0.0.1:${port}`
-  await Promise.race([untilAnswers(address), ended.then(() => failed(folder))])
-  return address
+type Options = {
+  /** Where the instances listen. */
+  instances: string[]
+  /** The folder of the archives, which nginx then sends. */
+  blobs?: string
+  /** The folder of `certificate.pem` and `key.pem`; without it, nginx speaks HTTP. */
+  tls?: string
+  port?: number
 }
 
+/** Starts nginx with the example of server/deploy; returns its port, at 127.0.0.1 and with TLS also at ::1. */
+export async function startNginx({ port, ...options }: Options): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), 'snug-nginx-'))
+  const chosen = port ?? (await freePort())
+  mkdirSync(join(folder, 'temporary'))
+  writeFileSync(join(folder, 'nginx.conf'), around(folder, example(folder, chosen, options)))
+  await startProxy('nginx', ['-c', join(folder, 'nginx.conf'), '-e', join(folder, 'error.log')], {
+    folder,
+    port: chosen,
+    package: 'nginx-light',
+  })
+  return chosen
+}
+
+type Change = [from: string | RegExp, to: string]
+
 /** The example as an operator would change it. */
-function example(folder: string, port: number, { instance, blobs }: Options): string {
-  const changes: [string | RegExp, string][] = [
-    ['server 127.0.0.1:8080', `server ${new URL(instance).host}`],
+function example(folder: string, port: number, { instances: [first = '', ...others], blobs, tls }: Omit<Options, 'port'>): string {
+  const server = (instance: string) => `server ${new URL(instance).host} max_fails=1 fail_timeout=2s;`
+  const changes: Change[] = [
+    ['server 127.0.0.1:8080 max_fails=1 fail_timeout=2s;', server(first)],
+    ['# server 127.0.0.1:8081 max_fails=1 fail_timeout=2s;', others.map(server).join(' ')],
     ['/var/cache/snug', join(folder, 'cache')],
     ['listen 80;', `listen unix:${folder}/plain;`],
-    ['listen 443 ssl;', `listen 127.0.0.1:${port};`],
-    [/^ *ssl_certificate.*\n/gm, ''],
-    ...(blobs
-      ? ([
-          [/^ {4}#(?=\S| {4})/gm, '    '],
-          ['/var/lib/snug/blobs', blobs],
-        ] as [string | RegExp, string][])
-      : []),
+    ['listen [::]:80;', ''],
+    ...(tls ? withTls(tls, port) : withoutTls(port)),
+    ...(blobs ? sendingArchives(blobs) : []),
   ]
   return changes.reduce(
     (text, [from, to]) => {
-      if (text.search(from) === -1) throw new Error(`server/deploy/nginx.conf has no ${String(from)} any more.`)
+      if (typeof from === 'string' ? !text.includes(from) : text.search(from) === -1)
+        throw new Error(`server/deploy/nginx.conf has no ${String(from)} any more.`)
       return text.replace(from, to)
     },
     readFileSync(join(root, 'server/deploy/nginx.conf'), 'utf8'),
   )
 }
+
+const withTls = (folder: string, port: number): Change[] => [
+  ['listen 443 ssl http2;', `listen 127.0.0.1:${port} ssl http2;`],
+  ['listen [::]:443 ssl http2;', `listen [::1]:${port} ssl http2;`],
+  ['/etc/ssl/snug/fullchain.pem', join(folder, 'certificate.pem')],
+  ['/etc/ssl/snug/privkey.pem', join(folder, 'key.pem')],
+]
+
+const withoutTls = (port: number): Change[] => [
+  ['listen 443 ssl http2;', `listen 127.0.0.1:${port};`],
+  ['listen [::]:443 ssl http2;', ''],
+  [/^ *ssl_certificate.*\n/gm, ''],
+]
+
+const sendingArchives = (blobs: string): Change[] => [
+  [/^ {4}#(?=\S| {4})/gm, '    '],
+  ['/var/lib/snug/blobs', blobs],
+]
 
 /** The rest of a configuration: one process that writes below the folder only. */
 function around(folder: string, http: string): string {
@@ -60,16 +78,4 @@ function around(folder: string, http: string): string {
 http { access_log off; sendfile on; ${temporary.join(' ')}
 ${http}
 }`
-}
-
-async function untilAnswers(address: string): Promise<void> {
-  for (;;) {
-    const answer = await fetch(`${address}/livez`).catch(() => null)
-    if (answer?.ok) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}
-
-function failed(folder: string): never {
-  throw new Error(`nginx ended: ${readFileSync(join(folder, 'error.log'), 'utf8')}`)
 }

@@ -7,33 +7,47 @@ import { folderForTest, launch, secretForTests, type Server } from './server-pro
 import { openFront } from './several.ts'
 import { root } from './sources.ts'
 
-/** Two instances on one PostgreSQL behind a proxy that asks each whether it is ready, as server/deploy/Caddyfile does. */
+type Options = {
+  /** Variables in addition to the defaults. */
+  env?: Record<string, string>
+  /** Starts a proxy in front of these instances, on a free port, which it returns; without it, the test itself asks them whether they are ready. */
+  front?: (instances: string[]) => Promise<number>
+}
+
+/** Two instances on one PostgreSQL behind a proxy. */
 export class Pair {
   readonly servers: Server[] = []
   address = ''
   private readonly ports: number[] = []
   private readonly ready = new Set<number>()
   private readonly folder = folderForTest()
-  private readonly database: string
+  private readonly env: Record<string, string>
 
-  private constructor(database: string) {
-    this.database = database
+  private constructor(env: Record<string, string>) {
+    this.env = env
   }
 
-  static async open(): Promise<Pair> {
+  static async open({ env = {}, front }: Options = {}): Promise<Pair> {
     const { url, drop } = await createDatabase()
-    const pair = new Pair(url)
+    const pair = new Pair({ DB_BACKEND: 'postgres', POSTGRES_URL: url, ...env })
     pair.ports.push(await freePort(), await freePort())
-    const front = await openFront(() => pair.choose())
-    pair.address = front.address
-    const asking = setInterval(() => void Promise.all(pair.ports.map((port) => pair.ask(port))), 100)
     onTestFinished(async () => {
-      clearInterval(asking)
       for (const { process } of pair.servers) process.kill('SIGKILL')
-      await front.close()
       await drop()
     })
+    if (front) pair.address = `http://127.0.0.1:${await front(pair.ports.map((port) => `http://127.0.0.1:${port}`))}`
+    else await pair.openOwnFront()
     return pair
+  }
+
+  private async openOwnFront(): Promise<void> {
+    const front = await openFront(() => this.choose())
+    this.address = front.address
+    const asking = setInterval(() => void Promise.all(this.ports.map((port) => this.ask(port))), 100)
+    onTestFinished(async () => {
+      clearInterval(asking)
+      await front.close()
+    })
   }
 
   async start(index: number, command: string[]): Promise<Server> {
@@ -45,12 +59,11 @@ export class Pair {
       LISTEN_PORT: String(port),
       DATA_DIR: join(this.folder, String(index)),
       BLOB_PATH: join(this.folder, 'blobs'),
-      DB_BACKEND: 'postgres',
-      POSTGRES_URL: this.database,
       TRUST_PROXY: 'true',
       DRAIN_DELAY_MS: '500',
       BCRYPT_COST: '10',
       SCORING_ENABLED: 'false',
+      ...this.env,
     }
     const server = await launch(command, `http://localhost:${port}`, { env, cwd: root })
     if (server.process.exitCode !== null) throw new Error(`The server did not start:\n${server.log()}`)

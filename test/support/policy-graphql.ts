@@ -36,6 +36,7 @@ export const graphql: Record<string, Access> = {
   'Query.scoringSettings': 'admin',
   'Query.scoringLog': 'admin',
   'Query.sdkReleases': 'admin',
+  'Query.sdkReleaseWarnings': 'admin',
   'Query.sdkInstalls': 'admin',
   'Query.sdkInstallProgress': 'admin',
   'Query.sdkPlatform': 'admin',

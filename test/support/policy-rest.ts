@@ -27,6 +27,7 @@ export const rest: Record<string, Access> = {
   'GET /api/auth/sessions': 'ownAccount',
   'DELETE /api/auth/sessions/:id': 'ownAccount',
   'POST /api/auth/sessions/revoke-others': 'ownAccount',
+  'GET /.well-known/oauth-authorization-server': 'open',
   'GET /oauth/authorize': 'open',
   'GET /oauth/pending/:requestId': 'session',
   'POST /oauth/approve': 'session',

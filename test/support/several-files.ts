@@ -4,11 +4,13 @@
  */
 const reasons = {
   'counts statements, of which the first request of an instance has more': ['graphql/queries'],
-  'reads the log or the traces of one instance': ['http/log-format', 'http/proxy', 'tracing/tracing'],
+  'reads the log or the traces of one instance': ['http/log-format', 'http/proxy', 'http/request-lines', 'tracing/tracing'],
   'holds up, measures or cuts off one instance': [
     'db/held',
     'search/index-rebuild',
     'http/slow-clients',
+    'http/unread-bodies',
+    'http/discard-bounds',
     'uploads/bodies',
     'uploads/connections',
   ],

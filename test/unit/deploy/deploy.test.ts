@@ -1,17 +1,14 @@
-import { existsSync, globSync, readFileSync } from 'node:fs'
+import { existsSync, globSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { parse, parseAllDocuments } from 'yaml'
 import { z } from 'zod'
 import { variables } from '../../../server/config/variables.ts'
+import { read, unknownSettings } from '../../support/deployment.ts'
 import { root } from '../../support/sources.ts'
 
-const read = (path: string) => readFileSync(join(root, path), 'utf8')
 const manifest = z.object({ version: z.string(), scripts: z.record(z.string(), z.string()) }).parse(JSON.parse(read('package.json')))
 const port = variables.LISTEN_PORT.default
 const startFlags = /--max\S+(?: --\S+)*/.exec(manifest.scripts.start ?? '')?.[0] ?? ''
-const ofNode = ['MALLOC_ARENA_MAX', 'NODE_COMPILE_CACHE']
-const unknown = (names: string[]) => names.filter((name) => !(name.replace(/_FILE$/, '') in variables) && !ofNode.includes(name))
 
 describe('Dockerfile', () => {
   const lines = read('Dockerfile').replaceAll('\\\n', ' ').split('\n')
@@ -29,86 +26,42 @@ describe('Dockerfile', () => {
 
   it('starts the server as npm start does, as an account without rights', () => {
     expect(JSON.parse(of('ENTRYPOINT')[0] ?? '')).toEqual(['node', ...startFlags.split(' '), '/app/snug'])
-    expect(unknown(of('ENV').flatMap((line) => [...line.matchAll(/([A-Z_]+)=/g)].map(([, name = '']) => name)))).toEqual([])
+    expect(unknownSettings(of('ENV').flatMap((line) => [...line.matchAll(/([A-Z_]+)=/g)].map(([, name = '']) => name)))).toEqual([])
     expect([of('USER'), of('EXPOSE')]).toEqual([['1000:1000'], [port]])
-    expect(of('HEALTHCHECK')[0]).toContain('["node", "/app/snug", "ready"]')
+  })
+
+  it('checks readiness soon after the start, with options that Docker 20.10 knows', () => {
+    const [healthcheck = ''] = of('HEALTHCHECK')
+    expect(healthcheck).toContain('CMD ["node", "/app/snug", "ready"]')
+    const options = Array.from(healthcheck.matchAll(/--([a-z-]+)=/g), ([, name = '']) => name)
+    expect(options).toEqual(['interval', 'timeout', 'start-period', 'retries'])
+    // Other services of compose.yaml wait for the first check.
+    expect(Number(/--interval=(\d+)s/.exec(healthcheck)?.[1])).toBeLessThanOrEqual(5)
+  })
+
+  it('contains bubblewrap, for the architecture of the image', () => {
+    const run = of('RUN').find((line) => line.includes('bubblewrap')) ?? ''
+    expect(run).toContain('apt-get download "bubblewrap:$TARGETARCH"')
+    const [, folder] = /--extract \S+ (\S+)/.exec(run) ?? []
+    expect(of('COPY')).toContain(`--from=build ${folder} /`)
+    expect(lines.indexOf('ARG TARGETARCH')).toBeLessThan(lines.findIndex((line) => line.includes('$TARGETARCH')))
+  })
+
+  it('has a folder for data that only its account can enter', () => {
+    const made = of('RUN').join(' ')
+    expect(made).toContain('install --directory --owner=1000 --group=1000 --mode=0700 /image/data')
+    // Builders differ in whether --chmod and --chown of COPY apply to the copied folder itself.
+    expect(of('COPY').filter((line) => /--ch(mod|own)/.test(line))).toEqual([])
+    expect(of('COPY')).toContain('--from=build /image /')
+  })
+
+  it('runs nothing in the image itself, which may be for another architecture', () => {
+    const last = lines.findLastIndex((line) => line.startsWith('FROM '))
+    expect(lines.slice(last).filter((line) => line.startsWith('RUN '))).toEqual([])
   })
 
   it('leaves out of its context what no image may have', () => {
     expect(read('.dockerignore').split('\n')).toEqual(expect.arrayContaining(['.env', '.git', 'data', 'node_modules']))
-  })
-})
-
-it('compose.yaml has one server, or a cluster behind a proxy', () => {
-  const service = z.object({
-    profiles: z.array(z.string()),
-    environment: z.record(z.string(), z.string()).default({}),
-    volumes: z.array(z.string()).default([]),
-    depends_on: z.record(z.string(), z.object({ condition: z.literal('service_healthy') })).default({}),
-    image: z.string(),
-    read_only: z.boolean().optional(),
-  })
-  const shape = z.object({ services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) })
-  const { services, volumes } = shape.parse(parse(read('compose.yaml'), { merge: true }))
-  const named = (profile: string) => Object.keys(services).filter((name) => services[name]?.profiles.includes(profile))
-  expect(named('single')).toEqual(['snug'])
-  expect(named('cluster')).toEqual(['snug-1', 'snug-2', 'proxy', 'postgres', 's3'])
-  for (const { environment, image, read_only, volumes: mounted, depends_on } of Object.values(services)) {
-    if (image === 'snug') expect([unknown(Object.keys(environment)), read_only]).toEqual([[], true])
-    for (const source of mounted.map((mount) => mount.split(':')[0] ?? ''))
-      expect(source.startsWith('./') ? existsSync(join(root, source)) : source in volumes, source).toBe(true)
-    for (const name of Object.keys(depends_on)) expect(services).toHaveProperty([name])
-  }
-  // An empty one is refused by PostgreSQL and by the store, and only the cluster needs them.
-  const secrets = Array.from(
-    read('compose.yaml').matchAll(/\$\{(\w+(?:PASSWORD|SECRET\w*))(\S*?)\}/g),
-    ([, name, rest]) => `${name}${rest}`,
-  )
-  expect([...new Set(secrets)]).toEqual(['POSTGRES_PASSWORD:-', 'S3_SECRET_ACCESS_KEY:-'])
-  const asked = read('server/deploy/Caddyfile').matchAll(/\{\$(\w+)/g)
-  expect(Object.keys(services.proxy?.environment ?? {})).toEqual(Array.from(asked, ([, name]) => name))
-  expect(services.proxy?.environment.SNUG_INSTANCES).toBe(`snug-1:${port} snug-2:${port}`)
-})
-
-describe('kubernetes', () => {
-  const probe = (path: string) => z.object({ httpGet: z.object({ path: z.literal(path), port: z.literal('http') }) })
-  const container = z.object({
-    image: z.literal(`registry.example.com/snug:${manifest.version}`),
-    env: z.array(z.object({ name: z.string() })),
-    ports: z.tuple([z.object({ name: z.literal('http'), containerPort: z.literal(Number(port)) })]),
-    startupProbe: probe('/livez'),
-    livenessProbe: probe('/livez'),
-    readinessProbe: probe('/readyz'),
-    securityContext: z.object({
-      allowPrivilegeEscalation: z.literal(false),
-      readOnlyRootFilesystem: z.literal(true),
-      capabilities: z.object({ drop: z.tuple([z.literal('ALL')]) }),
-    }),
-    volumeMounts: z.array(z.object({ name: z.string(), mountPath: z.string() })),
-  })
-  const pod = z.object({
-    containers: z.tuple([container]),
-    securityContext: z.object({ runAsNonRoot: z.literal(true), runAsUser: z.literal(1000) }),
-    terminationGracePeriodSeconds: z.number(),
-  })
-  const workload = z.object({ spec: z.object({ template: z.object({ spec: pod }) }) })
-  const anything = z.object({
-    apiVersion: z.string(),
-    kind: z.string(),
-    metadata: z.object({ name: z.literal('snug') }),
-    spec: z.unknown(),
-  })
-
-  it.each(['single', 'cluster', 'ingress'])('%s.yaml says what it should', (name) => {
-    const documents = parseAllDocuments(read(`server/deploy/kubernetes/${name}.yaml`)).map((document) => anything.parse(document.toJS()))
-    const kinds = { single: 'Service StatefulSet', cluster: 'Service PodDisruptionBudget Deployment', ingress: 'Ingress' }[name]
-    expect(documents.map(({ kind }) => kind).join(' ')).toBe(kinds)
-    for (const document of documents.filter(({ kind }) => /Set$|Deployment/.test(kind))) {
-      const { containers, terminationGracePeriodSeconds } = workload.parse(document).spec.template.spec
-      expect(unknown(containers[0].env.map((each) => each.name))).toEqual([])
-      expect(containers[0].volumeMounts.map(({ mountPath }) => mountPath)).toEqual(['/data', '/tmp'])
-      expect(terminationGracePeriodSeconds * 1000).toBeGreaterThan(Number(variables.DRAIN_TIMEOUT_MS.default) + 5000)
-    }
   })
 })
 
@@ -125,7 +78,7 @@ it('the systemd unit starts a package, with known variables', () => {
   const unit = read('server/deploy/snug.service')
   expect(/^ExecStart=\/opt\/snug\/(\S+) start$/m.exec(unit)?.[1]).toBe('snug')
   expect(read('server/launch/snug.mjs').split('\n')[0]).toBe(`#!/usr/bin/env -S MALLOC_ARENA_MAX=1 node ${startFlags}`)
-  expect(unknown(Array.from(unit.matchAll(/^Environment=(\w+)/gm), ([, name = '']) => name))).toEqual([])
+  expect(unknownSettings(Array.from(unit.matchAll(/^Environment=(\w+)/gm), ([, name = '']) => name))).toEqual([])
   expect(unit).toContain('RestartPreventExitStatus=64 78')
 })
 

@@ -1,0 +1,63 @@
+import { mkdirSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import { packageArchive } from '../support/archive.ts'
+import { type S3Bucket, s3Bucket } from '../support/s3-service.ts'
+import { folderForTest, json, ownersToken, publishTo, type Server, start } from '../support/server-process.ts'
+
+// After the second and the third kill, the job waits 10 and 40 seconds.
+const limitMs = 400_000
+
+/** Lets reads of archives wait forever; gives what resolves when the next one is asked for. */
+function holdArchives(bucket: S3Bucket): () => Promise<void> {
+  let asked = Promise.withResolvers<void>()
+  bucket.fault = ({ operation, key }) => {
+    if (operation !== 'GetObject' || !key.startsWith('sha256/')) return null
+    asked.resolve()
+    return 'silent'
+  }
+  return async () => {
+    await asked.promise
+    asked = Promise.withResolvers<void>()
+  }
+}
+
+const score = async ({ url }: Server, authorization: string, version: string) =>
+  (await json(`${url}/api/packages/acme/versions/${version}/score`, undefined, { authorization })).body
+
+it('analyzes a version in the end that several killed servers were analyzing', { timeout: limitMs }, async () => {
+  await using bucket = await s3Bucket()
+  const folder = folderForTest()
+  const env = { ...bucket.env, SCORING_ENABLED: 'true' }
+  const nextRead = holdArchives(bucket)
+  let server = await start(folder, env)
+  const authorization = `Bearer ${await ownersToken(server)}`
+  await publishTo(server, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
+  for (let kill = 0; kill < 3; kill++) {
+    await nextRead()
+    server.process.kill('SIGKILL')
+    await server.exit
+    server = await start(folder, { ...env, SERVER_URL: server.url, LISTEN_PORT: new URL(server.url).port })
+  }
+  await nextRead()
+  bucket.fault = () => null
+  await expect.poll(() => score(server, authorization, '1.0.0'), { timeout: 60_000 }).toMatchObject({ status: 'completed' })
+})
+
+it('removes at its next start what the processes of a killed server left', { timeout: limitMs }, async () => {
+  const folder = folderForTest()
+  const [jobs, temporary] = [join(folder, 'jobs'), join(folder, 'tmp')]
+  mkdirSync(temporary)
+  const env = { SCORING_ENABLED: 'true', TMPDIR: temporary }
+  const first = await start(folder, env)
+  const authorization = `Bearer ${await ownersToken(first)}`
+  await publishTo(first, authorization, await packageArchive({ name: 'acme', version: '1.0.0' }))
+  await expect.poll(() => score(first, authorization, '1.0.0'), { timeout: 60_000 }).toMatchObject({ status: 'completed' })
+  // The process that analyzed it waits for the next version.
+  const left = [...readdirSync(jobs), ...readdirSync(temporary)].filter((name) => !name.endsWith('.lock'))
+  expect(left).not.toEqual([])
+  first.process.kill('SIGKILL')
+  await first.exit
+  await start(folder, env)
+  await expect.poll(() => [...readdirSync(jobs), ...readdirSync(temporary)].filter((name) => left.includes(name))).toEqual([])
+})

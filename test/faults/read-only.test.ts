@@ -1,0 +1,50 @@
+import { execFileSync } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import type { Check } from '../../server/doctor/check.ts'
+import { runCommand } from '../support/admin.ts'
+import { folderForTest, secretForTests, start } from '../support/server-process.ts'
+import { smallVolume } from '../support/small-volume.ts'
+
+const settings = { SERVER_URL: 'http://localhost:1', JWT_SECRET: secretForTests }
+
+async function doctor(DATA_DIR: string, more: Record<string, string> = {}): Promise<{ code: number; messages: string[] }> {
+  const { code, out } = await runCommand({ ...settings, DATA_DIR, ...more }, 'doctor', '--quick', '--json')
+  const { checks } = JSON.parse(out) as { checks: Check[] }
+  return { code, messages: checks.filter(({ status }) => status === 'failed').map(({ name, message }) => `${name}: ${message}`) }
+}
+
+it('reports a DATA_DIR that is mounted read-only in words, in the doctor and when the server starts', async () => {
+  const volume = smallVolume(2048)
+  const folder = join(volume, 'data')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'registry.sqlite'), '')
+  execFileSync('mount', ['-o', 'remount,ro', volume])
+  const { code, messages } = await doctor(folder)
+  const said = 'cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.'
+  expect(code).toBe(1)
+  expect(messages).toEqual(
+    expect.arrayContaining([`folder: DATA_DIR: ${folder} ${said}`, `database: ${join(folder, 'registry.sqlite')} ${said}`]),
+  )
+  expect(messages.join('\n')).not.toMatch(/EROFS/)
+  const server = await start(folder)
+  expect(await server.exit).toBe(78)
+  expect(server.log()).toContain(said)
+})
+
+it('reports a DATA_DIR that does not exist yet, one that is a file, and one that is in order', async () => {
+  const folder = folderForTest()
+  const at = async (path: string) => {
+    const { out } = await runCommand({ ...settings, DATA_DIR: path }, 'doctor', '--quick', '--json')
+    return (JSON.parse(out) as { checks: Check[] }).checks.find(({ name }) => name === 'folder')
+  }
+  writeFileSync(join(folder, 'file'), '')
+  chmodSync(join(folder, 'file'), 0o600)
+  expect(await at(folder)).toMatchObject({ status: 'ok' })
+  expect(await at(join(folder, 'new'))).toMatchObject({ status: 'warning', message: expect.stringContaining('does not exist yet') })
+  expect(await at(join(folder, 'file'))).toMatchObject({
+    status: 'failed',
+    message: expect.stringMatching(/^DATA_DIR: .* a file has that name/),
+  })
+})

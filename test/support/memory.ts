@@ -1,0 +1,13 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+/** Returns how many bytes objects and buffers of this process take, without garbage. */
+export function heldMemory(): { heap: number; buffers: number } {
+  collect()
+  collect()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return { heap: heapUsed, buffers: arrayBuffers }
+}

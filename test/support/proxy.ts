@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type AddressInfo } from 'node:net'
+import { onTestFinished } from 'vitest'
+
+type Options = {
+  /** A free one, unless given. */
+  port?: number
+  /** Which path of the server is meant by a path of the proxy. */
+  pathOf?: (path: string) => string
+  /** Whether it names its client in X-Forwarded-For. */
+  forwards?: boolean
+  /** The largest body, in bytes: larger ones are answered with 413, as nginx does. */
+  largestBody?: number
+  /** What it calls itself in `Server`. */
+  name?: string
+}
+
+/** Starts a proxy in front of a server; gives its address. */
+export async function startProxy(server: string, { port = 0, pathOf = (path) => path, ...options }: Options = {}): Promise<string> {
+  const { forwards = true, largestBody = Infinity, name = 'proxy' } = options
+  const passOn = (incoming: IncomingMessage, reply: ServerResponse) => {
+    reply.setHeader('server', name)
+    if (Number(incoming.headers['content-length'] ?? 0) > largestBody) return void reply.writeHead(413).end('<h1>413</h1>')
+    const { 'x-forwarded-for': before, ...headers } = incoming.headers
+    const client = [before, incoming.socket.remoteAddress].filter(Boolean).join(', ')
+    const sent = { method: incoming.method, headers: { ...headers, ...(forwards && { 'x-forwarded-for': client }) } }
+    const outgoing = request(new URL(pathOf(String(incoming.url)), server), sent, (answer) => {
+      reply.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(reply)
+    })
+    outgoing.on('error', () => reply.destroy())
+    incoming.pipe(outgoing)
+  }
+  const proxy = createServer(passOn).listen(port, '127.0.0.1')
+  await once(proxy, 'listening')
+  onTestFinished(() => {
+    proxy.close()
+    proxy.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+}
