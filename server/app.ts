@@ -1,16 +1,20 @@
 import Fastify, { type FastifyInstance, type FastifyRequest } from 'fastify'
+import type { Readable } from 'node:stream'
 import { mountDocsAssets } from './docs/assets.ts'
+import { answerDoctor } from './doctor/answer.ts'
 import { mountConsole } from './console/serve.ts'
 import { keepDownloads } from './downloads/tally.ts'
-import { notFound } from './errors.ts'
+import { invalidInput, unsupportedMediaType } from './errors.ts'
 import { mountGraphql } from './graphql/server.ts'
 import { mountProbes } from './health/probes.ts'
 import { capConnections } from './http/connections/address-cap.ts'
 import { proxyTrust, readForwardedHeaders } from './http/client-address.ts'
-import { answerMalformed, bodyLimit, sendFailure } from './http/failures.ts'
+import { continueWhenRead } from './http/continue.ts'
+import { discardUnreadBodies } from './http/discard.ts'
+import { bodyLimit, malformedHandler, sendFailure } from './http/failures.ts'
 import { secureHeaders } from './http/headers.ts'
-import { parseJsonBody, refuseEncoded, textOfBody } from './http/bodies/json-body.ts'
-import { answerOtherMethods } from './http/methods.ts'
+import { isEmptyBody, readJsonBody, refuseEncoded } from './http/bodies/json-body.ts'
+import { refuseUnrouted } from './http/methods.ts'
 import { keepPace } from './http/connections/pace.ts'
 import { boundPipelining } from './http/connections/pipelining.ts'
 import { basePath } from './http/public-url.ts'
@@ -22,7 +26,7 @@ import { type Timings, timingsFor } from './http/connections/timings.ts'
 import { mountMetrics } from './metrics/page.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
-import { routes } from './rest/routes.ts'
+import { routeGroups, routes } from './rest/routes.ts'
 import { schema } from './graphql/schema.ts'
 import type { Services } from './services.ts'
 
@@ -42,13 +46,13 @@ export async function createApp(
   const { config, log } = services
   const app = Fastify({
     bodyLimit,
-    http: { headersTimeout: timings.headersMs, connectionsCheckingInterval: timings.pace.sweepMs },
+    http: { headersTimeout: timings.headersMs, connectionsCheckingInterval: timings.pace.sweepMs, requireHostHeader: false },
     requestTimeout: timings.requestMs,
     connectionTimeout: timings.silenceMs,
     routerOptions,
     // Also for what fails before any route is found.
     frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
-    clientErrorHandler: answerMalformed,
+    clientErrorHandler: malformedHandler(log),
     return503OnClosing: false,
     genReqId: config.LOG_FORMAT === 'json' ? requestIdsFrom(requestIds()) : requestIds(),
     schemaController: { compilersFactory: noCompilers },
@@ -57,24 +61,25 @@ export async function createApp(
   app.setErrorHandler((error, request, reply) => sendFailure(log, error, request, reply))
   readForwardedHeaders(app, proxyTrust(config.TRUST_PROXY))
   observeRequests(app, services)
+  requireHost(app)
   secureHeaders(app, config.SERVER_URL, log)
-  answerOtherMethods(app, routerOptions)
+  refuseUnrouted(app, { serverUrl: config.SERVER_URL, routerOptions })
   const release = guardConnections(app, services, timings)
   app.addHook('onClose', () => (release(), keepDownloads(services)))
   mountProbes(app, services)
+  answerDoctor(app, services)
   mountMetrics(app, services)
-  await app.register(
-    async (scope) => {
-      mountRoutes(scope, services, schema, routes)
-      await mountGraphql(scope, services, schema)
-      await mountReference(scope, services, schema, routes)
-      mountDocsAssets(scope)
-      await mountConsole(scope, services)
-    },
-    { prefix: basePath(config.SERVER_URL) },
-  )
-  refuseUnknownPaths(app)
+  await app.register((scope) => mountRegistry(scope, services), { prefix: basePath(config.SERVER_URL) })
   return app
+}
+
+/** Mounts everything that lies below the path of SERVER_URL. */
+async function mountRegistry(scope: FastifyInstance, services: Services): Promise<void> {
+  mountRoutes(scope, services, schema, routes)
+  await mountGraphql(scope, services, schema)
+  await mountReference(scope, services, schema, routeGroups)
+  mountDocsAssets(scope)
+  await mountConsole(scope, services)
 }
 
 /** Logs requests, counts and traces them, as far as settings ask for it. */
@@ -82,26 +87,35 @@ function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }
   const isJson = config.LOG_FORMAT === 'json'
   if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
   const alsoTell = [metrics?.countRequest, tracing?.requests(app)].filter((tell) => tell !== undefined)
-  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell })
+  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell, probes: config.LOG_PROBES })
 }
 
-function refuseUnknownPaths(app: FastifyInstance): void {
-  app.setNotFoundHandler(() => Promise.reject(notFound('There is nothing at this address.')))
+/** Rejects HTTP/1.1 requests without a Host header (RFC 9112, section 3.2). Node's own answer has no error envelope. */
+function requireHost(app: FastifyInstance): void {
+  app.addHook('onRequest', async ({ raw }) => {
+    if (raw.headers.host === undefined && raw.httpVersion === '1.1') throw invalidInput('The header Host is missing.')
+  })
 }
 
 function acceptJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
     refuseEncoded(request)
-    return parseJsonBody(textOfBody(bytes))
+    return readJsonBody(bytes)
+  })
+  // An empty body counts as no body: clients such as `curl --data ''` send the content type of a form with it.
+  app.addContentTypeParser('*', async (request: FastifyRequest, body: Readable) => {
+    if (!(await isEmptyBody(request, body))) throw unsupportedMediaType('application/json')
   })
 }
 
 /** Bounds what one client holds, and lets the server end its connections in good order. Gives what takes the timers away. */
-function guardConnections(app: FastifyInstance, { config, log }: Services, { pace }: Timings): () => void {
+function guardConnections(app: FastifyInstance, { config, log }: Services, { pace, discard }: Timings): () => void {
   const { isProxy } = proxyTrust(config.TRUST_PROXY)
   capConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
   const sockets = watchSockets(app.server)
+  continueWhenRead(app.server)
+  discardUnreadBodies(app.server, discard)
   boundPipelining(app)
   app.decorate('drain', sockets.drain)
   return keepPace(sockets.open, pace)

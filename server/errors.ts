@@ -68,6 +68,9 @@ export const csrfMismatch = (
 /** 404. */
 export const notFound = (message: string) => new ApiError('NotFound', message)
 
+/** 404 for a path that no route serves, often a wrong base URL: the message names the right one. */
+export const unknownAddress = (serverUrl: string) => notFound(`Not found. This registry is at ${serverUrl}.`)
+
 /** 400: the input is wrong; `field` names the culprit. */
 export const invalidInput = (message: string, field?: string) => new ApiError('InvalidInput', message, field ? { field } : {})
 
@@ -137,6 +140,15 @@ export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiEr
 /** 503: there is no room for what should be written. */
 export const diskFull = () =>
   serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again.", 60)
+
+/** 503: less space is free than MIN_FREE_BYTES. The reason is for the log. */
+export const lowSpace = (reason: string) =>
+  Object.assign(
+    serviceUnavailable('The server is low on disk space and accepts no archives. Ask an administrator to make room, then try again.', 60),
+    {
+      cause: new Error(reason),
+    },
+  )
 
 /** 503: what archives are stored on is not there, or fails. The cause is for the log. */
 export const storageAway = (cause?: unknown) =>

@@ -4,7 +4,9 @@ import { sealEntries } from './audit/chain.ts'
 import { deleteOldEntries } from './audit/delete-old.ts'
 import { warnOfLostPlace } from './backup/schedule/lost-place.ts'
 import { scheduleBackups } from './backup/schedule/plan.ts'
-import { type Config, ConfigError, describeConfig, readConfig } from './config/config.ts'
+import { type Config, ConfigError, describeConfig, processEnvironment, readConfig } from './config/config.ts'
+import { misspeltVariables } from './config/misspelt.ts'
+import { weakSettings } from './config/weak.ts'
 import { explainFull } from './db/location/missing.ts'
 import { collectDocs } from './docs/collect.ts'
 import { rollDownloads } from './downloads/roll.ts'
@@ -24,7 +26,7 @@ import { startWorker, type Worker } from './jobs/worker.ts'
 import { listenForMetrics } from './metrics/page.ts'
 import { openServices } from './open-services.ts'
 import { enqueueDomainChecks } from './publishers/domain-check.ts'
-import { completeIndex } from './search/rebuild.ts'
+import { completeIndex, recountDependents } from './search/rebuild.ts'
 import { collectSdks } from './sdks/installing/collect.ts'
 import { collectSessions } from './sessions/collect.ts'
 import { collectAuthorizations } from './oauth/collect.ts'
@@ -57,24 +59,26 @@ try {
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
-/** At once, not only when the first package is to be judged. */
-async function sayWhatJobsLack(given: Config): Promise<void> {
-  const problem = await sandboxProblem(given).catch(String)
-  if (problem !== null) log.warning(problem)
+/** Logs what an operator should know when the server starts, not only when the first job or backup is due. */
+function logProblems(services: Services): void {
+  const failed = (error: unknown) => log.warning(String(error))
+  sandboxProblem(services.config).then((problem) => problem !== null && log.warning(problem), failed)
+  warnOfLostPlace(services).catch(failed)
 }
 
 async function serve(config: Config): Promise<void> {
   keepTickClass()
   log.info(`Snug ${version}`)
   for (const line of describeConfig(config)) log.info(line)
+  for (const warning of misspeltVariables(processEnvironment)) log.warning(warning)
+  for (const { name, message } of weakSettings(config)) log.warning(`${name} ${message}`)
   const services = await openServices(config, log)
   const app = await createApp(services)
   await listenForMetrics(services)
   await listen(app, config)
   const timers = [tellMove(services), ...lookAfter(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
-  void sayWhatJobsLack(config)
-  void warnOfLostPlace(services)
+  logProblems(services)
   const worker = await startWork(services, watchUse(app.server))
 
   const stop = async (signal: string) => {
@@ -109,6 +113,7 @@ function lookAfter(services: Services): (() => void)[] {
     regularly('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, services, () => keepDownloads(services)),
     regularly('forgetting downloads of long ago', collectEveryMs, services, () => rollDownloads(services)),
+    regularly('counting dependents', collectEveryMs, services, () => recountDependents(services)),
     regularly('reviewing what anybody finds', collectEveryMs, services, () => reviewExcerpts(services)),
     regularly('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
     regularly('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),

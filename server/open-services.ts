@@ -9,13 +9,16 @@ import { placeProblem } from './config/place-problem.ts'
 import type { StatementWatch } from './db/meter.ts'
 import { openDatabase } from './db/open/orm.ts'
 import { makeFolder } from './db/location/private-files.ts'
+import { openCaches } from './http/caching/caches.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits/limits.ts'
 import type { Log } from './http/log.ts'
+import { registerInstance, requireSharedStore } from './instances/register.ts'
 import { openMetrics } from './metrics/metrics.ts'
 import { watchParts } from './metrics/sources.ts'
 import { watchStatements } from './metrics/statements.ts'
-import { sweepJobFolders } from './sandbox/job-folder.ts'
+import { sweepGates } from './sandbox/gate.ts'
+import { makeJobFolder, sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
 import type { Services } from './services.ts'
 import { joinStore, refuseForeignStore, refuseNewFileBesideArchives } from './store/identity.ts'
@@ -27,24 +30,26 @@ type Options = { now?: () => Date; onQuery?: (sql: string) => void }
 /**
  * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
  * What is refused leaves no folders behind.
- * @throws ConfigError when a folder or the database cannot be used, the database and the archive store do not belong together, or backups cannot
- * be made where they should be.
+ * @throws ConfigError when a folder or the database cannot be used, the database and the archive store do not belong together, a running instance
+ * has other settings, or backups cannot be made where they should be.
  */
 export async function openServices(config: Config, log: Log, options: Options = {}): Promise<Services> {
   refuseUnmakeable(config)
   await checkBackupPlace(config, log)
   const tracing = await openTracing(config, log)
-  const { database, blobs, docs, now } = await openOwnDatabase({ config, log, tracing }, options)
-  const analyzer = openAnalyzer({ processes: maxConcurrency })
+  const keys = deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS)
+  const { database, blobs, docs, now } = await openOwnDatabase({ config, keys, log, tracing }, options)
+  const analyzer = openAnalyzer({ processes: maxConcurrency, makeFolder: () => makeJobFolder(config) })
   const metrics = await openMetrics(config)
-  if (metrics) watchParts(metrics, { config, database, analyzer, now, log })
+  if (metrics) watchParts(metrics, { config, database, blobs, analyzer, now, log })
   return {
     config,
     database,
+    caches: openCaches(config),
     blobs,
     docs,
     analyzer,
-    keys: deriveKeys(config.JWT_SECRET),
+    keys,
     limits: openLimits(config, now, database.reads.pool),
     log,
     metrics,
@@ -71,10 +76,10 @@ function refuseUnmakeable({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEND, DOC
 }
 
 type Opened = Pick<Services, 'database' | 'blobs' | 'docs' | 'now'>
-type Surroundings = Pick<Services, 'config' | 'log' | 'tracing'>
+type Surroundings = Pick<Services, 'config' | 'keys' | 'log' | 'tracing'>
 
 /** Opens the database unless it is another store's, upgrades it, and opens its store; closes the database when something is refused later. */
-async function openOwnDatabase({ config, log, tracing }: Surroundings, { now: clock, onQuery }: Options): Promise<Opened> {
+async function openOwnDatabase({ config, keys, log, tracing }: Surroundings, { now: clock, onQuery }: Options): Promise<Opened> {
   const open = once(async () => traced(tracing, await openBlobs(config), config.BLOB_BACKEND))
   const look = async () => (isStoreUnmade(config) ? null : open())
   await refuseNewFileBesideArchives(config, look)
@@ -91,6 +96,8 @@ async function openOwnDatabase({ config, log, tracing }: Surroundings, { now: cl
     const blobs = await open()
     const docs = config.DOCS_BACKEND === 'filesystem' ? traced(tracing, await openDocs(config, blobs), 'filesystem') : blobs
     const now = clock ?? database.now
+    await requireSharedStore(database.fork(), blobs, { config, log })
+    await registerInstance(database.fork(), { config, keys, log })
     await joinStore(database.fork(), blobs, config)
     await rememberAddress({ config, database, now })
     return { database, blobs, docs, now }
@@ -109,7 +116,8 @@ async function openDataFolder({ config, log }: Pick<Services, 'config' | 'log'>)
   } catch (error) {
     throw placeProblem(error, 'DATA_DIR', DATA_DIR)
   }
-  void sweepJobFolders(config).catch((error: unknown) => log.warning(`folders of earlier jobs are left: ${String(error)}`))
+  for (const sweep of [() => sweepJobFolders(config), sweepGates])
+    sweep().catch((error: unknown) => log.warning(`Folders of earlier jobs could not be removed: ${String(error)}`))
   await makeBackupFolder(config)
 }
 

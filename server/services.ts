@@ -2,6 +2,7 @@ import type { Analyzer } from './analysis/analyze.ts'
 import type { BlobStore } from './blobs/store.ts'
 import type { Config } from './config/config.ts'
 import type { Database } from './db/open/orm.ts'
+import type { Caches } from './http/caching/caches.ts'
 import type { Keys } from './http/keys.ts'
 import type { Limits } from './http/limits/limits.ts'
 import type { Log } from './http/log.ts'
@@ -12,6 +13,8 @@ import type { Tracing } from './tracing/tracing.ts'
 export type Services = {
   config: Config
   database: Database
+  /** What is kept in memory to be found faster; together no more than a setting allows. */
+  caches: Caches
   blobs: BlobStore
   /** Where generated documentation is kept: with the archives, or in a store of its own. */
   docs: BlobStore

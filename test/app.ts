@@ -14,7 +14,8 @@ import type { Role } from '../server/roles/roles.ts'
 import { Actor } from './actor.ts'
 import { makeToken, makeUser, type UserOptions } from './factories.ts'
 import { discoverOnce } from './support/discover-once.ts'
-import { listenIn, refuseLeaks, Secrets } from './support/leaks.ts'
+import { type Exchange, listenIn, refuseLeaks, Secrets } from './support/leaks.ts'
+import { Described } from './support/openapi.ts'
 import { createDatabase } from './support/postgres.ts'
 import { s3Bucket } from './support/s3-service.ts'
 import { type Front, listenInTurn, runsSeveral, takeTurns } from './support/several.ts'
@@ -50,6 +51,8 @@ export class TestApp implements AsyncDisposable {
   readonly clock: { now: Date | null }
   /** All that must be kept nowhere: what answers gave out, and passwords. */
   readonly secrets: Secrets
+  /** Compares every answer with the OpenAPI document. */
+  readonly described: Described
   private readonly cleanUp: () => Promise<void>
   /** What serves beside the first instance, where each server is several. */
   private readonly second: Instance | undefined
@@ -69,8 +72,9 @@ export class TestApp implements AsyncDisposable {
     this.queries = parts.queries
     this.clock = parts.clock
     this.secrets = parts.secrets
-    listenIn(this.http, this.secrets)
-    if (second) listenIn(second.http, this.secrets)
+    this.described = new Described(this.config.SERVER_URL)
+    listenIn(this.http, this.heard)
+    if (second) listenIn(second.http, this.heard)
     this.second = second
     this.cleanUp = cleanUp
     this.anonymous = new Actor(this.http)
@@ -129,13 +133,18 @@ export class TestApp implements AsyncDisposable {
   /** Ends the server as a signal does; its database and bytes stay until the test ends. */
   stop = (): Promise<void> => (this.stopping ??= this.end())
 
-  /** @throws Error when a secret was kept: in the log, the audit log or elsewhere in the database. */
+  /** @throws Error when a secret was kept: in the log, the audit log or elsewhere in the database; or when an answer is not as the OpenAPI document says. */
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.stop()
     } finally {
       await this.cleanUp()
     }
+  }
+
+  private readonly heard = (exchange: Exchange): void => {
+    this.secrets.learn(exchange)
+    this.described.compare(exchange)
   }
 
   private async end(): Promise<void> {
@@ -146,6 +155,7 @@ export class TestApp implements AsyncDisposable {
     await endServing(this)
     await this.front?.close()
     try {
+      this.described.require()
       await refuseLeaks(this, this.secrets)
     } finally {
       await this.services.database.close()
@@ -222,7 +232,6 @@ const defaults = {
   SDK_ARCHIVE_URL: 'http://127.0.0.1:9',
   FLUTTER_ARCHIVE_URL: 'http://127.0.0.1:9',
   BCRYPT_COST: '4',
-  NODE_ENV: 'test',
   TRUST_PROXY: 'true',
 }
 

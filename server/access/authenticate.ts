@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import type { Socket } from 'node:net'
 import { toDate, type Reads } from '../db/reads/reads.ts'
 import { isSecure, sessionCookie } from '../http/cookies.ts'
-import { hmac, type Keys, sha256 } from '../http/keys.ts'
+import { hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Role, Scope } from '../roles/roles.ts'
 import { identityOfJob } from './job-identity.ts'
 import { isJobSecret, isSecret, secretIn } from './token-secret.ts'
@@ -27,14 +27,18 @@ type SessionRow = UserRow & { id: string; expires_at: Moment; last_used_at: Mome
 
 const userColumns =
   'u.id as user_id, u.email, u.display_name, u.role, u.is_active, u.must_change_password, u.created_at as user_created_at, u.last_login_at, u.avatar_tag'
-const tokenSql = `select t.id, t.scopes, t.expires_at, t.last_used_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.hash = ? and t.revoked_at is null`
-const sessionSql = `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.hash = ?`
+const tokenBy = (column: 'hash' | 'id') =>
+  `select t.id, t.scopes, t.expires_at, t.last_used_at, ${userColumns} from access_tokens t join users u on u.id = t.user_id where t.${column} = ? and t.revoked_at is null`
+const sessionBy = (column: 'hash' | 'id') =>
+  `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.${column} = ?`
+const [tokenSql, tokenByIdSql, sessionSql, sessionByIdSql] = [tokenBy('hash'), tokenBy('id'), sessionBy('hash'), sessionBy('id')]
 
 /** Seven days without use end a session. */
 export const sessionIdleMs = 7 * 86_400_000
 
 /**
- * Who sends this request: by Bearer token, else by session cookie; null when nobody known does. One hash and one keyed read.
+ * Who sends this request: by Bearer token, else by session cookie; null when nobody known does. One hash and one keyed read, or two of each
+ * while JWT_SECRET_PREVIOUS is set.
  * A request that carries an Authorization header is never taken for its cookie's owner.
  */
 export async function authenticate(
@@ -51,7 +55,22 @@ export async function authenticate(
     return token && byToken(await reads.recall<TokenRow>(tokenSql, token.hash), now)
   }
   const cookie = sessionCookie(request, isSecure(request, serverUrl))
-  return cookie ? bySession(await reads.recall<SessionRow>(sessionSql, hmac(keys.session, cookie)), now) : null
+  return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
+}
+
+/** Returns who holds the token or session with this id; null when it is revoked or expired, or its owner is disabled. */
+export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
+  if (kind === 'token') return byToken(await reads.get<TokenRow>(tokenByIdSql, id), now)
+  return bySession(await reads.get<SessionRow>(sessionByIdSql, id), now)
+}
+
+/** The session of a cookie, also when it began under the previous key. */
+async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<SessionRow | undefined> {
+  for (const { session } of validKeys(keys)) {
+    const row = await reads.recall<SessionRow>(sessionSql, hmac(session, cookie))
+    if (row) return row
+  }
+  return undefined
 }
 
 type Token = { hash: string; isOfJob: boolean }

@@ -39,10 +39,19 @@ export const isSignedIn = (context: Context): context is SignedInContext => cont
 
 const noScopes: ReadonlySet<Scope> = new Set()
 
-/** Finds out who is asking. */
-export async function createContext(services: Services, request: FastifyRequest, reply: FastifyReply): Promise<Context> {
+/** Identifies the caller of a request that sends no token, by a key in its address; null when it has none. Throws an ApiError for a wrong key. */
+export type IdentifyByKey = (services: Services, request: FastifyRequest) => Promise<Identity | null>
+
+/** Finds out who is asking. A token decides where there is one, then the key of the endpoints that take one, then the cookie. */
+export async function createContext(
+  services: Services,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  identifyByKey?: IdentifyByKey,
+): Promise<Context> {
   const now = services.now()
-  const identity = await identify(services, request, now)
+  const byKey = identifyByKey && request.headers.authorization === undefined ? await identifyByKey(services, request) : null
+  const identity = byKey ?? (await identify(services, request, now))
   if (identity) keepLastUse(services, identity, now)
   if (identity && request.scope) nameCaller(request.scope, request, identity)
   return contextOf(services, request, reply, identity)
@@ -51,13 +60,12 @@ export async function createContext(services: Services, request: FastifyRequest,
 /** Says in the log who is asking: of a token no more than its first characters, which lists show, too. */
 function nameCaller(scope: RequestScope, { headers }: FastifyRequest, { viewer, credential }: Identity): void {
   scope.userId = viewer.id
-  if (credential.kind === 'token') scope.tokenPrefix = shownOf(secretIn(headers.authorization ?? ''))
+  if (credential.kind === 'token' && headers.authorization !== undefined) scope.tokenPrefix = shownOf(secretIn(headers.authorization))
 }
 
-/** Finds out anew who sent a request that goes on, with what is known by now. That is no further use of the credential. */
-export async function renewContext(context: Context): Promise<Context> {
-  const { request, reply } = context
-  return plainContext(context, contextOf(context, request, reply, await identify(context, request, context.now())))
+/** Authenticates a request again that has been going on for a while. Does not count as another use of the credential. */
+export async function renewContext(services: Services, { request, reply }: Context): Promise<Context> {
+  return contextOf(services, request, reply, await identify(services, request, services.now()))
 }
 
 const identify = ({ database, keys, config }: Services, request: FastifyRequest, now: Date) =>
@@ -84,7 +92,7 @@ export const plainContext = (services: Services, context: Context): Context => (
 
 /** Refuses a change that rides on a cookie without its CSRF token. Every door calls this before it changes anything. */
 export function guardChange({ request, credential, keys }: Context): void {
-  if (credential?.kind === 'session') requireCsrf(request, keys, credential.id)
+  if (credential?.kind === 'session' && credential.uploadId === undefined) requireCsrf(request, keys, credential.id)
 }
 
 type OnDemand = Pick<Context, 'em' | 'people'>

@@ -23,14 +23,13 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
 }
 
 /** The 401: whether a credential was missing or useless shows only in the advice. */
-export function nobody({ request, config }: Context): ApiError {
+export function nobody(
+  { request, config }: Pick<Context, 'request' | 'config'>,
+  isMissing = request.headers.authorization === undefined,
+): ApiError {
   const here = publicUrl(request, config.SERVER_URL)
   const advice = `Create a token at ${here}/settings/tokens and add it with: dart pub token add ${here}`
-  return missingAuthentication(
-    request.headers.authorization === undefined
-      ? `Authentication is required. ${advice}`
-      : `The token is invalid, expired or revoked. ${advice}`,
-  )
+  return missingAuthentication(isMissing ? `Authentication is required. ${advice}` : `The token is invalid, expired or revoked. ${advice}`)
 }
 
 /**

@@ -125,7 +125,7 @@ export async function changeRole({ em }: Operation, email: string | undefined, w
 }
 
 function roleIn(text: string): Role {
-  const role = roles.find((one) => one === text)
+  const role = roles.find((one) => one === (text === 'editor' ? 'member' : text))
   if (!role) throw invalidInput(`There is no role ${text}: write ${roles.join(', ')}.`)
   return role
 }

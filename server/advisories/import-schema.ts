@@ -1,6 +1,7 @@
 import { builder } from '../graphql/builder.ts'
 import { done, payload } from '../graphql/payload.ts'
 import type { SignedInContext } from '../access/context.ts'
+import { bodyLimit } from '../http/failures.ts'
 import { importAdvisories, type Importer, removeAdvisory, withdrawAdvisory } from './import.ts'
 import { byServerAdmin } from './policy.ts'
 import { AdvisoryRef } from './refs.ts'
@@ -20,7 +21,11 @@ builder.mutationField('importAdvisories', (t) =>
     typeOptions: { description: 'Security advisories to keep.' },
     argOptions: { description: 'The advisories.' },
     input: {
-      osv: t.input.string({ required: true, description: 'One advisory in OSV form, or a list of them, as JSON text.' }),
+      osv: t.input.string({
+        required: true,
+        description: 'One advisory in OSV form, or a list of them, as JSON text.',
+        extensions: { maxLength: bodyLimit },
+      }),
     },
     resolve: (_root, { input }, context) => importAdvisories(importer(context), input.osv),
   }),

@@ -1,8 +1,11 @@
 import { z } from 'zod'
 import { ApiError, invalidInput } from '../errors.ts'
-import { refuseDeepJson } from '../http/bodies/json-body.ts'
+import { refuseLargeJson } from '../http/bodies/json-body.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
+
+/** Values that the text of an import may have: enough for several advisories that list 10,000 versions each. */
+const maxValues = 100_000
 
 /** The ecosystem of Dart packages in OSV. */
 const pub = 'Pub'
@@ -66,7 +69,7 @@ export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filt
 export function parseAdvisories(text: string): Osv[] {
   let json: unknown
   try {
-    refuseDeepJson(text)
+    refuseLargeJson(text, maxValues)
     json = JSON.parse(text)
   } catch (error) {
     throw invalidInput(error instanceof ApiError ? `osv: ${error.message}` : 'osv: is not valid JSON.', 'osv')

@@ -22,6 +22,8 @@ export type AuditFilter = {
   to?: Date | null | undefined
   /** Only what is older than the entry with this id. */
   olderThan?: string | null | undefined
+  /** Only entries after the one with this id. */
+  newerThan?: string | null | undefined
 }
 
 type Condition = FilterQuery<AuditEntry>
@@ -69,7 +71,7 @@ function load(
 }
 
 async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Condition> {
-  const { kind, actor, user, package: name, publisher, from, to, olderThan } = filter
+  const { kind, actor, user, package: name, publisher, from, to, olderThan, newerThan } = filter
   const all: Condition[] = []
   if (kind) all.push({ kind: ofKind(kind) })
   if (actor) all.push({ actorId: await personId(em, actor) })
@@ -79,7 +81,18 @@ async function conditionOf(em: EntityManager, filter: AuditFilter): Promise<Cond
   if (from) all.push({ createdAt: { $gte: from } })
   if (to) all.push({ createdAt: { $lt: to } })
   if (olderThan) all.push({ id: { $lt: known(olderThan) } })
+  if (newerThan) all.push({ id: { $gt: newerThan } })
   return all.length ? { $and: all } : {}
+}
+
+/**
+ * Returns the id of the entry about the deletion of an earlier publisher with this identifier. Entries up to it concern other people; times do
+ * not separate them, since both publishers may exist within one millisecond.
+ */
+export async function lastDeletionOf(em: EntityManager, publisher: string): Promise<string | null> {
+  const where = { publisher, kind: 'publisher.deleted' }
+  const entry = await em.findOne(AuditEntry, where, { fields: ['id'], orderBy: { id: 'desc' } })
+  return entry?.id ?? null
 }
 
 function known(id: string): string {

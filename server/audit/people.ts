@@ -1,7 +1,18 @@
+import { z } from 'zod'
+
 /** What stands for somebody whose account is gone. */
 export const deletedUser = 'deleted user'
 
 type Person = { userId: string; displayName: string; email: string }
+
+/** A person of an entry as `agent` returns them. */
+export const agentSchema = z
+  .object({ userId: z.uuid(), displayName: z.string(), email: z.string().nullable() })
+  .nullable()
+  .describe('Null when no one is known. The e-mail address of a deleted user is null.')
+
+/** Where the next page of entries starts. */
+export const nextBefore = z.uuid().nullable().describe('Value of `before` for the next page; null on the last one.')
 
 /** A person of an entry as REST shows them; null for nobody. */
 export const agent = (id: string | null, person: Person | null) =>

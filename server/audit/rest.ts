@@ -1,7 +1,8 @@
+import { z } from 'zod'
 import { type Data, route } from '../rest/route.ts'
 import { exportedAs } from './export.ts'
 import { csv, ndjson } from './formats.ts'
-import { agent } from './people.ts'
+import { agent, agentSchema, nextBefore } from './people.ts'
 
 const person = '{ userId: uuid displayName email }'
 const variables =
@@ -17,6 +18,24 @@ type Entry = Data & {
 }
 type Connection = { nodes: Entry[]; pageInfo: { hasNextPage: boolean } }
 
+const auditPage = z.object({
+  entries: z.array(
+    z.object({
+      id: z.uuid(),
+      createdAt: z.iso.datetime(),
+      kind: z.string(),
+      summary: z.string(),
+      version: z.string().nullable(),
+      package: z.string().nullable(),
+      publisher: z.string().nullable(),
+      agent: agentSchema,
+      user: agentSchema,
+      clientIp: z.string().nullable(),
+    }),
+  ),
+  nextBefore,
+})
+
 export const auditRoutes = [
   route(
     'GET /api/admin/audit-log',
@@ -25,7 +44,7 @@ export const auditRoutes = [
       summary:
         'Everything that happened, newest first, fifty an answer. `Accept: text/csv` or `application/x-ndjson` gives all of it as a file.',
       names: { before: 'olderThan' },
-      answer: { from: ({ auditEntries }) => answer(auditEntries as Connection) },
+      answer: { from: ({ auditEntries }) => answer(auditEntries as Connection), schema: auditPage },
       alternatives: [exportedAs(csv), exportedAs(ndjson)],
     },
   ),

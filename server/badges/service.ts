@@ -11,13 +11,12 @@ import type { Badge } from './svg.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
 
-/** The latest version, under the package's name; null for a package that is not there for this audience. */
+/** Returns the latest version, labelled with the package's name; null for a package that does not exist for this audience. */
 export async function versionBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
   const found = await find(reader, audience, name)
   if (!found) return null
-  return found.isDiscontinued
-    ? { label: name, value: 'discontinued', color: 'red' }
-    : { label: name, value: `v${found.latest}`, color: 'blue' }
+  if (found.isDiscontinued) return { label: name, value: 'discontinued', color: 'red' }
+  return found.isRetracted ? { label: name, value: 'retracted', color: 'red' } : { label: name, value: `v${found.version}`, color: 'blue' }
 }
 
 /** The points of the latest version, else the state of its analysis; null for a package that is not there for this audience. */
@@ -43,23 +42,29 @@ export async function downloadsBadge(context: Context, audience: Audience, name:
 
 const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 
-type Found = { latest: string; versionId: string; isDiscontinued: boolean }
-type Row = { latest_version: string; version_id: string; is_discontinued: boolean | number }
-type VersionRow = { id: string; version: string; retracted_at: unknown; is_discontinued: boolean | number }
+type Found = { version: string; versionId: string; isRetracted: boolean; isDiscontinued: boolean }
+type Row = { id: string; version: string; retracted_at: unknown; is_discontinued: boolean | number }
 
-const selectLatest = `select p.latest_version, v.id as version_id, p.is_discontinued
+const selectLatest = `select v.id, v.version, v.retracted_at, p.is_discontinued
   from packages p join package_versions v on v.package_id = p.id and v.version = p.latest_version where p.name = ?`
 
 async function find({ database, config }: Reader, audience: Audience, name: string): Promise<Found | null> {
   if (audience === 'members') {
     const row = await database.reads.recall<Row>(selectLatest, name)
-    return row ? { latest: row.latest_version, versionId: row.version_id, isDiscontinued: Boolean(row.is_discontinued) } : null
+    return row ? foundIn(row) : null
   }
-  const rows = await database.reads.all<VersionRow>(
+  const rows = await database.reads.all<Row>(
     `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
     name,
     hostedHere(config),
   )
-  const latest = latestOf(rows.map(({ id, version, retracted_at }) => ({ id, version, retracted: retracted_at !== null })))
-  return latest && { latest: latest.version, versionId: latest.id, isDiscontinued: Boolean(rows[0]?.is_discontinued) }
+  const displayed = latestOf(rows.map((row) => ({ row, version: row.version, retracted: row.retracted_at !== null })))
+  return displayed && foundIn(displayed.row)
 }
+
+const foundIn = ({ id, version, retracted_at, is_discontinued }: Row): Found => ({
+  version,
+  versionId: id,
+  isRetracted: retracted_at !== null,
+  isDiscontinued: Boolean(is_discontinued),
+})

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest, RouteHandlerMethod } from 'fastif
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isConsolePage } from './pages.ts'
-import { notFound } from '../errors.ts'
+import { unknownAddress } from '../errors.ts'
 import { compressText } from '../http/caching/compression.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import { refuseOtherMethods } from '../http/methods.ts'
@@ -65,12 +65,13 @@ export function consoleSender(services: Services): RouteHandlerMethod {
   const page = existsSync(join(root, 'index.html'))
     ? readFileSync(join(root, 'index.html'), 'utf8').replace('<base href="/"', `<base href="${base}"`)
     : notBuilt
+  const { SERVER_URL } = services.config
   return async (request, reply) => {
     const path = pathBelow(base, request)
-    if (isNoPage(path)) throw notFound('There is nothing at this address.')
+    if (isNoPage(path)) throw unknownAddress(SERVER_URL)
     const isPage = isConsolePage(path)
     // A person gets the console's own words about it; what reads no HTML gets an error that it understands.
-    if (!isPage && !prefers(request, 'text/html')) throw notFound('There is nothing at this address.')
+    if (!isPage && !prefers(request, 'text/html')) throw unknownAddress(SERVER_URL)
     if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
     return reply
       .code(isPage ? 200 : 404)
@@ -85,7 +86,7 @@ const root = join(import.meta.dirname, '../../web/dist')
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
 
 /** What belongs to the other doors; where they have nothing, there is nothing. */
-const isNoPage = (path: string) => /^\/(api|oauth|graphql|assets)(\/|$)/.test(path) && !isConsolePage(path)
+const isNoPage = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !isConsolePage(path)
 
 /** The pages that have something to read for whoever did not sign in. */
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/

@@ -2,11 +2,17 @@ import { buffer } from 'node:stream/consumers'
 import { type PackedPage, readIndex } from '../api-pages/read-index.ts'
 import { DamagedBytes } from '../blobs/store.ts'
 import { causeOf, storageAway } from '../errors.ts'
-import { byteCache, type ByteCache } from '../http/caching/byte-cache.ts'
 import type { Services } from '../services.ts'
 import { PagesLost } from './lost.ts'
 
-type Store = Pick<Services, 'docs' | 'log'>
+declare module '../http/caching/caches.ts' {
+  interface CachedValues {
+    /** Where the pages of packed documentation are, by the hash of the packed file. */
+    documentation: ReadonlyMap<string, PackedPage>
+  }
+}
+
+type Store = Pick<Services, 'caches' | 'docs' | 'log'>
 type Packed = { sha256: string; bytes: number }
 
 /**
@@ -14,7 +20,7 @@ type Packed = { sha256: string; bytes: number }
  * @throws PagesLost when the store does not have them as they were stored; ApiError ServiceUnavailable when it cannot be read.
  */
 export async function findPage(store: Store, packed: Packed, path: string): Promise<PackedPage | null> {
-  const index = await readable(store, packed, () => indexOf(store.docs, packed))
+  const index = await readable(store, packed, () => indexOf(store, packed))
   return index.get(path) ?? null
 }
 
@@ -26,18 +32,11 @@ export function readPage(store: Store, packed: Packed, { offset, length }: Packe
   return readable(store, packed, () => readRange(store.docs, packed.sha256, { start: offset, end: offset + length - 1 }))
 }
 
-const cacheBytes = 24 * 1024 ** 2
-/** What an entry of an index takes in memory, roughly, beside its path. */
-const entryBytes = 160
-const caches = new WeakMap<Services['docs'], ByteCache<ReadonlyMap<string, PackedPage>>>()
-
-async function indexOf(docs: Services['docs'], { sha256, bytes }: Packed): Promise<ReadonlyMap<string, PackedPage>> {
-  let cache = caches.get(docs)
-  if (!cache) caches.set(docs, (cache = byteCache('documentation', cacheBytes, (index) => index.size * entryBytes)))
-  const known = cache.get(sha256)
+async function indexOf({ caches, docs }: Store, { sha256, bytes }: Packed): Promise<ReadonlyMap<string, PackedPage>> {
+  const known = caches.documentation.get(sha256)
   if (known) return known
   const index = await readIndex(bytes, (range) => readRange(docs, sha256, range))
-  cache.set(sha256, index)
+  caches.documentation.set(sha256, index)
   return index
 }
 

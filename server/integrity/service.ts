@@ -32,10 +32,17 @@ export const requestCheck = ({ em, now }: Pick<Services, 'now'> & { em: EntityMa
 
 /** Checks when a job says so. */
 export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>) =>
-  handler(z.unknown(), async ({ progress }) => void (await checkIntegrity({ em: database.fork(), blobs, now }, progress)), {
-    maxAttempts: 3,
-    maxConcurrent: 1,
-  })
+  handler(
+    z.unknown(),
+    async ({ progress, signal }) => {
+      const report = (latest: Progress) => {
+        signal.throwIfAborted()
+        progress(latest)
+      }
+      await checkIntegrity({ em: database.fork(), blobs, now }, report)
+    },
+    { maxAttempts: 3, maxConcurrent: 1 },
+  )
 
 /**
  * Reads every archive that a version names and compares its hash, then looks for stored bytes that no version names; stores a report.

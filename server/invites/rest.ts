@@ -1,11 +1,13 @@
-import { type Data, route } from '../rest/route.ts'
-import { restUser, userFields } from '../users/refs.ts'
+import { route } from '../rest/route.ts'
+import { deadInvite } from './service.ts'
+import { userFields } from '../users/refs.ts'
 
 export const inviteRoutes = [
   route('GET /api/invites/:token', 'query ($token: String!) { invite(token: $token) { email displayName expiresAt } }', {
     anyCredential: true,
     summary: 'Whom an invitation is for.',
     answer: 'invite',
+    required: { invite: deadInvite },
   }),
   route(
     'POST /api/invites/:token/accept',
@@ -13,7 +15,7 @@ export const inviteRoutes = [
     {
       anyCredential: true,
       summary: 'Accepts an invitation by choosing a password.',
-      answer: { from: ({ acceptInvite }) => restUser((acceptInvite as Data).user) },
+      answer: 'acceptInvite.user',
     },
   ),
 ]

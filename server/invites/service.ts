@@ -80,7 +80,8 @@ export async function acceptInvite(context: Context, token: string, given: strin
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
 }
 
-const deadInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
+/** 404 for an invitation that cannot be used. */
+export const deadInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
 async function liveInvite({ em, now }: Context, token: string) {
   const invite = await em.findOne(

@@ -11,6 +11,8 @@ const legalMarkdown = z
   .string()
   .refine((text) => Buffer.byteLength(text) <= maxLegalBytes, `must be at most ${maxLegalBytes} bytes (256 KiB) of UTF-8`)
 
+const legalText = { validate: legalMarkdown, extensions: { maxLength: maxLegalBytes } }
+
 const LegalDocumentKind = builder.enumType('LegalDocumentKind', {
   description: 'The legal pages.',
   values: {
@@ -56,7 +58,7 @@ builder.queryField('legalDocument', (t) =>
 builder.queryField('legalPreview', (t) =>
   t.withAuth(byOwner).string({
     description: 'What a text would look like on a legal page: HTML that is safe to show.',
-    args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB of it.', validate: legalMarkdown }) },
+    args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB of it.', ...legalText }) },
     resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { isKept: false }),
   }),
 )
@@ -76,7 +78,7 @@ builder.mutationField('updateLegalDocument', (t) =>
       markdown: t.input.string({
         required: true,
         description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one restores the built-in text.',
-        validate: legalMarkdown,
+        ...legalText,
       }),
     },
     resolve: async (_root, { input }, context) => ({ document: await updateLegalDocument(context, input.kind, input.markdown) }),

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { anyText, pageByKey } from '../graphql/connections.ts'
@@ -49,7 +48,7 @@ builder.queryField('likedPackages', (t) =>
 const LikePackageInput = builder.inputType('LikePackageInput', {
   description: 'The package to like, or to like no longer.',
   fields: (t) => ({
-    package: t.string({ required: true, description: 'Its name.', validate: z.string().max(64, 'must be at most 64 characters long') }),
+    package: t.string({ required: true, description: 'Its name.', extensions: { maxLength: 64 } }),
   }),
 })
 

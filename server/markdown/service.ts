@@ -1,8 +1,7 @@
 import escapeHtml from 'escape-html'
 import { createHash } from 'node:crypto'
 import type { Context } from '../access/context.ts'
-import { byteCache } from '../http/caching/byte-cache.ts'
-import { addressKey } from '../http/limits/limits.ts'
+import { turnKey } from '../http/limits/limits.ts'
 import { nextSlice } from '../threads/slices.ts'
 import { findRendered, keepRendered } from './kept.ts'
 import { renderInThread } from './threads.ts'
@@ -13,7 +12,14 @@ const rendererVersion = 1
 /** No page of this server shows more HTML at once. */
 const maxHtmlBytes = 2 * 1024 ** 2
 
-type Caller = Pick<Context, 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budget'>
+declare module '../http/caching/caches.ts' {
+  interface CachedValues {
+    /** Rendered HTML, by the hash of its source. */
+    texts: string
+  }
+}
+
+type Caller = Pick<Context, 'caches' | 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budget'>
 
 /**
  * A Markdown text as HTML that is safe to show. It is rendered once, off the event loop and with a deadline, and kept by its content; a text
@@ -22,7 +28,7 @@ type Caller = Pick<Context, 'database' | 'log' | 'now' | 'viewer' | 'ip' | 'budg
  */
 export async function renderText(caller: Caller, task: Task, { isKept = true } = {}): Promise<string> {
   const hash = keyOf(task)
-  let html = remembered.get(hash)
+  let html = caller.caches.texts.get(hash)
   if (html !== undefined) {
     caller.budget?.spendText(Buffer.byteLength(html))
     return html
@@ -35,7 +41,7 @@ export async function renderText(caller: Caller, task: Task, { isKept = true } =
   const mine = letOthersIn(current)
   html = await (caller.budget?.uncounted(mine) ?? mine)
   caller.budget?.spendText(Buffer.byteLength(html))
-  remembered.set(hash, html)
+  caller.caches.texts.set(hash, html)
   return html
 }
 
@@ -54,13 +60,12 @@ async function letOthersIn(rendering: Promise<string>): Promise<string> {
 }
 const longFrom = 64 * 1024
 
-const remembered = byteCache<string>('texts', 16 * 1024 ** 2, (html) => 2 * html.length)
 const underWay = new Map<string, Promise<string>>()
 
 async function renderOnce(caller: Caller, hash: string, task: Task, isKept: boolean): Promise<string> {
   const kept = isKept ? await findRendered(caller, hash) : undefined
   if (kept !== undefined) return kept ?? asWritten(task.source)
-  const rendered = await renderInThread(caller.viewer?.id ?? addressKey(caller.ip), task)
+  const rendered = await renderInThread(caller.viewer?.id ?? turnKey(caller.ip), task)
   const html = rendered !== null && Buffer.byteLength(rendered) <= maxHtmlBytes ? rendered : null
   if (isKept) await keepRendered(caller, hash, html)
   return html ?? asWritten(task.source)

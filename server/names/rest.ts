@@ -1,4 +1,5 @@
-import { type Data, ok, route } from '../rest/route.ts'
+import { z } from 'zod'
+import { ok, route } from '../rest/route.ts'
 
 const person = '{ userId: uuid email displayName }'
 
@@ -21,18 +22,12 @@ export const nameRoutes = [
   route(
     'GET /api/admin/confusable-names',
     `query ($q: String, $offset: Int) {
-      confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames noticedAt requestedBy ${person} package { name } } totalCount }
+      confusableNames(first: 50, q: $q, offset: $offset) { nodes { name similarNames noticedAt requestedBy ${person} isPublished: package { name } } totalCount }
     }`,
     {
       summary: 'The names that could be confused with others and are not approved yet, fifty a page; `q` is a part of the name.',
-      answer: {
-        page: 'confusableNames',
-        of: 'names',
-        each: (node) => {
-          const { package: pkg, ...rest } = node as Data
-          return { ...rest, isPublished: pkg !== null }
-        },
-      },
+      answer: { page: 'confusableNames', of: 'names' },
+      changes: { 'confusableNames.nodes.isPublished': { from: (pkg) => pkg !== null, schema: z.boolean() } },
     },
   ),
   route('PUT /api/admin/confusable-names/:pkg', 'mutation ($pkg: String!) { approveName(input: { package: $pkg }) }', {

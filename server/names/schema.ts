@@ -82,7 +82,7 @@ builder.queryFields((t) => ({
       type: ReservedNameRef,
       description: 'The names of deleted packages, in order, until they are freed; for administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.', validate: partOfText }),
+        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, { em }) => listReserved(em, args),
@@ -95,7 +95,7 @@ builder.queryFields((t) => ({
       type: ConfusableNameRef,
       description: 'The names that could be confused with others, in order, until they are approved; for administrators.',
       args: {
-        q: t.arg.string({ description: 'Part of the name.', validate: partOfText }),
+        q: t.arg.string({ description: 'Part of the name.', ...partOfText }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, args, { em }) => listConfusable(em, args),

@@ -4,6 +4,9 @@ import { contactEmail, publisherDescription, publisherName, slug, websiteUrl } f
 import { PublisherRef } from './refs.ts'
 import { createPublisher, deletePublisher, updatePublisher } from './service.ts'
 
+const longText = { validate: publisherDescription, extensions: { maxLength: 4000 } }
+const webAddress = { validate: websiteUrl, extensions: { maxLength: 2000 } }
+
 const PublisherPayload = payload('PublisherPayload', 'A publisher after a change.', {
   publisher: { type: PublisherRef, description: 'The publisher.' },
 })
@@ -22,8 +25,8 @@ builder.mutationField('createPublisher', (t) =>
         validate: slug,
       }),
       displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: publisherName }),
-      description: t.input.string({ description: 'Description.', validate: publisherDescription }),
-      websiteUrl: t.input.string({ description: 'Its website, an http or https address.', validate: websiteUrl }),
+      description: t.input.string({ description: 'Description.', ...longText }),
+      websiteUrl: t.input.string({ description: 'Its website, an http or https address.', ...webAddress }),
       contactEmail: t.input.string({ description: 'Contact e-mail address.', validate: contactEmail }),
     },
     resolve: async (_root, { input: { slug: id, ...rest } }, context) => ({ publisher: await createPublisher(context, { id, ...rest }) }),
@@ -39,8 +42,8 @@ builder.mutationField('updatePublisher', (t) =>
     input: {
       id: t.input.globalID({ required: true, for: [PublisherRef], description: 'Which publisher.' }),
       displayName: t.input.string({ description: 'Name for people to read.', validate: publisherName.nullish() }),
-      description: t.input.string({ description: 'Description; null for none.', validate: publisherDescription }),
-      websiteUrl: t.input.string({ description: 'Its website, an http or https address; null for none.', validate: websiteUrl }),
+      description: t.input.string({ description: 'Description; null for none.', ...longText }),
+      websiteUrl: t.input.string({ description: 'Its website, an http or https address; null for none.', ...webAddress }),
       contactEmail: t.input.string({ description: 'Contact e-mail address; null for none.', validate: contactEmail }),
     },
     resolve: async (_root, { input: { id, ...rest } }, context) => ({ publisher: await updatePublisher(context, id.id, rest) }),

@@ -18,12 +18,7 @@ export const slug = z
 const noControl = /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]*$/
 
 /** Free text of several lines. */
-export const publisherDescription = z
-  .string()
-  .trim()
-  .max(4000, 'must be at most 4000 characters long')
-  .regex(noControl, 'must not contain control characters')
-  .nullish()
+export const publisherDescription = z.string().trim().regex(noControl, 'must not contain control characters').nullish()
 
 const nothing = (text: string) => (text === '' ? null : text)
 
@@ -31,7 +26,6 @@ const nothing = (text: string) => (text === '' ? null : text)
 export const websiteUrl = z
   .string()
   .trim()
-  .max(2000, 'must be at most 2000 characters long')
   .refine((text) => text === '' || isWebAddress(text), 'must be an http or https address')
   .transform(nothing)
   .nullish()

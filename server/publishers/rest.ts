@@ -1,13 +1,16 @@
 import type { Context } from '../access/context.ts'
 import { insufficientPermissions } from '../errors.ts'
-import { type Data, ok, route } from '../rest/route.ts'
+import { ok, route } from '../rest/route.ts'
 import { unknownPublisher } from './change-publisher.ts'
 
 const details = 'id: slug displayName description websiteUrl contactEmail isVerified createdAt'
-const member = 'user { userId: uuid email displayName } role'
-const whole = `${details} members { ${member} }`
+const member = 'user @flatten { userId: uuid email displayName } role'
+/** Members are left out for callers who may not see them. */
+const whole = `${details} members @omitNull { ${member} }`
 const check = 'domainCheck { host value checkedAt nextCheckAt lostAt problem }'
 const ids = { id: 'Publisher', userId: 'User' }
+const slugIn = ({ request }: Context) => (request.params as { id: string }).id
+const ofPublisher = { required: { publisher: (context: Context) => unknownPublisher(slugIn(context)) } }
 
 export const publisherRoutes = [
   route(
@@ -19,11 +22,12 @@ export const publisherRoutes = [
     summary: 'Makes a publisher; you become its first admin.',
     status: 201,
     names: { id: 'slug' },
-    answer: { from: ({ createPublisher }) => restPublisher((createPublisher as Changed).publisher) },
+    answer: 'createPublisher.publisher',
   }),
   route('GET /api/publishers/:id', `query ($id: String!) { publisher(slug: $id) { ${whole} } }`, {
     summary: 'A publisher; its members for who may see them.',
-    answer: { from: (data, context) => restPublisher(publisherOf(data, context)) },
+    answer: 'publisher',
+    ...ofPublisher,
   }),
   route(
     'PUT /api/publishers/:id',
@@ -31,7 +35,7 @@ export const publisherRoutes = [
     {
       summary: 'Changes the details of a publisher.',
       ids,
-      answer: { from: ({ updatePublisher }) => restPublisher((updatePublisher as Changed).publisher) },
+      answer: 'updatePublisher.publisher',
     },
   ),
   route('DELETE /api/publishers/:id', 'mutation ($input: DeletePublisherInput!) { deletePublisher(input: $input) }', {
@@ -39,9 +43,13 @@ export const publisherRoutes = [
     ids,
     answer: ok,
   }),
-  route('GET /api/publishers/:id/members', `query ($id: String!) { publisher(slug: $id) { slug members { ${member} } } }`, {
+  route('GET /api/publishers/:id/members', `query ($id: String!) { publisher(slug: $id) { members { ${member} } } }`, {
     summary: 'The people who act for a publisher, for who may see them.',
-    answer: { from: (data, context) => ({ members: membersOf(publisherOf(data, context)) }) },
+    answer: 'publisher',
+    required: {
+      ...ofPublisher.required,
+      'publisher.members': (context) => insufficientPermissions(`Only members of ${slugIn(context)} see who its members are.`),
+    },
   }),
   route(
     'PUT /api/publishers/:id/members/:userId',
@@ -49,7 +57,7 @@ export const publisherRoutes = [
     {
       summary: 'Adds a member to a publisher, or changes their role.',
       ids,
-      answer: { from: ({ setPublisherMember }) => restMember((setPublisherMember as { member: Member }).member) },
+      answer: 'setPublisherMember.member',
     },
   ),
   route(
@@ -60,7 +68,7 @@ export const publisherRoutes = [
   route(
     'POST /api/publishers/verify/start',
     'mutation ($input: StartDomainVerificationInput!) { startDomainVerification(input: $input) { domain host value expiresAt } }',
-    { summary: 'Starts claiming a domain: returns the TXT record to add to its DNS.', answer: 'startDomainVerification' },
+    { summary: 'Starts claiming a domain: returns the TXT record to add to its DNS.', answer: 'startDomainVerification', refuses: [429] },
   ),
   route(
     'POST /api/publishers/verify/complete',
@@ -68,12 +76,14 @@ export const publisherRoutes = [
     {
       summary: 'Looks for the TXT record, and makes the publisher when it is there.',
       status: 201,
-      answer: { from: ({ completeDomainVerification }) => restPublisher((completeDomainVerification as Changed).publisher) },
+      answer: 'completeDomainVerification.publisher',
+      refuses: [429],
     },
   ),
-  route('GET /api/publishers/:id/domain-check', `query ($id: String!) { publisher(slug: $id) { slug ${check} } }`, {
+  route('GET /api/publishers/:id/domain-check', `query ($id: String!) { publisher(slug: $id) { ${check} } }`, {
     summary: 'Latest check of the TXT record that verifies a publisher, for its admins; null for one without a domain.',
-    answer: { from: (data, context) => ({ domainCheck: publisherOf(data, context).domainCheck }) },
+    answer: 'publisher',
+    ...ofPublisher,
   }),
   route(
     'POST /api/publishers/:id/domain-check',
@@ -82,28 +92,7 @@ export const publisherRoutes = [
       summary: 'Looks up the TXT record of a publisher now: it is verified when the record is found, and otherwise not.',
       ids,
       answer: 'checkPublisherDomain.publisher',
+      refuses: [429],
     },
   ),
 ]
-
-type Member = { user: Data; role: string }
-type Publisher = Data & { members: Member[] | null }
-type Changed = { publisher: Publisher }
-
-function publisherOf({ publisher }: Data, { request }: Context): Publisher {
-  if (!publisher) throw unknownPublisher((request.params as { id: string }).id)
-  return publisher as Publisher
-}
-
-/** Members are left out for who may not see them. */
-const restPublisher = ({ members, ...publisher }: Publisher): Data => ({
-  ...publisher,
-  ...(members && { members: members.map(restMember) }),
-})
-
-const restMember = ({ user, role }: Member): Data => ({ ...user, role: role.toLowerCase() })
-
-function membersOf({ slug, members }: Publisher): Data[] {
-  if (!members) throw insufficientPermissions(`Only members of ${String(slug)} see who its members are.`)
-  return members.map(restMember)
-}

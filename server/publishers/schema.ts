@@ -1,6 +1,6 @@
 import { publicUrl } from '../http/public-url.ts'
 import { AuditEntryRef } from '../audit/refs.ts'
-import { listAuditEntries } from '../audit/list.ts'
+import { lastDeletionOf, listAuditEntries } from '../audit/list.ts'
 import { builder } from '../graphql/builder.ts'
 import { notNegative, partOfText } from '../graphql/connections.ts'
 import { insufficientPermissions } from '../errors.ts'
@@ -76,11 +76,10 @@ builder.objectFields(PublisherRef, (t) => ({
     {
       type: AuditEntryRef,
       description: 'What happened to it, newest first, for who administers it.',
-      resolve: async ({ id, createdAt }, args, context) => {
+      resolve: async ({ id }, args, context) => {
         if (!(await viewerCan(context, canSeePublisherActivity, { id })))
           throw insufficientPermissions(`You do not administer the publisher ${id}.`)
-        // A publisher with the same identifier may have been there before: that was other people's.
-        return listAuditEntries(context.em, { publisher: id, from: createdAt }, args)
+        return listAuditEntries(context.em, { publisher: id, newerThan: await lastDeletionOf(context.em, id) }, args)
       },
     },
     { description: "A page of a publisher's history." },
@@ -123,7 +122,7 @@ builder.queryField('publishers', (t) =>
       args: {
         query: t.arg.string({
           description: 'Part of the identifier or the name, without regard to case.',
-          validate: partOfText,
+          ...partOfText,
         }),
         isVerified: t.arg.boolean({ description: 'True: only verified publishers; false: only the others.' }),
         viewerIsMember: t.arg.boolean({ description: 'True for only those that you are a member of.' }),

@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import { builder } from '../graphql/builder.ts'
 import { payload } from '../graphql/payload.ts'
 import { viewerCan } from '../access/viewer-can.ts'
@@ -11,7 +10,7 @@ import { PublisherRef } from './refs.ts'
 import { completeVerification, type DomainChallenge, startVerification } from './verify.ts'
 
 /** As typed; what makes a domain of it decides. */
-const domain = z.string().max(253, 'must be at most 253 characters long')
+const domain = { extensions: { maxLength: 253 } }
 
 const DomainVerification = builder.objectRef<DomainChallenge>('DomainVerification').implement({
   description: 'The TXT record that proves that somebody holds a domain.',
@@ -30,7 +29,7 @@ builder.mutationField('startDomainVerification', (t) =>
     typeOptions: { description: 'Which domain to claim.' },
     argOptions: { description: 'The domain.' },
     input: {
-      domain: t.input.string({ required: true, description: 'Such as `acme.dev`, at most 64 characters.', validate: domain }),
+      domain: t.input.string({ required: true, description: 'Such as `acme.dev`, at most 64 characters.', ...domain }),
       displayName: t.input.string({ required: true, description: "The publisher's name for people to read.", validate: publisherName }),
     },
     resolve: (_root, { input }, context) => startVerification(context, input),
@@ -45,7 +44,7 @@ builder.mutationField('completeDomainVerification', (t) =>
     description: 'Looks for the TXT record, and makes the publisher when it is there.',
     typeOptions: { description: 'Which claim to complete.' },
     argOptions: { description: 'The claim.' },
-    input: { domain: t.input.string({ required: true, description: 'The domain.', validate: domain }) },
+    input: { domain: t.input.string({ required: true, description: 'The domain.', ...domain }) },
     resolve: async (_root, { input }, context) => ({ publisher: await completeVerification(context, input.domain) }),
   }),
 )

@@ -16,9 +16,13 @@ export type Viewer = {
 }
 
 /** How they proved it. */
-export type Credential =
+export type Credential = (
   | { kind: 'session'; id: string; provedAt: Date }
   | { kind: 'token'; id: string; scopes: Scope[]; expiresAt: Date | null }
+) & {
+  /** The one upload that the request may send and finish: it carries the key of that upload instead of the credential itself. */
+  uploadId?: string
+}
 
 /** Somebody as their credential lets them act. */
 export type Actor = { viewer: Viewer; scopes: ReadonlySet<Scope> }

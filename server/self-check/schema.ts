@@ -1,11 +1,21 @@
 import { builder } from '../graphql/builder.ts'
-import { type ClockFacts, clocksOf, type RequestFacts, requestFacts, settingsOf, type StorageFacts, storageOf } from './service.ts'
+import {
+  type ClockFacts,
+  clocksOf,
+  type RequestFacts,
+  requestFacts,
+  type SettingFacts,
+  settingsOf,
+  type StorageFacts,
+  storageOf,
+} from './service.ts'
 
-const SettingRef = builder.objectRef<{ name: string; value: string }>('ConfigurationValue').implement({
+const SettingRef = builder.objectRef<SettingFacts>('ConfigurationValue').implement({
   description: 'A variable of the configuration.',
   fields: (t) => ({
     name: t.exposeString('name', { description: 'Its name.' }),
     value: t.exposeString('value', { description: 'What it is; asterisks for a secret.' }),
+    problem: t.exposeString('problem', { nullable: true, description: 'Why it weakens security, if it does.' }),
   }),
 })
 

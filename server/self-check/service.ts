@@ -1,17 +1,24 @@
 import { statfs } from 'node:fs/promises'
 import { describeConfig } from '../config/config.ts'
+import { weakSettings } from '../config/weak.ts'
 import type { Context } from '../access/context.ts'
 import { toDate } from '../db/reads/reads.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { nameOfStore } from '../store/open.ts'
 
-/** The effective configuration, secrets masked. */
-export const settingsOf = ({ config }: Pick<Services, 'config'>): { name: string; value: string }[] =>
-  describeConfig(config).map((line) => {
+export type SettingFacts = { name: string; value: string; problem: string | null }
+
+/** Returns the effective configuration, secrets masked, with what weakens security. */
+export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[] {
+  const weak = weakSettings(config)
+  return describeConfig(config).map((line) => {
     const end = line.indexOf('=')
-    return { name: line.slice(0, end), value: line.slice(end + 1) }
+    const name = line.slice(0, end)
+    const problem = weak.find((setting) => setting.name === name)
+    return { name, value: line.slice(end + 1), problem: problem ? `${name} ${problem.message}` : null }
   })
+}
 
 export type StorageFacts = { backend: string; path: string; problem: string | null; freeBytes: number | null }
 

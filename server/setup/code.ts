@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
 import { othersSince } from '../db/open/others.ts'
-import { equalSecrets, hmac, type Keys, sha256 } from '../http/keys.ts'
+import { equalSecrets, hmac, type Keys, sha256, validKeys } from '../http/keys.ts'
 import type { Services } from '../services.ts'
 import { SetupCode } from './entity.ts'
 
@@ -37,15 +37,19 @@ export async function codeForStart(
   { database, keys, now }: Pick<Services, 'database' | 'keys' | 'now'>,
 ): Promise<string> {
   if (database.backend === 'postgres') await em.execute('lock table setup_codes in share row exclusive mode')
-  const [newest, since] = [await newestCode(em), await othersSince(em, database)]
+  const [newest, since] = [await newestCode(em), await othersSince(em)]
   const isTheirs = newest && since !== null && newest.createdAt >= since && newest.verifiedAt === null && !isExpired(newest, now())
-  const code = isTheirs ? codeOf(keys, newest.id) : null
-  // With another JWT_SECRET than theirs it would be another code.
-  return newest && code !== null && fits(newest, code) ? code : makeCode(em, keys, now())
+  // Under another JWT_SECRET than theirs the code would differ.
+  const code =
+    isTheirs &&
+    validKeys(keys)
+      .map((valid) => codeOf(valid, newest.id))
+      .find((one) => fits(newest, one))
+  return code || makeCode(em, keys, now())
 }
 
 /** The code with this id: all instances can tell it, and nobody without their secret. */
-function codeOf({ setup }: Keys, id: string): string {
+function codeOf({ setup }: Pick<Keys, 'setup'>, id: string): string {
   let rest = BigInt(`0x${hmac(setup, id)}`)
   const code = Array.from({ length: letters }, () => {
     const letter = alphabet[Number(rest % BigInt(alphabet.length))]

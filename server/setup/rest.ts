@@ -1,5 +1,6 @@
+import { z } from 'zod'
 import { type Data, route } from '../rest/route.ts'
-import { restUser, userFields } from '../users/refs.ts'
+import { userFields } from '../users/refs.ts'
 
 export const setupRoutes = [
   route('GET /api/setup/status', '{ setup { needsSetup signupEnabled publicBrowsing } }', {
@@ -11,14 +12,19 @@ export const setupRoutes = [
   route('POST /api/setup/verify', 'mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) { setupToken } }', {
     anyCredential: true,
     summary: "Checks the code from the server's log; completing the setup needs the setupToken of the answer, or its cookie.",
-    answer: { from: ({ verifySetupCode }) => ({ status: 'ok', ...(verifySetupCode as Data) }) },
+    answer: {
+      from: ({ verifySetupCode }) => ({ status: 'ok', ...(verifySetupCode as Data) }),
+      schema: z.object({ status: z.literal('ok'), setupToken: z.string() }),
+    },
     beforeSetup: true,
+    refuses: [404],
   }),
   route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { ${userFields} } } }`, {
     anyCredential: true,
     summary: 'Makes the owner.',
     status: 201,
-    answer: { from: ({ completeSetup }) => restUser((completeSetup as Data).user) },
+    answer: 'completeSetup.user',
     beforeSetup: true,
+    refuses: [404],
   }),
 ]

@@ -1,6 +1,22 @@
+import { z } from 'zod'
 import { type Data, route } from '../rest/route.ts'
 
 const usage = '{ bytes available }'
+
+const relation = z.object({ name: z.string(), kind: z.enum(['index', 'table']), sizeBytes: z.int(), rows: z.int().nullable() })
+
+const databaseReport = z.union([
+  z.object({
+    available: z.literal(true),
+    engine: z.string(),
+    version: z.string(),
+    sizeBytes: z.int(),
+    reclaimableBytes: z.int().nullable().describe('What a vacuum would free.'),
+    tables: z.array(relation).nullable().describe('The largest tables and indexes; null when measuring took too long.'),
+    measuredAt: z.iso.datetime().nullable(),
+  }),
+  z.object({ available: z.literal(false) }),
+])
 
 export const statsRoutes = [
   route(
@@ -15,15 +31,13 @@ export const statsRoutes = [
     } }`,
     {
       summary: 'How much there is on this server, and where. What the database does not report is `{"available": false}`.',
-      answer: { from: ({ serverStatistics }) => withReport(serverStatistics as Statistics) },
+      answer: 'serverStatistics',
+      changes: {
+        'serverStatistics.database': {
+          from: (report) => (report ? { available: true, ...(report as Data) } : { available: false }),
+          schema: databaseReport,
+        },
+      },
     },
   ),
 ]
-
-type Statistics = Data & { database: (Data & { tables: { kind: string }[] | null }) | null }
-
-function withReport({ database, ...statistics }: Statistics): Data {
-  if (!database) return { ...statistics, database: { available: false } }
-  const tables = database.tables?.map((relation) => ({ ...relation, kind: relation.kind.toLowerCase() })) ?? null
-  return { ...statistics, database: { available: true, ...database, tables } }
-}

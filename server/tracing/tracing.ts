@@ -5,6 +5,7 @@ import type { BlobStore } from '../blobs/store.ts'
 import type { Config } from '../config/config.ts'
 import type { StatementWatch } from '../db/meter.ts'
 import type { Log } from '../http/log.ts'
+import { shownName } from '../http/remark.ts'
 import type { RequestEnd } from '../http/request-log/request-log.ts'
 import type { Held } from '../jobs/lease.ts'
 import { withoutValues } from '../metrics/statements.ts'
@@ -39,7 +40,7 @@ export async function tracingTo(url: string, config: Config, log: Log): Promise<
     statements: traceStatements(spans, config.DB_BACKEND === 'sqlite' ? 'sqlite' : 'postgresql'),
     blobs: (store, kept) => traceBlobs(spans, store, kept),
     operation: ({ type, name }, execute) => {
-      const attributes = { 'graphql.operation.type': type, ...(name !== undefined && { 'graphql.operation.name': shown(name) }) }
+      const attributes = { 'graphql.operation.type': type, ...(name !== undefined && { 'graphql.operation.name': shownName(name) }) }
       return spans.step(() => ({ name: type, kind: SpanKind.INTERNAL, attributes }), execute)
     },
     ...traceAttempts(spans),
@@ -58,6 +59,3 @@ function traceStatements(spans: Spans, system: string): StatementWatch {
     }, work)
   }
 }
-
-/** A client names its operations as it likes. */
-const shown = (name: string): string => (/svc_/i.test(name) ? '***' : name.slice(0, 64))

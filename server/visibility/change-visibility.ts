@@ -133,11 +133,7 @@ async function record(
   await em.flush()
   const names = packages.map(({ name }) => name)
   await refreshWithDependents(em, config, names)
-  await requestAnalysesOf(
-    em,
-    config,
-    packages.map(({ id }) => id),
-    now(),
-  )
+  const ids = packages.map(({ id }) => id)
+  await requestAnalysesOf(em, ids, { config, viewer, at: now() })
   return names
 }

@@ -1,9 +1,10 @@
-import { packageOf } from '../packages/rest-answers.ts'
-import { type Data, route } from '../rest/route.ts'
+import { z } from 'zod'
+import { ofPackage } from '../packages/rest-answers.ts'
+import { route } from '../rest/route.ts'
 
 const status = '{ permittedByEnvironment enabled requiresServerAdmin totalPackages publicPackages }'
 const state = '{ visibility permittedByEnvironment enabled requiresServerAdmin viewerCanChange }'
-const preview = '{ visibility closure { package { name } chain { names } viewerCanAdminister } breaks { names } }'
+const preview = '{ visibility closure { package @flatten { name } chain @flatten { chain: names } viewerCanAdminister } breaks { names } }'
 
 export const visibilityRoutes = [
   route('GET /api/admin/public-packages', `{ publicPackages ${status} }`, {
@@ -20,20 +21,16 @@ export const visibilityRoutes = [
   ),
   route('GET /api/packages/:pkg/visibility', `query ($pkg: String!) { package(name: $pkg) { visibilityState ${state} } }`, {
     summary: 'Who can read a package, and why.',
-    answer: { from: (data, context) => stateOf(packageOf(data, context)) },
+    answer: 'package.visibilityState',
+    ...ofPackage,
   }),
   route(
     'PUT /api/packages/:pkg/visibility',
-    `mutation ($input: ChangeVisibilityInput!) { changeVisibility(input: $input) { changed package { visibilityState ${state} } } }`,
+    `mutation ($input: ChangeVisibilityInput!) { changeVisibility(input: $input) { changed package @flatten { visibilityState @flatten ${state} } } }`,
     {
       summary: 'Makes a package public, together with the private packages it needs (`closure`), or private.',
       names: { pkg: 'package' },
-      answer: {
-        from: ({ changeVisibility }) => {
-          const { changed, package: pkg } = changeVisibility as { changed: string[]; package: Data }
-          return { ...stateOf(pkg), changed }
-        },
-      },
+      answer: 'changeVisibility',
     },
   ),
   route(
@@ -41,27 +38,14 @@ export const visibilityRoutes = [
     `query ($pkg: String!, $input: PreviewVisibilityInput!) { package(name: $pkg) { visibilityPreview(input: $input) ${preview} } }`,
     {
       summary: 'What a change of visibility would take along, or break.',
-      answer: { from: (data, context) => previewOf(packageOf(data, context).visibilityPreview as Preview) },
+      answer: 'package.visibilityPreview',
+      changes: {
+        'package.visibilityPreview.breaks': {
+          from: (chains) => (chains as { names: string[] }[]).map(({ names }) => names),
+          schema: z.array(z.array(z.string())),
+        },
+      },
+      ...ofPackage,
     },
   ),
 ]
-
-type Chain = { names: string[] }
-type Preview = {
-  visibility: string
-  closure: { package: { name: string }; chain: Chain; viewerCanAdminister: boolean }[]
-  breaks: Chain[]
-}
-
-function stateOf({ visibilityState }: Data) {
-  const { visibility, ...rest } = visibilityState as { visibility: string }
-  return { visibility: visibility.toLowerCase(), ...rest }
-}
-
-function previewOf({ visibility, closure, breaks }: Preview) {
-  return {
-    visibility: visibility.toLowerCase(),
-    closure: closure.map(({ package: { name }, chain, viewerCanAdminister }) => ({ name, chain: chain.names, viewerCanAdminister })),
-    breaks: breaks.map(({ names }) => names),
-  }
-}

@@ -39,10 +39,15 @@ it('makes accounts, lists them and changes their roles', async () => {
     err: '',
   })
   expect((await admin(app, 'change-role', 'bob@example.com', 'admin')).out).toBe('bob@example.com has the role admin already.')
+  expect((await adminJson(app, 'change-role', 'bob@example.com', 'editor')).body).toMatchObject({ role: 'member', changed: true })
+  expect((await adminJson(app, 'users', '--role', 'editor')).body.users).toMatchObject([{ email: 'bob@example.com', role: 'member' }])
+  await admin(app, 'change-role', 'bob@example.com', 'admin')
   const { users } = (await adminJson(app, 'users', '--role', 'admin')).body
   expect(users).toMatchObject([{ email: 'bob@example.com', displayName: 'bob', role: 'admin', status: 'active', lastLoginAt: null }])
   expect((await admin(app, 'users')).out).toMatch(/bob@example\.com {2}admin {2}active {2}never signed in {2}bob\n.*\n2 accounts\.$/)
   expect(await audited(app)).toEqual([
+    'user.updated: The operator changed bob: role admin, on the command line',
+    'user.updated: The operator changed bob: role member, on the command line',
     'user.updated: The operator changed bob: role admin, on the command line',
     'user.created: The operator created an account for bob (member), on the command line',
   ])

@@ -41,6 +41,8 @@ export async function measureCapacity(stock: Stock): Promise<Capacity> {
     await sleep(2000)
     found.set('memory at rest, MB', residentMegabytes(registry.pid))
     await measureReading(registry, found)
+    await readEveryListing(registry)
+    found.set('memory after every listing, MB', residentMegabytes(registry.pid))
     await measureRates(registry, found)
     await measurePublishing(registry, found)
     await measureOverview(registry, found)
@@ -79,6 +81,15 @@ async function measureReading(registry: Registry, found: Capacity): Promise<void
   found.set('slowest search, ms', Math.max(...again))
   found.set('first page of all packages, ms', median(await times(Array(5).fill('/api/packages'))))
   found.set('all names, ms', median(await times(Array(5).fill('/api/package-names'))))
+}
+
+/** Reads the listing of every package, eight at a time. */
+async function readEveryListing(registry: Registry): Promise<void> {
+  const { packages: names } = JSON.parse((await get(registry, '/api/package-names')).toString()) as { packages: string[] }
+  const work = async () => {
+    for (let name = names.pop(); name !== undefined; name = names.pop()) await get(registry, `/api/packages/${name}`)
+  }
+  await Promise.all(Array.from({ length: 8 }, work))
 }
 
 /** How many requests a second are answered: as many clients as one package client has connections, which ask for the same again and again. */

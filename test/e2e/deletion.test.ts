@@ -180,6 +180,7 @@ it('checks the archives and the surroundings of the server', async () => {
   await page.getByRole('row', { name: /Missing acme 1\.0\.0/ }).waitFor()
   await page.getByRole('heading', { name: 'Clocks' }).waitFor()
   await page.getByText('JWT_SECRET', { exact: true }).waitFor()
+  await page.getByText(/^BCRYPT_COST is 4: /).waitFor()
   await settled(page)
   expect(await page.content()).not.toContain(app.config.JWT_SECRET)
   await expectSound(page, 'admin-self-check')

@@ -106,3 +106,15 @@ it('lists archives that cannot be downloaded, and a collection that waits for co
   await page.getByText(/^21 of 22 stored archives \(.*\) belong to no version\./).waitFor()
   await expectSound(page, 'overview-notices')
 })
+
+it('shows that too little space is free, and which components that concerns', async () => {
+  await using app = await consoleApp({ env: { MIN_FREE_BYTES: String(2 ** 50) } })
+  const { email } = await app.owner()
+  const page = await openPage(app.url)
+  await startSession(page, app.url, email)
+  await page.goto('/admin')
+  await page.getByText('Something is not working').waitFor()
+  const health = page.getByRole('region', { name: 'Health' })
+  for (const component of [/^Database/, /^Archives/])
+    expect(await health.getByRole('listitem').filter({ hasText: component }).textContent()).toMatch(/Fails.*low on disk space/)
+})

@@ -79,7 +79,7 @@ it('shows how many packages are left when a filter is chosen far below them', as
   await page.getByRole('navigation', { name: 'Filters', exact: true }).waitFor({ state: 'detached' })
 })
 
-it('completes what is typed, and says what may have been meant', async () => {
+it('completes what is typed, corrects a typing mistake, and says what may have been meant', async () => {
   await using app = await consoleApp()
   const { email } = await stocked(app)
   const page = await openPage(app.url)
@@ -109,7 +109,10 @@ it('completes what is typed, and says what may have been meant', async () => {
   await page.getByRole('option', { name: 'camera_view' }).click()
   await page.getByRole('heading', { name: 'camera_view 0.3.0' }).waitFor()
   await page.goto('/packages?q=camera_veiw')
-  await page.getByText('Nothing found for “camera_veiw”').waitFor()
+  await page.getByText('1 package for “camera_view” instead of “camera_veiw”').waitFor()
+  await page.getByRole('link', { name: 'camera_view', exact: true }).waitFor()
+  await page.goto('/packages?q=camrea_veiw')
+  await page.getByText('Nothing found for “camrea_veiw”').waitFor()
   await expectSound(page, 'packages-none')
   await page.getByRole('link', { name: 'camera_view', exact: true }).click()
   await page.getByText('1 package for “camera_view”').waitFor()

@@ -22,20 +22,30 @@ describe('signing in', () => {
     expect(new URL(page.url()).search).toBe('?q=http&sort=name')
   })
 
-  it.each(['//evil.example/', '/\\evil.example', 'https://evil.example', '/login?redirect=/login', '/nowhere'])(
-    'never leads to %s',
-    async (redirect) => {
-      await using app = await consoleApp()
-      const { email } = await app.member()
-      const page = await openPage(app.url)
-      await page.goto(`/login?redirect=${encodeURIComponent(redirect)}`)
-      await page.getByLabel('E-mail address').fill(email)
-      await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
-      await page.keyboard.press('Enter')
-      await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
-      expect(page.url()).toBe(`${app.url}/`)
-    },
-  )
+  it.each([
+    '//evil.example/',
+    '/\\evil.example',
+    'https://evil.example',
+    '/login?redirect=/login',
+    '/nowhere',
+    '//evil.example/documentation/',
+    '///evil.example/documentation/',
+    '/https://evil.example/documentation/',
+    '/\t/evil.example/documentation/',
+    '/documentation/../../api/v1/version',
+    '/documentation/%2e%2e/oauth/approve',
+    '/documentation\\..\\api/docs',
+  ])('never leads to %s', async (redirect) => {
+    await using app = await consoleApp()
+    const { email } = await app.member()
+    const page = await openPage(app.url)
+    await page.goto(`/login?redirect=${encodeURIComponent(redirect)}`)
+    await page.getByLabel('E-mail address').fill(email)
+    await page.getByRole('textbox', { name: 'Password' }).fill('correct horse')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'Publish the first package' }).waitFor()
+    expect(page.url()).toBe(`${app.url}/`)
+  })
 
   it('says how long to wait after too many attempts', async () => {
     await using app = await consoleApp()

@@ -59,7 +59,6 @@ it('resets no connection of clients that are sending, and tells each of them to 
 
 it('does not wait for connections without a request, and not beyond the drain for a body that does not come', async () => {
   const server = await start(folderForTest(), drain)
-  const authorization = `Bearer ${await ownersToken(server)}`
   for (const text of fragments) await openSocket(server.url, text)
   const idle = await openSocket(server.url, 'GET /api/v1/version HTTP/1.1\r\nHost: x\r\n\r\n')
   await once(idle, 'data')
@@ -68,6 +67,7 @@ it('does not wait for connections without a request, and not beyond the drain fo
   expect(first.seconds).toBeLessThan(3)
 
   const other = await start(folderForTest(), drain)
+  const authorization = `Bearer ${await ownersToken(other)}`
   const headers = { 'content-type': 'application/json', 'content-length': '99' }
   await beginRequest(other.url, 'POST /api/auth/login', { authorization, ...headers })
   const second = await stop(other)

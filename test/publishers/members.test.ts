@@ -28,6 +28,8 @@ it('adds somebody, then changes the role, then takes them out', async () => {
     body: { userId: t.bob.id, email, displayName, role: 'member' },
   })
   expect(await t.set(t.alice, t.bob, 'admin')).toMatchObject({ status: 200, body: { role: 'admin' } })
+  expect(await t.set(t.alice, t.bob, 'editor')).toMatchObject({ status: 200, body: { role: 'member' } })
+  expect(await t.set(t.alice, t.bob, 'admin')).toMatchObject({ status: 200, body: { role: 'admin' } })
   expect(await t.set(t.bob, t.alice, 'member')).toMatchObject({ status: 200 })
   expect(await t.roles()).toEqual({ [t.alice.id]: 'member', [t.bob.id]: 'admin' })
   expect(await t.remove(t.bob, t.alice)).toMatchObject({ status: 200, body: { status: 'ok' } })

@@ -24,11 +24,14 @@ import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
+const member = { label: 'Member', description: 'Publishes versions of its packages.' }
 export const memberRoles = {
   ADMIN: { label: 'Admin', description: 'Also manages members, packages and details.' },
-  MEMBER: { label: 'Member', description: 'Publishes versions of its packages.' },
+  MEMBER: member,
+  EDITOR: member, // the former name of the role
 } satisfies Record<PublisherRole, { label: string; description: string }>
-export const memberRoleChoices = (['MEMBER', 'ADMIN'] as const).map((value) => ({ value, label: memberRoles[value].label }))
+const assignable: PublisherRole[] = ['MEMBER', 'ADMIN']
+export const memberRoleChoices = assignable.map((value) => ({ value, label: memberRoles[value].label }))
 
 /** The publishers by the URL parameters `q`, `mine`, `after`. */
 export function usePublishers() {

@@ -19,6 +19,9 @@ export function useSelfCheck() {
   const { server } = useSession()
   const { data, ...query } = useQuery(SelfCheckDocument, {})
   const facts = computed(() => data.value?.selfCheck)
+  const configuration = computed<Fact[]>(() =>
+    (facts.value?.configuration ?? []).map((setting) => ({ ...setting, problem: setting.problem ?? undefined })),
+  )
   const connection = computed<Fact[]>(() => {
     const { clientAddress, peerAddress, host, forwardedFor, forwardedProto, isSecure } = facts.value?.request ?? {}
     const url = server.value?.url ?? ''
@@ -67,7 +70,7 @@ export function useSelfCheck() {
       { name: 'Size', value: bytes(report.sizeBytes) },
     ]
   })
-  return { ...query, facts, connection, clocks, storage, database }
+  return { ...query, facts, configuration, connection, clocks, storage, database }
 }
 
 const said = (value: string | null | undefined) => value ?? 'None'

@@ -17,7 +17,7 @@ it('loads nothing of OpenTelemetry unless it is on', () => {
     const { createApp } = await import('./server/app.ts')
     const { openLog } = await import('./server/http/log.ts')
     const counted = async (env) => {
-      const config = readConfig({ SERVER_URL: 'http://localhost', JWT_SECRET: 'a secret for tests that is long enough', NODE_ENV: 'test', ...env })
+      const config = readConfig({ SERVER_URL: 'http://localhost', JWT_SECRET: 'a secret for tests that is long enough', ...env })
       const services = await openServices(config, openLog('info', () => {}))
       const app = await createApp(services)
       await app.inject('/api/v1/version')

@@ -1,0 +1,61 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, it, onTestFinished } from 'vitest'
+import { completeIndex, renewedTo } from '../../server/search/rebuild.ts'
+import { readSetting } from '../../server/settings/service.ts'
+import { testApp } from '../app.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { publish } from '../support/publish.ts'
+import { addPackages } from '../support/unindexed.ts'
+
+// One file at a time, in its own process: collecting the garbage of other tests would count as a turn.
+it.for(['sqlite', 'postgres'])('answers requests while the search index is rebuilt, on %s', { timeout: 180_000 }, async (backend) => {
+  await using app = await testApp({ env: backend === 'postgres' ? await ownDatabase() : {} })
+  const alice = await app.member()
+  // PostgreSQL does its part of the work in other processes.
+  const count = backend === 'sqlite' ? 2000 : 300
+  await publish(alice, { name: 'acme', version: '1.0.0' })
+  await addPackages(app, count)
+  const { database } = app.services
+  const rebuilding = completeIndex(app.services)
+  const watching = longestTurn(rebuilding)
+  const answered: number[] = []
+  const asking = (async () => {
+    for (let isOver = false; !isOver; isOver = await isSettled(rebuilding)) {
+      answered.push((await alice.get('/api/packages/acme')).status, (await alice.put('/api/account/likes/acme')).status)
+    }
+  })()
+  await Promise.all([rebuilding, asking])
+  expect(await watching).toBeLessThan(150)
+  expect(answered.length).toBeGreaterThan(40)
+  expect(new Set(answered)).toEqual(new Set([200]))
+  const found = await alice.get('/api/search?q=pkg')
+  expect(found.body.totalCount).toBe(count)
+  expect(await readSetting(database.reads, renewedTo)).toBeNull()
+})
+
+async function ownDatabase(): Promise<Record<string, string>> {
+  const { url, drop } = await createDatabase()
+  onTestFinished(drop)
+  return { DB_BACKEND: 'postgres', POSTGRES_URL: url }
+}
+
+/** The longest time that this process computed without a turn of the event loop, in milliseconds of its own CPU time. */
+async function longestTurn(work: Promise<unknown>): Promise<number> {
+  let longest = 0
+  while (!(await isSettled(work))) {
+    const before = process.threadCpuUsage()
+    await nextTurn()
+    const { user, system } = process.threadCpuUsage(before)
+    longest = Math.max(longest, (user + system) / 1000)
+  }
+  return longest
+}
+
+const isSettled = (work: Promise<unknown>): Promise<boolean> =>
+  Promise.race([
+    work.then(
+      () => true,
+      () => true,
+    ),
+    nextTurn(false),
+  ])

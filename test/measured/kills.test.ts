@@ -1,0 +1,67 @@
+import { request } from 'node:http'
+import { it } from 'vitest'
+import { packageArchive } from '../support/archive.ts'
+import { endure } from '../support/endure.ts'
+import { type Backend, FaultRegistry } from '../support/fault-registry.ts'
+import { isFullRun } from '../support/fault-table.ts'
+import { json } from '../support/server-process.ts'
+import { fragments, openSocket } from '../support/silent-clients.ts'
+
+const backends: Backend[] = ['sqlite', 'postgres']
+const limitMs = 900_000
+
+it.for(backends)(
+  'loses nothing that was acknowledged when the server is killed during publishes, on %s',
+  { timeout: limitMs },
+  async (database, context) => {
+    const registry = await FaultRegistry.open(database)
+    const strike = async () => {
+      await registry.kill()
+      // The time until the server is up again counts, too.
+      void registry.start()
+    }
+    await endure(context, registry, [{ label: 'published', name: 'SIGKILL', publishes: isFullRun ? 1000 : 40, everyMs: 500, strike }])
+  },
+)
+
+it.for(backends)(
+  'restarts during publishes without an error that a second try does not mend, on %s',
+  { timeout: limitMs },
+  async (database, context) => {
+    const registry = await FaultRegistry.open(database)
+    const strike = async () => {
+      for (const text of fragments) await openSocket(registry.listensAt, text)
+      const code = await registry.stop()
+      if (code !== 0) throw new Error(`The server ended with ${code} after SIGTERM.`)
+      void registry.start()
+    }
+    await endure(context, registry, [
+      { label: 'published', name: 'SIGTERM beside silent clients', publishes: isFullRun ? 300 : 30, everyMs: 700, strike },
+    ])
+  },
+)
+
+it.for(backends)(
+  'takes every publish of somebody whose other uploads break off in the middle, on %s',
+  { timeout: limitMs },
+  async (database, context) => {
+    const registry = await FaultRegistry.open(database)
+    const archive = await packageArchive({ name: 'broken', version: '1.0.0' })
+    const strike = () => breakOff(registry, archive.subarray(0, archive.length / 2), archive.length)
+    await endure(context, registry, [
+      { label: 'published', name: 'interrupted upload', publishes: isFullRun ? 300 : 30, everyMs: 40, strike },
+    ])
+  },
+)
+
+/** Announces an upload, sends a part of what it promises and hangs up. */
+async function breakOff(registry: FaultRegistry, part: Buffer, length: number): Promise<void> {
+  const authorization = `Bearer ${registry.token}`
+  const { body } = await json(`${registry.url}/api/packages/versions/new`, undefined, { authorization })
+  const headers = { authorization, 'content-type': 'application/octet-stream', 'content-length': length }
+  await new Promise((resolve) => {
+    const sending = request(`${body.url}?upload_id=${body.fields.upload_id}`, { method: 'POST', headers }).on('close', resolve)
+    sending.on('error', () => {}) // the broken connection, which is the point
+    sending.write(part, () => sending.destroy())
+  })
+}
