@@ -1,6 +1,6 @@
 import { variables } from './variables.ts'
 
-/** The README's table of variables, in Markdown. */
+/** Returns the settings as a Markdown table, for web/help/configuration.md. */
 export function configTable(): string {
   const rows = Object.entries(variables).map(([name, variable]) => `| \`${name}\` | ${defaultOf(variable)} | ${variable.about} |`)
   return ['| Variable | Default | Meaning |', '| --- | --- | --- |', ...rows, ''].join('\n')

@@ -22,7 +22,7 @@ import { traceVariables } from './trace-variables.ts'
 type Variable = { schema: z.ZodType; default?: string; about: string; secret?: boolean; required?: boolean; shownDefault?: string }
 
 /**
- * Every environment variable the server reads, in the order of the README's table.
+ * Every environment variable the server reads, in the order of the table in web/help/configuration.md.
  * `default` is what the variable would say if it were set; `shownDefault` describes a default that is derived.
  */
 export const variables = {

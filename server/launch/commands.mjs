@@ -115,7 +115,7 @@ export function migration(args) {
   return run(nodePath(), ['server/db/schema/new-migration.ts', ...args])
 }
 
-/** Writes the table of variables into the README. */
+/** Writes the table of settings into web/help/configuration.md. */
 export function configTable() {
   return run(nodePath(), ['server/config/print-table.ts'])
 }

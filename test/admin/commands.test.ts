@@ -13,7 +13,7 @@ import { createDatabase } from '../support/postgres.ts'
 
 const names = [...commands.keys()]
 
-it.each(names)('has a help with an example, and a row in the README: %s', async (name) => {
+it.each(names)('prints help with an example, and has a row in the help page: %s', async (name) => {
   const command = commands.get(name)
   const { code, out } = await runCommand({}, name, '--help')
   expect(code).toBe(0)
@@ -22,7 +22,7 @@ it.each(names)('has a help with an example, and a row in the README: %s', async 
   for (const example of command?.examples ?? []) expect(example).toMatch(new RegExp(`^${name}( |$)`))
   expect(await runCommand({}, 'help', name)).toEqual({ code: 0, out, err: '' })
   const usage = [name, command?.values].filter(Boolean).join(' ')
-  expect(readFileSync('README.md', 'utf8')).toContain(`| \`${usage}\` | ${command?.about} |\n`)
+  expect(readFileSync('web/help/command-line.md', 'utf8')).toContain(`| \`${usage}\` | ${command?.about} |\n`)
 })
 
 it('lists all commands, and says what there is when one is unknown', async () => {

@@ -202,6 +202,6 @@ it('lists a folder of blanks among the problems, also where backups have a place
   expect(() => readConfig({ ...needed, DATA_DIR: '  ', BACKUP_TO: '/backups' })).toThrow(/DATA_DIR: /)
 })
 
-it('has the table of the README', () => {
-  expect(readFileSync('README.md', 'utf8')).toContain(`<!-- configuration -->\n${configTable()}<!-- /configuration -->`)
+it('matches the settings table of the help page', () => {
+  expect(readFileSync('web/help/configuration.md', 'utf8')).toContain(`<!-- configuration -->\n${configTable()}<!-- /configuration -->`)
 })
