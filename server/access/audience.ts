@@ -2,10 +2,10 @@ import type { Context } from './context.ts'
 import { isBrowsingOn } from './browsing.ts'
 
 /** Whom an answer is for: people who signed in, who see every package, or anybody, who sees public ones. */
-export type Audience = 'members' | 'anybody'
+export type Audience = 'members' | 'public'
 
 /** Whom the answer to a request is for. That it may be answered at all is checked at the door. */
-export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience => (viewer && !viewer.seesWhatAnybodySees ? 'members' : 'anybody')
+export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience => (viewer && !viewer.seesOnlyPublic ? 'members' : 'public')
 
 /**
  * `Cache-Control` of an answer that `audienceOf` decided about. What members read is kept by nobody else: `ofMembers`. What anybody reads may

@@ -22,7 +22,7 @@ export async function identityOfJob(
   const name = packageOf(request)
   if (name === null || !row.packages.split(',').includes(name)) return null
   const expiresAt = toDate(row.expires_at)
-  const viewer = { ...nobodyInPerson, id: row.id, createdAt: now, seesWhatAnybodySees: Boolean(row.is_for_anybody) }
+  const viewer = { ...nobodyInPerson, id: row.id, createdAt: now, seesOnlyPublic: Boolean(row.is_for_anybody) }
   return { viewer, credential: { kind: 'token', id: row.id, scopes: ['read'], expiresAt }, lastUsedAt: now }
 }
 

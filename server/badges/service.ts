@@ -6,7 +6,7 @@ import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { scoreOf } from '../scoring/status.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { isVersionSeenByAnybody } from '../packages/policy.ts'
+import { isPublicVersion } from '../packages/policy.ts'
 import type { Badge } from './svg.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
@@ -54,7 +54,7 @@ async function find({ database, config }: Reader, audience: Audience, name: stri
     return row ? foundIn(row) : null
   }
   const rows = await database.reads.all<Row>(
-    `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
+    `select v.id, v.version, v.retracted_at, p.is_discontinued from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isPublicVersion}`,
     name,
     hostedHere(config),
   )

@@ -1,6 +1,6 @@
 import type { Audience } from '../access/audience.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { isVersionSeenByAnybody } from '../packages/policy.ts'
+import { isPublicVersion } from '../packages/policy.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import type { Services } from '../services.ts'
 import { docsColumns, docsRow, isAnalysisAwaited, type KnownDocs } from './service.ts'
@@ -17,7 +17,7 @@ export async function findDocs(reader: Reader, audience: Audience, name: string,
   if (version === null) return null
   const row = await (audience === 'members'
     ? reads.get(docsSql, name, version)
-    : reads.get(`${docsSql} and ${isVersionSeenByAnybody}`, name, version, hostedHere(reader.config)))
+    : reads.get(`${docsSql} and ${isPublicVersion}`, name, version, hostedHere(reader.config)))
   if (!row) return null
   return { version, docs: row.state === null ? null : docsRow.parse(row), isAwaited: Boolean(row.awaited) }
 }
@@ -30,7 +30,7 @@ async function latestVersion({ database: { reads }, config }: Reader, audience: 
   if (audience === 'members')
     return (await reads.recall<{ version: string }>('select latest_version as version from packages where name = ?', name))?.version ?? null
   const rows = await reads.all<{ version: string; retracted_at: unknown }>(
-    `select v.version, v.retracted_at from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isVersionSeenByAnybody}`,
+    `select v.version, v.retracted_at from package_versions v join packages p on p.id = v.package_id where p.name = ? and ${isPublicVersion}`,
     name,
     hostedHere(config),
   )

@@ -2,7 +2,7 @@ import { type Parameter, toDate } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { hostedHere } from '../packages/hosted-here.ts'
-import { isListed, isThereForAnybody, isVersionSeenByAnybody } from '../packages/policy.ts'
+import { isListed, hasPublicVersion, isPublicVersion } from '../packages/policy.ts'
 import type { Entry } from './atom.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
@@ -29,7 +29,7 @@ export async function newestOfPackage(reader: Reader, audience: Audience, name: 
     audience === 'members'
       ? reader.database.reads.recall('select id from packages where name = ?', name)
       : reader.database.reads.recall(
-          `select p.id from packages p where p.name = ? and ${isThereForAnybody('p')}`,
+          `select p.id from packages p where p.name = ? and ${hasPublicVersion('p')}`,
           name,
           hostedHere(reader.config),
         )
@@ -38,7 +38,7 @@ export async function newestOfPackage(reader: Reader, audience: Audience, name: 
 
 /** Ids grow with time, so the newest are the last by id, which is indexed. */
 async function read({ database, config }: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
-  const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isVersionSeenByAnybody}`, [hostedHere(config)]]
+  const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isPublicVersion}`, [hostedHere(config)]]
   const rows = await database.heavyReads.all<Row>(
     `select p.name, v.version, v.created_at, v.pubspec from package_versions v join packages p on p.id = v.package_id
       where v.retracted_at is null and ${condition}${readable} order by v.id desc limit ${maxEntries}`,

@@ -20,27 +20,27 @@ export const canSee = (audience: Audience, { visibility }: Pick<Package, 'visibi
 export const seenBy = (audience: Audience): { visibility?: 'public' } => (audience === 'members' ? {} : { visibility: 'public' })
 
 /** SQL: whether anybody sees the package with this alias. */
-export const seenByAnybody = (alias: string): string => `${alias}.visibility = 'public'`
+export const isPublicPackage = (alias: string): string => `${alias}.visibility = 'public'`
 
 /** SQL: whether the dependency `d`, on the package `q` if there is one, is on this server and hidden from anybody: private, or not there; the two look alike. Takes `hostedHere`. */
-export const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or not ${seenByAnybody('q')})`
+export const isHiddenDependency = `${isHostedHere('d.hosted_url')} and (q.id is null or not ${isPublicPackage('q')})`
 
 /** SQL: whether the version with this alias needs what is hidden from anybody. Takes `hostedHere`. */
 const needsHidden = (alias: string): string =>
   `exists (select 1 from package_dependencies d left join packages q on q.name = d.name where d.version_id = ${alias}.id and d.kind = 'direct' and ${isHiddenDependency})`
 
 /** SQL: whether anybody sees the version `v` of the package `p`: not when it needs what is hidden from them. Takes `hostedHere`. */
-export const isVersionSeenByAnybody = `${seenByAnybody('p')} and not ${needsHidden('v')}`
+export const isPublicVersion = `${isPublicPackage('p')} and not ${needsHidden('v')}`
 
 /**
  * SQL: whether anybody finds something to read of the package with this alias: it is public, and not all of its versions need what is hidden from
  * them. Else it is to them as if it were not there. Takes `hostedHere`.
  */
-export const isThereForAnybody = (alias: string): string =>
-  `(${seenByAnybody(alias)} and exists (select 1 from package_versions v where v.package_id = ${alias}.id and not ${needsHidden('v')}))`
+export const hasPublicVersion = (alias: string): string =>
+  `(${isPublicPackage(alias)} and exists (select 1 from package_versions v where v.package_id = ${alias}.id and not ${needsHidden('v')}))`
 
 /** SQL: whether anybody may read the package `p` and every version of it: none needs what is hidden from them. Takes `hostedHere`. */
-export const isSeenWholeByAnybody = `${seenByAnybody('p')} and not exists (select 1 from package_versions w where w.package_id = p.id and ${needsHidden('w')})`
+export const isEntirelyPublic = `${isPublicPackage('p')} and not exists (select 1 from package_versions w where w.package_id = p.id and ${needsHidden('w')})`
 
 /** What lists, search, feeds and name completion show; whoever knows the name of an unlisted package finds it. */
 export const listed = { isUnlisted: false }

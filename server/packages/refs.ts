@@ -9,7 +9,7 @@ export const PackageVersionRef = builder.objectRef<PackageVersion>('PackageVersi
 /** Makes a field of a package readable by whoever may browse, when the package is public. Any other field is for people who signed in. */
 export const ofPublicPackage = {
   skipTypeScopes: true,
-  authScopes: (pkg: Package) => (canSee('anybody', pkg) ? { browse: true } : ({ scope: 'read' } as const)),
+  authScopes: (pkg: Package) => (canSee('public', pkg) ? { browse: true } : ({ scope: 'read' } as const)),
 }
 
 /** The same for a field of a version or its texts: whoever may browse gets hold of none that is not for them. */

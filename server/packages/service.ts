@@ -6,18 +6,18 @@ import type { Context } from '../access/context.ts'
 import { User } from '../users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
 import { hostedHere } from './hosted-here.ts'
-import { isListed, isThereForAnybody, listed, seenByAnybody } from './policy.ts'
+import { isListed, hasPublicVersion, listed, isPublicPackage } from './policy.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
 
 /** What is there for whoever asks. */
-const thereFor = (reader: Omit<Reader, 'em'>, condition = isThereForAnybody): FilterQuery<Package> =>
+const thereFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
   audienceOf(reader) === 'members' ? {} : { [raw((alias) => condition(alias), [hostedHere(reader.config)])]: [] }
 
 /** SQL: the same for lists. Search knows it of most packages, and to look at the versions of all of them takes seconds. Takes `hostedHere`. */
-const isListedForAnybody = (alias: string): string =>
-  `(${seenByAnybody(alias)} and (exists (select 1 from package_search_documents s where s.package_id = ${alias}.id and s.shown_to = 2) or ${isThereForAnybody(alias)}))`
+const isListedPublicly = (alias: string): string =>
+  `(${isPublicPackage(alias)} and (exists (select 1 from package_search_documents s where s.package_id = ${alias}.id and s.shown_to = 2) or ${hasPublicVersion(alias)}))`
 
 /** The package of this name, or null when it is not there for whoever asks. */
 export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
@@ -27,13 +27,13 @@ export const findPackage = (reader: Reader, name: string): Promise<Package | nul
 export function listPackages(reader: Reader, { limit, after, offset }: Page): Promise<Package[]> {
   return reader.em.find(
     Package,
-    { $and: [{ ...listed, ...(after !== undefined && { name: { $gt: after } }) }, thereFor(reader, isListedForAnybody)] },
+    { $and: [{ ...listed, ...(after !== undefined && { name: { $gt: after } }) }, thereFor(reader, isListedPublicly)] },
     { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) },
   )
 }
 
 export const countReadablePackages = (reader: Reader): Promise<number> =>
-  reader.em.count(Package, { $and: [listed, thereFor(reader, isListedForAnybody)] })
+  reader.em.count(Package, { $and: [listed, thereFor(reader, isListedPublicly)] })
 
 /** All names, in order. */
 export async function listPackageNames(
@@ -41,7 +41,7 @@ export async function listPackageNames(
   { withUnlisted }: { withUnlisted: boolean },
 ): Promise<string[]> {
   const isMember = audienceOf(reader) === 'members'
-  const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(isMember ? [] : [isListedForAnybody('p')])]
+  const conditions = [...(withUnlisted ? [] : [isListed('p')]), ...(isMember ? [] : [isListedPublicly('p')])]
   const where = conditions.length > 0 ? `where ${conditions.join(' and ')}` : ''
   const rows = await reader.database.heavyReads.all<{ name: string }>(
     `select p.name from packages p ${where} order by p.name`,
@@ -69,7 +69,7 @@ const loadIsThere = batched(async (em, keys) => {
   const ids = keys.map((key) => key.split(' ')[0] ?? '')
   const hosted = keys[0]?.split(' ')[1] ?? ''
   const rows = await em.execute<{ id: string }[]>(
-    `select p.id from packages p where ${isThereForAnybody('p')} and p.id in (${ids.map(() => '?').join(', ')})`,
+    `select p.id from packages p where ${hasPublicVersion('p')} and p.id in (${ids.map(() => '?').join(', ')})`,
     [hosted, ...ids],
   )
   return new Map(rows.map(({ id }) => [`${id} ${hosted}`, true]))

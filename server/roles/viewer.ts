@@ -12,7 +12,7 @@ export type Viewer = {
   lastLoginAt?: Date | null | undefined
   avatarTag?: string | null | undefined
   /** A job of the server's own whose findings anybody may read, so that it must know no more than that. */
-  seesWhatAnybodySees?: boolean
+  seesOnlyPublic?: boolean
 }
 
 /** How they proved it. */

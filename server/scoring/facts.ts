@@ -6,7 +6,7 @@ import { toDate } from '../db/reads/reads.ts'
 import { untilAborted } from '../jobs/until-aborted.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
-import { isVersionSeenByAnybody, seenByAnybody } from '../packages/policy.ts'
+import { isPublicVersion, isPublicPackage } from '../packages/policy.ts'
 import { storedPubspec } from '../packages/versions/pubspec.ts'
 import { readySdk } from '../sdks/ready.ts'
 import type { Services } from '../services.ts'
@@ -23,7 +23,7 @@ const maxVersions = 500
 export async function readFacts(reader: Reader, versionId: string): Promise<Subject | null> {
   const { config, database, now } = reader
   const row = await database.reads.get<Row>(
-    `select p.id as package_id, p.name, p.visibility, v.version, v.archive_sha256, ${isVersionSeenByAnybody} as is_public
+    `select p.id as package_id, p.name, p.visibility, v.version, v.archive_sha256, ${isPublicVersion} as is_public
      from package_versions v join packages p on p.id = v.package_id where v.id = ?`,
     hostedHere(config),
     versionId,
@@ -65,7 +65,7 @@ async function readDependencies(
 ): Promise<Record<string, DependencyFacts>> {
   const here = hostedHere(config)
   const [isShown, isVersionShown, isReplacementShown] = isForAnybody
-    ? [seenByAnybody('p'), isVersionSeenByAnybody, seenByAnybody('r')]
+    ? [isPublicPackage('p'), isPublicVersion, isPublicPackage('r')]
     : ['true', 'true', 'true']
   const rows = await database.reads.all<DependencyRow>(
     `select * from (
@@ -113,7 +113,7 @@ async function readPackagesBehind(
   isForAnybody: boolean,
 ): Promise<PackageFacts['packages']> {
   const here = hostedHere(config)
-  const isShown = isForAnybody ? isVersionSeenByAnybody : 'true'
+  const isShown = isForAnybody ? isPublicVersion : 'true'
   const shownTo = isForAnybody ? [here] : []
   const rows = await database.reads.all<{ name: string; pubspec: string; surface: Buffer | null }>(
     `with recursive needed(name) as (

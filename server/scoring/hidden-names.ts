@@ -5,7 +5,7 @@ import type { Report } from '../analysis/report.ts'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
-import { seenByAnybody } from '../packages/policy.ts'
+import { isPublicPackage } from '../packages/policy.ts'
 
 // A report is made once, from what its readers may know at that moment. Packages become private or are deleted after that, and what was made for
 // members stays when a package becomes public, until it is analyzed again: so what anybody reads of it is looked through each time.
@@ -35,7 +35,7 @@ function textsIn(value: unknown): string {
 
 /** Whether anybody sees the package of this name. One that is gone looks like one that is hidden. */
 const loadShown = batched(async (em: EntityManager, names) => {
-  const sql = `select p.name from packages p where p.name in (${names.map(() => '?').join(', ')}) and ${seenByAnybody('p')}`
+  const sql = `select p.name from packages p where p.name in (${names.map(() => '?').join(', ')}) and ${isPublicPackage('p')}`
   return new Map((await readRows<{ name: string }>(em, sql, names)).map(({ name }) => [name, true]))
 })
 

@@ -130,7 +130,7 @@ const ScoreRef = builder.objectRef<Scored>('Score').implement({
       nullable: true,
       description: 'Why its last analysis failed; members of this server are told more than that it did.',
       // What a package client prints can name any package.
-      resolve: ({ error }, _args, context) => (error !== null && audienceOf(context) === 'anybody' ? 'The analysis failed.' : error),
+      resolve: ({ error }, _args, context) => (error !== null && audienceOf(context) === 'public' ? 'The analysis failed.' : error),
     }),
     grantedPoints: t.exposeInt('granted', { nullable: true, description: 'The points that it got; null until it is analyzed.' }),
     maxPoints: t.exposeInt('maximum', {

@@ -5,7 +5,7 @@ import { dayOf, windowEnd } from '../downloads/days.ts'
 import { type Handler, handler } from '../jobs/handler.ts'
 import { enqueue } from '../jobs/queue.ts'
 import { type Here, hostedHere } from '../packages/hosted-here.ts'
-import { isThereForAnybody } from '../packages/policy.ts'
+import { hasPublicVersion } from '../packages/policy.ts'
 import type { Services } from '../services.ts'
 import { z } from 'zod'
 import { countExcerpt, downloadsOf } from './excerpts.ts'
@@ -65,10 +65,10 @@ const first = '00000000-0000-0000-0000-000000000000'
 
 /** Takes `hostedHere`. */
 const selectLacking = `select p.id from packages p join package_search_documents d on d.package_id = p.id and d.shown_to = 1
-  where ${isThereForAnybody('p')} and not exists (select 1 from package_search_excerpts e where e.package_id = p.id)`
+  where ${hasPublicVersion('p')} and not exists (select 1 from package_search_excerpts e where e.package_id = p.id)`
 
 /** Takes `hostedHere` twice, the first day that is not counted, `hostedHere` again, and the package before the first one. */
-const selectReviewed = `select p.id, d.shown_to <> ${shownTo} or (e.id is not null) <> (d.shown_to = 1 and ${isThereForAnybody('p')}) as is_wrong,
+const selectReviewed = `select p.id, d.shown_to <> ${shownTo} or (e.id is not null) <> (d.shown_to = 1 and ${hasPublicVersion('p')}) as is_wrong,
     e.downloads <> ${downloadsOf('d.package_id')} as is_miscounted
   from (select * from packages where visibility = 'public' and id > ? order by id limit 50) p
   left join package_search_documents d on d.package_id = p.id left join package_search_excerpts e on e.id = d.id order by p.id`

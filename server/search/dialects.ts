@@ -1,6 +1,6 @@
 import type { DatabaseConfig } from '../db/options.ts'
 import type { Parameter } from '../db/reads/reads.ts'
-import { seenByAnybody } from '../packages/policy.ts'
+import { isPublicPackage } from '../packages/policy.ts'
 import type { ScoreFilter } from './query.ts'
 import type { Reach, Selection } from './selection.ts'
 import { everyTerm, tagTerm, unlistedTerm } from './tags.ts'
@@ -32,7 +32,7 @@ export const dialectOf = (backend: DatabaseConfig['DB_BACKEND']): Dialect => (ba
 
 /** The condition that a document may be found at all. The numbers are literals, so that the indexes of public packages are used. */
 export const isWithin: Record<Reach, string> = {
-  anybody: 'd.shown_to = 2',
+  public: 'd.shown_to = 2',
   excerpts: 'd.shown_to = 1',
   members: 'd.shown_to in (1, 2)',
   unlisted: 'd.shown_to = 0',
@@ -45,7 +45,7 @@ export const isWithin: Record<Reach, string> = {
 export const documentsOf = (reach: Reach): string =>
   reach === 'excerpts'
     ? `(select o.id, o.package_id, o.name, o.shown_to, o.likes, o.public_dependents, e.summary, e.created_at, e.updated_at, e.downloads, e.score, e.tags from package_search_excerpts e
-        join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${seenByAnybody('p')})`
+        join package_search_documents o on o.id = e.id join packages p on p.id = e.package_id and ${isPublicPackage('p')})`
     : 'package_search_documents'
 
 /** Where the terms of a reach's documents are. */
@@ -100,7 +100,7 @@ const postgresIds = (reach: Reach, breadth: Breadth, query: string): Statement =
  * unlisted, so that is a term.
  */
 export function rowConditions({ reach, scores }: Selection): string[] {
-  const isAsked = reach === 'anybody' || reach === 'excerpts'
+  const isAsked = reach === 'public' || reach === 'excerpts'
   return [...(isAsked ? [isWithin[reach]] : []), ...scoreConditions(scores)]
 }
 

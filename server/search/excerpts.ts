@@ -3,7 +3,7 @@ import { toDate } from '../db/reads/reads.ts'
 import { changeRows, readRow, readRows } from '../db/statements.ts'
 import { dayOf, windowEnd } from '../downloads/days.ts'
 import { type Here, hostedHere } from '../packages/hosted-here.ts'
-import { isVersionSeenByAnybody } from '../packages/policy.ts'
+import { isPublicVersion } from '../packages/policy.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import { storeTerms } from './index-package.ts'
 import { type Facts, tagsOf } from './tags.ts'
@@ -65,7 +65,7 @@ type VersionRow = {
 }
 
 const ofPackages = 'from package_versions v join packages p on p.id = v.package_id'
-const selectReadable = `select v.id, v.version, v.created_at, v.retracted_at ${ofPackages} where p.id = ? and ${isVersionSeenByAnybody}`
+const selectReadable = `select v.id, v.version, v.created_at, v.retracted_at ${ofPackages} where p.id = ? and ${isPublicVersion}`
 const selectTexts = `select ${textColumns} from package_versions v ${textTables} where v.id = ?`
 
 const upsert = `insert into package_search_excerpts (id, package_id, created_at, updated_at, score, tags, summary)
@@ -76,6 +76,6 @@ const upsert = `insert into package_search_excerpts (id, package_id, created_at,
 /** SQL: how often the versions of a package that anybody may read were downloaded after a day. Takes that day and `hostedHere`. */
 export const downloadsOf = (packageId: string): string => `(
     select coalesce(sum(n.downloads), 0) from version_downloads n join package_versions v on v.id = n.version_id join packages p on p.id = v.package_id
-    where p.id = ${packageId} and n.day > ? and ${isVersionSeenByAnybody})`
+    where p.id = ${packageId} and n.day > ? and ${isPublicVersion})`
 
 const count = `update package_search_excerpts set downloads = ${downloadsOf('package_search_excerpts.package_id')} where package_id = ?`

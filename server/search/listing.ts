@@ -23,7 +23,7 @@ export async function listPackages(
   { limit, offset: skipped, after }: Stretch,
 ): Promise<SearchMatch[]> {
   // A place tells downloads, and how many packages there are: to whoever may not know either, a cursor is a number of matches.
-  if (whole.reach !== 'anybody') {
+  if (whole.reach !== 'public') {
     const rows = await listRows(source, whole, sort, { limit, offset: skipped, after })
     return rows.map((row) => matchOf(row, placeOf(sort, row.key, row.document)))
   }

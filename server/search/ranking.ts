@@ -85,7 +85,7 @@ function rankedRow({ id, name, summary, ...row }: Row, { terms, reach }: WordSel
 }
 
 /** Callers who are not signed in learn neither downloads nor what private packages depend on. */
-const isOpen = (reach: Reach) => reach === 'anybody' || reach === 'excerpts'
+const isOpen = (reach: Reach) => reach === 'public' || reach === 'excerpts'
 
 /** SQL: an order of documents `d` by how well known they are. Names settle ties. */
 function byRenown(reach: Reach): string {

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { seenByAnybody } from '../packages/policy.ts'
+import { isPublicPackage } from '../packages/policy.ts'
 import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
 import { forgetExcerpts, requestExcerpts } from './complete-excerpts.ts'
@@ -34,7 +34,7 @@ type Subquery = { sql: string; parameters: string[] }
 function affectedBy(here: Here, names: readonly string[]): Subquery {
   const sql = `select id from packages where name in (${marksFor(names)}) union
     select o.id from package_dependencies d join package_versions w on w.id = d.version_id join packages o on o.id = w.package_id
-    where d.name in (${marksFor(names)}) and d.kind = 'direct' and ${seenByAnybody('o')} and ${isHostedHere('d.hosted_url')}`
+    where d.name in (${marksFor(names)}) and d.kind = 'direct' and ${isPublicPackage('o')} and ${isHostedHere('d.hosted_url')}`
   return { sql, parameters: [...names, ...names, hostedHere(here)] }
 }
 

@@ -3,7 +3,7 @@ import { toDate } from '../db/reads/reads.ts'
 import { readRow, readRows } from '../db/statements.ts'
 import type { Visibility } from '../packages/entity.ts'
 import { type Here, hostedHere } from '../packages/hosted-here.ts'
-import { isListed, isSeenWholeByAnybody } from '../packages/policy.ts'
+import { isListed, isEntirelyPublic } from '../packages/policy.ts'
 import { lockEntry, removeFromIndex, type ShownTo, storeDocument } from './index-package.ts'
 import { removeExcerpt, storeExcerpt } from './excerpts.ts'
 import {
@@ -18,7 +18,7 @@ import {
 import { tagsOf } from './tags.ts'
 
 /** SQL: who may find the package `p`, as the index has it. Takes `hostedHere`. */
-export const shownTo = `case when not (${isListed('p')}) then 0 when ${isSeenWholeByAnybody} then 2 else 1 end`
+export const shownTo = `case when not (${isListed('p')}) then 0 when ${isEntirelyPublic} then 2 else 1 end`
 
 /**
  * Makes the index say what the database says of a package now: texts, tags, who may find it. Whatever changes a package calls this at the end

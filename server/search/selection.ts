@@ -29,14 +29,14 @@ export type Selection = {
 }
 
 /** What whoever searches may find in the first place. */
-export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'anybody')
+export const reachOf = (searcher: Searcher): Reach => (searcher ? 'members' : 'public')
 
 /** Everything that whoever searches may find. */
 export const everything = (searcher: Searcher): Selection => ({ reach: reachOf(searcher), terms: null, all: [], none: [], scores: [] })
 
 /** A selection, and beside what anybody may find whole the same of the excerpts, where there are any. Each is read by itself. */
 export async function partsOf<Part extends Selection>({ heavyReads }: Source, selection: Part): Promise<[Part, ...Part[]]> {
-  if (selection.reach !== 'anybody' || !(await heavyReads.get('select id from package_search_excerpts limit 1'))) return [selection]
+  if (selection.reach !== 'public' || !(await heavyReads.get('select id from package_search_excerpts limit 1'))) return [selection]
   return [selection, { ...selection, reach: 'excerpts' }]
 }
 

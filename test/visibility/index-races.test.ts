@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest'
 import type { Actor } from '../actor.ts'
 import type { TestApp } from '../app.ts'
-import { isVersionSeenByAnybody } from '../../server/packages/policy.ts'
+import { isPublicVersion } from '../../server/packages/policy.ts'
 import { dependent, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 
@@ -53,7 +53,7 @@ async function shown({ services }: TestApp): Promise<Record<string, boolean>> {
 /** Which packages anybody may read in their latest version. */
 async function truth({ services }: TestApp): Promise<Record<string, boolean>> {
   const rows = await services.database.reads.all<{ name: string; readable: boolean | number }>(
-    `select p.name, (${isVersionSeenByAnybody}) as readable from packages p
+    `select p.name, (${isPublicVersion}) as readable from packages p
      join package_versions v on v.package_id = p.id and v.version = p.latest_version order by p.name`,
     services.config.SERVER_URL,
   )

@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
-import { seenByAnybody } from '../policy.ts'
+import { isPublicPackage } from '../policy.ts'
 import { effectOfDeletion } from './served.ts'
 
 /** Names from the package that breaks down to the one it breaks with: `['app', 'ui', 'icons']`. */
@@ -42,7 +42,7 @@ export function describeChains(chains: readonly Chain[]): string {
 type Edge = { dependent: string; dependency: string }
 
 const maxShown = 20
-const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${seenByAnybody('p')}`
+const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${isPublicPackage('p')}`
 const statedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 
 /** Who depends on whom, from these packages upwards. */

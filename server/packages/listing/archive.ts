@@ -6,7 +6,7 @@ import type { Audience } from '../../access/audience.ts'
 import { isBrowsingOn } from '../../access/browsing.ts'
 import { archiveFile } from '../../pub/archive-name.ts'
 import { hostedHere } from '../hosted-here.ts'
-import { isVersionSeenByAnybody } from '../policy.ts'
+import { isPublicVersion } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 
 /** What is known of the archive of a version, or null when it is not there for this audience. */
@@ -18,7 +18,7 @@ export async function findArchive(
 ): Promise<StoredBytes | null> {
   const row = await (audience === 'members'
     ? reads.recall<FactsRow>(factsSql, name, version)
-    : reads.recall<FactsRow>(`${factsSql} and ${isVersionSeenByAnybody}`, name, version, hostedHere(config)))
+    : reads.recall<FactsRow>(`${factsSql} and ${isPublicVersion}`, name, version, hostedHere(config)))
   // PostgreSQL hands out 64-bit integers as text.
   return row ? { ...row, bytes: Number(row.bytes) } : null
 }
@@ -54,7 +54,7 @@ export async function linkToArchive(
   const { blobs, config } = context
   const { BLOB_BACKEND, S3_PUBLIC_REDIRECTS, S3_SIGNED_DOWNLOADS } = config
   if (BLOB_BACKEND !== 's3' || !(S3_PUBLIC_REDIRECTS || S3_SIGNED_DOWNLOADS)) return null
-  const isPublic = audience === 'anybody' || (await isForAnybody(context, archive))
+  const isPublic = audience === 'public' || (await isReadablePublicly(context, archive))
   if (!(isPublic ? S3_PUBLIC_REDIRECTS : S3_SIGNED_DOWNLOADS)) return null
   const file = { name: archiveFile(archive.name, archive.version), type: 'application/gzip' }
   return reach(context, archive, () => blobs.link(archive.sha256, { ...file, seconds: linkSeconds }))
@@ -86,8 +86,8 @@ type Range = { start: number; end: number }
 const linkSeconds = 60
 
 /** Whether somebody who did not sign in may read it now. */
-async function isForAnybody(context: Pick<Services, 'config' | 'database'>, { name, version }: Archive): Promise<boolean> {
-  return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'anybody')) !== null
+async function isReadablePublicly(context: Pick<Services, 'config' | 'database'>, { name, version }: Archive): Promise<boolean> {
+  return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'public')) !== null
 }
 
 /** Reaches the bytes of an archive, if need be by bringing them back. @throws see openArchive. */

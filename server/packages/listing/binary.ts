@@ -170,7 +170,7 @@ async function redirectToArchive(context: Context): Promise<unknown> {
   const [name, version] = [packageParameter(request), versionParameter(request)]
   const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
   // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
-  if (!context.viewer && !(await findArchive(context, name, version, 'anybody'))) throw unknownVersion(name, version)
+  if (!context.viewer && !(await findArchive(context, name, version, 'public'))) throw unknownVersion(name, version)
   return reply.redirect(url, 303)
 }
 

@@ -7,7 +7,7 @@ import type { Caches } from '../../http/caching/caches.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { hostedHere } from '../hosted-here.ts'
-import { isThereForAnybody, isVersionSeenByAnybody, seenByAnybody } from '../policy.ts'
+import { hasPublicVersion, isPublicVersion, isPublicPackage } from '../policy.ts'
 import { readWithheld, withoutNames } from '../visibility/withheld.ts'
 import { visibilityMark } from '../visibility/mark.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
@@ -40,7 +40,7 @@ export async function readListing(reader: Reader, name: string, audience: Audien
   } = reader
   const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
   if (!current) return null
-  const seen = audience === 'members' ? current.id : `anybody ${current.id}`
+  const seen = audience === 'members' ? current.id : `public ${current.id}`
   const place = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
   const cached = listings.get(place)
   if (cached?.revision === current.revision && cached.mark === current.mark) return cached
@@ -66,7 +66,7 @@ export async function readEntry(
     return row ? entryOf(row, name, serverUrl) : null
   }
   const hosted = hostedHere(config)
-  const row = await database.reads.get<EntryRow>(`${sql} and ${isVersionSeenByAnybody}`, name, version, hosted)
+  const row = await database.reads.get<EntryRow>(`${sql} and ${isPublicVersion}`, name, version, hosted)
   if (!row) return null
   const { names } = await readWithheld(database.reads, row.package_id, hosted)
   return entryOf({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)) }, name, serverUrl)
@@ -92,13 +92,13 @@ type ListingRow = EntryRow & {
 const versionsOfPackages = 'package_versions v join packages p on p.id = v.package_id'
 const currentSql: Record<Audience, string> = {
   members: 'select id, revision from packages where name = ?',
-  anybody: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
-    from packages p where p.name = ? and ${seenByAnybody('p')}`,
+  public: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
+    from packages p where p.name = ? and ${isPublicPackage('p')}`,
 }
 /** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. Takes `hostedHere` for anybody. */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
-  anybody: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${isThereForAnybody('r')}) then p.replaced_by
+  public: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${hasPublicVersion('r')}) then p.replaced_by
     end as replaced_by`,
 }
 const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
@@ -108,7 +108,7 @@ async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name:
   const { database, serverUrl } = reader
   const all = await database.heavyReads.all<ListingRow>(
     `select ${entryColumns}, p.revision, p.latest_version, p.is_discontinued, p.advisories_updated, ${replacedBy[audience]} from ${versionsOfPackages} where v.package_id = ? order by v.sort_key`,
-    ...(audience === 'anybody' ? [hostedHere(reader.config)] : []),
+    ...(audience === 'public' ? [hostedHere(reader.config)] : []),
     stamp.id,
   )
   const rows = audience === 'members' ? all : await readableRows(reader, stamp.id, all)
@@ -119,7 +119,7 @@ async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name:
   const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}${latestMember}"versions":[${entries.join(',')}]}`
   const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
   // The mark is older than the rows, or of their age: what was read too early is read again, never kept too long.
-  return { revision: rows[0].revision, ...(audience === 'anybody' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
+  return { revision: rows[0].revision, ...(audience === 'public' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
 }
 
 /** The rows that anybody may read, with the latest among them. */
