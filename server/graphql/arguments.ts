@@ -10,19 +10,19 @@ import {
 } from 'graphql'
 import { invalidInput } from '../errors.ts'
 
-/** Maximum length of a text in UTF-16 code units, where an argument or input field declares no other as `extensions: { maxLength }`. */
+/** Maximum string length in UTF-16 code units, unless an argument or input field declares another as `extensions: { maxLength }`. */
 const defaultMaxLength = 1024
 
-/** Checks the value of an argument or input field; `path` is where it stands. */
+/** Checks the value of an argument or input field. `path` is its location in the arguments. */
 type Check = (value: unknown, path: string[]) => void
 
 type Input = { name: string; type: GraphQLInputType; extensions: object }
 type Marks = { isRelayGlobalID?: boolean; relayGlobalIDFor?: { typename: string }[] | null; maxLength?: number }
 
 /**
- * Returns the check that every value of a field's arguments passes before anything works with it: texts are not too long and can be stored,
- * and global ids are ids of this server, of a type that belongs there. Null when the field takes no arguments.
- * @throws Error when an input does not say which type its ids are of; ApiError InvalidInput (the check).
+ * Returns a check for the arguments of a field, run before the resolver: strings must not be too long and must be storable, and global ids must have
+ * a type of this schema that the argument accepts. Returns null if the field has no arguments.
+ * @throws Error if an id argument declares no type; ApiError InvalidInput (the check).
  */
 export function argumentCheck(
   schema: GraphQLSchema,
@@ -52,13 +52,10 @@ function checkOf(schema: GraphQLSchema, input: Input, takesAny = false): Check |
   return each((value, path) => checks.forEach(([name, check]) => check((value as Record<string, unknown>)[name], [...path, name])))
 }
 
-/** The name of an input as callers know it. */
+/** Returns the name of an input as used in error messages, without the wrapping `input`. */
 const fieldOf = (path: string[]) => path.filter((part) => part !== 'input').join('.')
 
-/**
- * Refuses a text that is too long, or that a database cannot store as it is: PostgreSQL stores no NUL, and half a surrogate pair, which UTF-8
- * cannot encode, would come back as another character.
- */
+/** Throws if a string is too long or cannot be stored unchanged: PostgreSQL does not store NUL, and unpaired surrogates have no UTF-8 encoding. */
 function checkText(text: string, maxLength: number, field: string): void {
   if (text.length > maxLength) throw invalidInput(`${field}: must be at most ${maxLength} characters long`, field)
   if (text.includes('\0')) throw invalidInput(`${field}: must not contain the character NUL.`, field)
@@ -68,13 +65,13 @@ function checkText(text: string, maxLength: number, field: string): void {
 function globalIdCheck(schema: GraphQLSchema, { name, extensions }: Input, takesAny: boolean): Check | null {
   const { isRelayGlobalID, relayGlobalIDFor } = extensions as Marks
   if (!isRelayGlobalID) return null
-  if (!relayGlobalIDFor && !takesAny) throw new Error(`${name} does not say which type its ids are of`)
+  if (!relayGlobalIDFor && !takesAny) throw new Error(`${name} does not declare the types of its ids`)
   const known = nodeTypes(schema)
   const types = relayGlobalIDFor?.map(({ typename }) => typename) ?? known
   return (value, path) => checkGlobalId(value, { types, known }, path)
 }
 
-/** The types that have global ids; `node` and `nodes` take those of all. */
+/** Returns all types with global ids, which `node` and `nodes` accept. */
 function nodeTypes(schema: GraphQLSchema): string[] {
   const node = schema.getType('Node')
   return isInterfaceType(node) ? schema.getPossibleTypes(node).map((type) => type.name) : []

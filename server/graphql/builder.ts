@@ -10,33 +10,35 @@ import { invalidInput, notFound } from '../errors.ts'
 import type { Scope } from '../roles/roles.ts'
 import { canActAsOwner, canBrowse, canChangeOwnAccount, holdsScope, isFreeToAct } from '../access/policy.ts'
 
-/** Types by whatever name. */
+/** Schema types with arbitrary output shapes. */
 type AnyTypes = SchemaTypes & { outputShapes: Record<string, unknown> }
 
 /**
- * The one Pothos builder. `Query` and `Mutation` want a signed-in caller; a field that is open to everybody says `skipTypeScopes: true`,
- * one that is needed before the first owner exists says `extensions: { beforeSetup: true }`, and one that needs no session's CSRF token,
- * but refuses what another site's page sent, says `extensions: { ownOrigin: true }`. A root field names the rate limit of an address that it
- * counts in as `extensions: { limit }`, and what refuses a request before that as `extensions: { admit }`. A field that gives out a secret
- * says `extensions: { secret: true }`. A text argument or input field that takes other than at most 1,024 characters
- * (arguments.ts) says how many as `extensions: { maxLength }`.
+ * The Pothos builder of the whole schema. `Query` and `Mutation` fields require a signed-in caller by default. Fields use these options:
+ * - `skipTypeScopes: true`: public, no signed-in caller required.
+ * - `extensions: { beforeSetup: true }`: available before the first owner exists.
+ * - `extensions: { ownOrigin: true }`: needs no CSRF token, but rejects requests from pages of other sites.
+ * - `extensions: { limit }`: name of the rate limit per client address (root fields only).
+ * - `extensions: { admit }`: check that runs before the rate limit (root fields only).
+ * - `extensions: { secret: true }`: returns a secret, so the response is not compressed.
+ * - `extensions: { maxLength }`: maximum length of a string argument or input field; 1,024 characters by default (see arguments.ts).
  */
 export const builder = new SchemaBuilder<{
   Context: Context
   AuthScopes: {
-    /** Somebody is signed in, whatever their credential may do, even when a new password is due. */
+    /** Signed in with any credential, even if a password change is required. */
     identity: boolean
-    /** Somebody is signed in and free to act. */
+    /** Signed in, and no password change is required. */
     signedIn: boolean
-    /** The request rides on a session. */
+    /** Authenticated by a session, not by a token. */
     session: boolean
-    /** May change their own account, and see its sessions, tokens and history: any session, or a token that may write. */
+    /** May change their own account and read its sessions, tokens and history: any session, or a token with write access. */
     ownAccount: boolean
-    /** May read packages: with the scope `read` every one; without signing in public ones, where and while the server lets anybody browse. */
+    /** May read packages: all of them with the scope `read`; public ones without signing in, if anonymous browsing is enabled. */
     browse: boolean
-    /** The credential holds this scope, and its owner's role allows it now. `admin` means: administers the server. */
+    /** The credential has this scope, and the user's current role allows it. `admin` is for server administrators. */
     scope: Scope
-    /** The server's owner, with an admin credential. */
+    /** The server's owner, with the scope `admin`. */
     owner: boolean
   }
   AuthContexts: {
@@ -81,22 +83,22 @@ export const builder = new SchemaBuilder<{
       const { typename, id } = decodeGlobalID(globalId)
       const plain = plainIds[typename]
       const known = plain ? (plain.test(id) ? id : null) : idOf(id)
-      if (known === null) throw notFound('There is nothing with this id.')
+      if (known === null) throw notFound('No object has this id.')
       return { typename, id: known }
     },
     nodesOnConnection: { description: 'The objects of this page, without their edges.' },
     nodeTypeOptions: { description: 'Anything that has a global id.' },
     idFieldOptions: { description: 'Global id: opaque, and unique across all types.' },
     nodeQueryOptions: {
-      description: 'The object with this global id, or null when it is not there or not for you.',
+      description: 'The object with this global id, or null if it does not exist or you may not see it.',
       skipTypeScopes: true,
       authScopes: (_root, { id }) => scopeOfIds([id]),
     },
     nodesQueryOptions: {
-      description: 'The objects with these global ids, in their order.',
+      description: 'The objects with these global ids, in the same order.',
       skipTypeScopes: true,
       authScopes: (_root, { ids }) => scopeOfIds(ids),
-      // Pothos notes the type of a node only for the first field that asks for it, and has another one that asks at the same time go without.
+      // Pothos sets the type of a node only for the first field that requests it; a concurrent field that requests the same node would fail.
       async resolve(_root, { ids }, _context, _info, resolveNodes) {
         const nodes = await resolveNodes(ids)
         return ids.map(async ({ typename }, index) => {
@@ -106,19 +108,19 @@ export const builder = new SchemaBuilder<{
         })
       },
     },
-    pageInfoTypeOptions: { description: 'Where a page of a connection lies.' },
-    hasNextPageFieldOptions: { description: 'Whether there is more after this page.' },
-    hasPreviousPageFieldOptions: { description: 'Whether there is something before this page.' },
+    pageInfoTypeOptions: { description: 'Position of a page in a connection.' },
+    hasNextPageFieldOptions: { description: 'Whether there is a next page.' },
+    hasPreviousPageFieldOptions: { description: 'Whether there is a previous page.' },
     startCursorFieldOptions: { description: 'Cursor of the first edge.' },
-    endCursorFieldOptions: { description: 'Cursor of the last edge; give it as `after` for the next page.' },
-    pageInfoFieldOptions: { description: 'Where this page lies.' },
+    endCursorFieldOptions: { description: 'Cursor of the last edge. Pass it as `after` to get the next page.' },
+    pageInfoFieldOptions: { description: 'Position of this page.' },
     cursorFieldOptions: { description: 'Opaque position of this edge.' },
     nodeFieldOptions: { description: 'The object.' },
     edgesFieldOptions: { description: 'The objects of this page with their cursors.' },
-    firstArgOptions: { description: 'How many to give from the start, at most 100.' },
-    lastArgOptions: { description: 'How many to give from the end, at most 100.' },
-    afterArgOptions: { description: 'Give what comes after this cursor.' },
-    beforeArgOptions: { description: 'Give what comes before this cursor.' },
+    firstArgOptions: { description: 'Number of objects from the start, at most 100.' },
+    lastArgOptions: { description: 'Number of objects from the end, at most 100.' },
+    afterArgOptions: { description: 'Return objects after this cursor.' },
+    beforeArgOptions: { description: 'Return objects before this cursor.' },
   },
   withInput: { typeOptions: { name: ({ fieldName }) => `${fieldName.charAt(0).toUpperCase()}${fieldName.slice(1)}Input` } },
   validation: {
@@ -131,24 +133,24 @@ export const builder = new SchemaBuilder<{
   },
 })
 
-/** Types whose ids are no UUIDs, and what their ids look like: no other text reaches a query. */
+/** Types whose ids are not UUIDs, with the pattern that an id must match before it is used in a query. */
 const plainIds: Record<string, RegExp> = { Publisher: /^[a-z0-9.-]{1,64}$/ }
 
-/** The types that anybody may read where the server lets anybody browse; their `loadOne` gives public ones only. */
+/** Types that are readable without signing in if anonymous browsing is enabled. Their `loadOne` returns only public objects to anonymous callers. */
 const browsable = new Set(['Package', 'PackageVersion'])
 
-/** Ids of anything else are for people who signed in. */
+/** Returns the scope required to load nodes by id: objects of other types require a signed-in caller. */
 const scopeOfIds = (ids: { typename: string }[]): { browse: true } | { signedIn: true } =>
   ids.every(({ typename }) => browsable.has(typename)) ? { browse: true } : { signedIn: true }
 
-builder.queryType({ description: 'Everything that can be read.', authScopes: { signedIn: true } })
-builder.mutationType({ description: 'Everything that can be changed.', authScopes: { signedIn: true } })
-builder.subscriptionType({ description: 'Everything that can be watched, as server-sent events.', authScopes: { signedIn: true } })
+builder.queryType({ description: 'Read operations.', authScopes: { signedIn: true } })
+builder.mutationType({ description: 'Write operations.', authScopes: { signedIn: true } })
+builder.subscriptionType({ description: 'Subscriptions, sent as server-sent events.', authScopes: { signedIn: true } })
 
 builder.globalConnectionField('totalCount', (t) =>
   t.int({
     extensions: { cost: 5 },
-    description: 'Total number. It is counted only when this field is requested.',
+    description: 'Total number of objects. Counted only if this field is requested.',
     resolve: ({ totalCount }) => (typeof totalCount === 'function' ? totalCount() : totalCount),
   }),
 )

@@ -11,7 +11,7 @@ import { builder } from './builder.ts'
 type Check = (context: Context) => Promise<void>
 type RootField = GraphQLField<unknown, Context>
 
-/** Whom a root field wants: scopes of the builder, of which the caller needs one. */
+/** Scopes required by a root field. The caller needs one of them. */
 type Wanted = Exclude<NonNullable<Parameters<ReturnType<typeof cacheOf>['evaluateScopeMap']>[0]>, boolean>
 type Declaration = { authScopes?: Wanted; skipTypeScopes?: boolean }
 
@@ -19,15 +19,15 @@ const cacheOf = (context: Context) => RequestCache.fromContext(context, builder)
 const freeToAct: Wanted = { signedIn: true }
 
 /**
- * Makes the check of who may run an operation, as its root fields declare. GraphQL asks them only once the arguments are read: a door that
- * wants to say first whom it serves asks this before. What it finds out is not found out again when the operation runs. `isOpen`: whether
- * anyone may run it, without a credential.
- * @throws ApiError MissingAuthentication or InsufficientPermissions (the check), Error for a field that decides by its arguments.
+ * Returns a check of whether the caller may run an operation, based on the scopes that its root fields declare. GraphQL evaluates these scopes only
+ * after reading the arguments; REST uses this check to authorize a request before reading its body. Results are cached and reused when the operation
+ * runs. `isOpen` is true if no credential is required.
+ * @throws ApiError MissingAuthentication or InsufficientPermissions (the check); Error for a field whose scopes depend on its arguments.
  */
 export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitionNode): { isOpen: boolean; check: Check } {
   const wanted = rootFields(schema, operation).flatMap(({ name, extensions }) => {
     const { authScopes, skipTypeScopes } = (extensions.pothosOptions ?? {}) as Declaration
-    if (typeof authScopes === 'function') throw new Error(`${name} says who may use it only when its arguments are known`)
+    if (typeof authScopes === 'function') throw new Error(`The scopes of ${name} depend on its arguments`)
     return [...(skipTypeScopes ? [] : [freeToAct]), ...(authScopes ? [authScopes] : [])]
   })
   async function check(context: Context): Promise<void> {
@@ -40,8 +40,9 @@ export function callerCheck(schema: GraphQLSchema, operation: OperationDefinitio
 }
 
 /**
- * What a root field asks of every request before its arguments are judged, as its extensions say (builder.ts): that there is an owner, that no
- * page of another site sent it, what its own `admit` asks, and a place in its `limit` for this address. Null when it asks nothing.
+ * Returns the checks of a root field that run before its arguments are validated, as declared in its extensions (see builder.ts): that an owner
+ * exists, that the request does not come from another site, the field's own `admit`, and its rate limit per client address. Returns null if there are
+ * none.
  */
 export function admissionOf(field: RootField): Check | null {
   const admit = declaredAdmission(field)
@@ -60,7 +61,10 @@ function declaredAdmission({ extensions }: RootField): Check | null {
   }
 }
 
-/** The same for all root fields of an operation, so that a request is counted before its body is read. The fields do not ask again. */
+/**
+ * Returns the admission checks of all root fields of an operation, so that a request is counted before its body is read. The fields do not repeat the
+ * checks.
+ */
 export function operationAdmission(schema: GraphQLSchema, operation: OperationDefinitionNode): Check {
   const checks = rootFields(schema, operation).map(declaredAdmission)
   return async (context) => {
@@ -69,10 +73,10 @@ export function operationAdmission(schema: GraphQLSchema, operation: OperationDe
   }
 }
 
-/** Requests whose operation was admitted as a whole. */
+/** Requests that passed the admission checks of their whole operation. */
 const admitted = new WeakSet<Context['request']>()
 
-/** The fields that an operation without fragments begins at. */
+/** Returns the root fields of an operation, which must not use fragments. */
 export function rootFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode): RootField[] {
   const fields = schema.getRootType(operation)?.getFields() ?? {}
   return selectionSet.selections.flatMap((node) => (node.kind === Kind.FIELD ? (fields[node.name.value] ?? []) : []))

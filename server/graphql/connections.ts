@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { idOf } from '../db/base.ts'
 import { invalidInput } from '../errors.ts'
 
-/** What a client says of the page that it wants. */
+/** Paging arguments of a connection. */
 export type PageArguments = {
   first?: number | null | undefined
   last?: number | null | undefined
@@ -13,27 +13,28 @@ export type PageArguments = {
 }
 
 type Source<Node> = {
-  /** What the order is by; it must be unique. */
+  /** Sort key of a node; must be unique. */
   keyOf: (node: Node) => string
-  /** Whether a cursor's key could be one; an id, unless said otherwise. */
+  /** Whether the key in a cursor is valid. By default, it must be an id. */
   isKey?: (key: string) => boolean
-  /** Up to `limit` nodes that come after this key, in order. */
+  /** Loads up to `limit` nodes after this key, in order. */
   load: (limit: number, after: string | undefined) => Promise<Node[]>
   count: () => Promise<number>
 }
 
-/** What `offset` may be: how many rows come before a numbered page. */
+/** Schema of `offset`, the number of rows before a numbered page. */
 export const notNegative = z.int().min(0, 'must not be negative').nullish()
 
-/** What a part of a name or an address may be that is looked for: databases refuse to compare with much longer ones. */
+/** Length limit of a search string for names and addresses. Databases reject patterns that are much longer. */
 export const partOfText = { extensions: { maxLength: 200 } }
 
-/** The largest page of a connection. */
+/** Maximum page size. */
 const maxPageSize = 100
 
 /**
- * A page of a connection by keyset: as cheap on page 1,000 as on page 1. One row more than asked for is loaded, to know whether there is a next page.
- * @throws ApiError InvalidInput for a page size outside 1 to 100, a cursor that is not ours, or backward paging.
+ * Returns a page of a connection by keyset pagination, whose cost does not grow with the page number. Loads one extra row to find out whether there
+ * is a next page.
+ * @throws ApiError InvalidInput for a page size outside 1 to 100, an invalid cursor, or backward paging.
  */
 export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId, load, count }: Source<Node>) {
   const size = pageSizeOf(args)
@@ -52,7 +53,7 @@ export async function pageByKey<Node>(args: PageArguments, { keyOf, isKey = isId
   }
 }
 
-/** Rows as a connection, the newest first: ids grow with time. */
+/** Returns rows as a connection, newest first. Ids increase with time. */
 export const newestFirst = <Row extends { id: string }>(
   em: EntityManager,
   entity: EntityName<Row>,
@@ -68,7 +69,7 @@ export const newestFirst = <Row extends { id: string }>(
     count: () => em.count(entity, where),
   })
 
-/** Rows as a connection, in the order of a text that no two share. `offset` skips that many, for page numbers. */
+/** Returns rows as a connection, ordered by a unique text column. `offset` skips rows, for numbered pages. */
 export const inOrderOf = <Key extends 'id' | 'name', Row extends Record<Key, string>>(
   em: EntityManager,
   entity: EntityName<Row>,
@@ -87,31 +88,31 @@ export const inOrderOf = <Key extends 'id' | 'name', Row extends Record<Key, str
     count: () => em.count(entity, where),
   })
 
-/** Whether a text is an id as it stands in the database. */
+/** Whether a text is an id in the form stored in the database. */
 const isId = (text: string): boolean => idOf(text) === text
 
-/** For keys that are texts: whatever it is, it has its place in the order. */
+/** Accepts every key, for connections ordered by a text column. */
 export const anyText = (): boolean => true
 
-/** The key of a row in an order by a moment, which it may lack, then by id. */
+/** Returns the sort key of a row ordered by a nullable time, then by id. */
 export const momentKey = (moment: Date | null | undefined, id: string): string => `${moment?.getTime() ?? 'never'} ${id}`
 
-/** Whether this could be such a key. */
+/** Whether a cursor key was made by `momentKey`. */
 export function isMomentKey(key: string): boolean {
   const [moment = '', id = '', ...rest] = key.split(' ')
   return rest.length === 0 && isId(id) && (moment === 'never' || (/^\d{1,15}$/.test(moment) && Number(moment) <= lastMoment))
 }
 
-/** The end of the year 9999, beyond which PostgreSQL reads no text as a moment. */
+/** The end of the year 9999, the latest time that PostgreSQL parses in this format. */
 const lastMoment = Date.UTC(10_000, 0) - 1
 
-/** What such a key stands for. */
+/** Parses a key made by `momentKey`. */
 export function readMomentKey(key: string): { moment: Date | null; id: string } {
   const [moment = '', id = ''] = key.split(' ')
   return { moment: moment === 'never' ? null : new Date(Number(moment)), id }
 }
 
-/** The page size that was asked for: `first` from 1 to 100. */
+/** Returns the requested page size, from 1 to 100. */
 export function pageSizeOf({ first, last, before }: PageArguments): number {
   if (last != null || before != null)
     throw invalidInput('Page forward with `first` and `after`; `last` and `before` are not supported here.', 'first')
@@ -120,10 +121,10 @@ export function pageSizeOf({ first, last, before }: PageArguments): number {
   return first
 }
 
-/** An opaque cursor for a key. */
+/** Encodes a key as an opaque cursor. */
 export const toCursor = (key: string): string => Buffer.from(`key:${key}`).toString('base64url')
 
-/** The key behind a cursor. */
+/** Decodes a cursor. Throws InvalidInput if it is invalid. */
 export function fromCursor(cursor: string, isKey: (key: string) => boolean): string {
   const text = Buffer.from(cursor, 'base64url').toString()
   if (text.startsWith('key:') && !text.includes('\0') && isKey(text.slice(4))) return text.slice(4)

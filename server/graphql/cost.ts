@@ -24,10 +24,10 @@ import {
 } from 'graphql'
 import { invalidInput } from '../errors.ts'
 
-/** The most that a query may cost. */
+/** Maximum cost of a query. */
 export const maxCost = 5000
 
-/** The size of a list that takes no `first` and does not say `extensions: { size }`. */
+/** Assumed size of a list without `first` that does not declare `extensions: { size }`. */
 const defaultSize = 100
 
 type Variables = Parameters<typeof getArgumentValues>[2]
@@ -35,17 +35,16 @@ type Walk = {
   schema: GraphQLSchema
   variables: Variables
   fragments: ReadonlyMap<string, FragmentDefinitionNode>
-  /** What the fields of a fragment cost below a type, for a page of a size: each is walked once for every place of its kind. */
+  /** Memoized cost of a fragment by name and page size, so that each fragment is visited once per page size. */
   known: Map<string, number>
 }
-/** What the extensions of a field say of its cost. */
+/** Cost declared in the extensions of a field. */
 type Weights = { size?: number; cost?: number }
 
 /**
- * What an operation costs: one for every field that will be resolved, by the sizes that its lists will have. A page has the size of its
- * `first`, whether it is written out, a variable or a default; other lists have the size that their field declares; what takes more than a
- * look into a row weighs more than one. The text in its arguments adds one per 1,000 characters each time that it is used. Null when the
- * variables do not fit: the execution returns the reason.
+ * Estimates the cost of an operation: one point per field that will be resolved, multiplied by list sizes. The size of a page is its `first`, whether
+ * literal, variable or default; other lists use their declared size. Fields that are more expensive than reading a column declare a higher cost. Each
+ * use of an argument adds one point per 1,000 characters of text. Returns null if the variables are invalid: the execution reports the reason.
  */
 export function costOf(
   schema: GraphQLSchema,
@@ -62,8 +61,8 @@ export function costOf(
 }
 
 /**
- * What an operation costs, as a whole number; 0 when its variables do not fit.
- * @throws ApiError InvalidInput with the cost, when it is too much.
+ * Returns the cost of an operation, rounded up; 0 if its variables are invalid.
+ * @throws ApiError InvalidInput with the cost if it exceeds the maximum.
  */
 export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
   const cost = Math.ceil(costOf(...asked) ?? 0)
@@ -72,7 +71,7 @@ export function refuseExpensive(...asked: Parameters<typeof costOf>): number {
   return cost
 }
 
-/** `page` is the size of the page that the fields `nodes` and `edges` have. */
+/** Sums up the cost of a selection set. `page` is the size of the page that the fields `nodes` and `edges` belong to. */
 function costOfFields(walk: Walk, { selections }: SelectionSetNode, type: GraphQLNamedType, page: number): number {
   return selections.reduce((sum, selection) => sum + (isLeftOut(walk, selection) ? 0 : costOfSelection(walk, selection, type, page)), 0)
 }
@@ -89,7 +88,7 @@ function costOfSelection(walk: Walk, selection: SelectionNode, type: GraphQLName
   if (known !== undefined) return known
   const fragment = walk.fragments.get(name)
   if (!fragment) return 0
-  // Validation refuses circles before; this stops at one all the same.
+  // Validation rejects cyclic fragments earlier; this entry prevents endless recursion in any case.
   walk.known.set(key, 0)
   const cost = costOfFields(walk, fragment.selectionSet, walk.schema.getType(fragment.typeCondition.name.value) ?? type, page)
   walk.known.set(key, cost)
@@ -98,7 +97,7 @@ function costOfSelection(walk: Walk, selection: SelectionNode, type: GraphQLName
 
 function costOfField(walk: Walk, node: FieldNode, type: GraphQLNamedType, page: number): number {
   const field = isObjectType(type) || isInterfaceType(type) ? type.getFields()[node.name.value] : undefined
-  // `__typename` costs nothing; the schema's own description is bounded by its depth.
+  // `__typename` is free. The cost of introspection is limited by the maximum depth.
   if (!field) return 0
   const { size, cost: ownCost = 1 } = field.extensions as Weights
   const inner = getNamedType(field.type)
@@ -112,16 +111,16 @@ function costOfField(walk: Walk, node: FieldNode, type: GraphQLNamedType, page: 
   return cost + times * (1 + costOfFields(walk, node.selectionSet, inner, asked ?? 1))
 }
 
-/** How many a field is asked for: by `first` or `last`, or by naming them; null when it takes neither. */
+/** Returns the number of objects that the arguments request, by `first`, `last` or a list of ids; null if the field has no such argument. */
 function pageSize(field: GraphQLField<unknown, unknown>, { first, last, ids }: Record<string, unknown>): number | null {
   if (!field.args.some(({ name }) => name === 'first' || name === 'ids')) return null
   if (Array.isArray(ids)) return ids.length
   const sizes = [first, last].filter((value) => typeof value === 'number')
-  // What asks for less than none is refused when it is run.
+  // Negative sizes are rejected during execution.
   return sizes.length > 0 ? Math.max(1, ...sizes) : 1
 }
 
-/** How many characters of text a value holds. */
+/** Returns the number of characters of all strings in a value. */
 function textIn(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (typeof value !== 'object' || value === null) return 0
@@ -132,7 +131,7 @@ function argumentsOf({ variables }: Walk, field: GraphQLField<unknown, unknown>,
   try {
     return getArgumentValues(field, node, variables)
   } catch (error) {
-    // What does not fit is never run.
+    // Invalid arguments are rejected before execution, so they cost nothing.
     if (error instanceof GraphQLError) return {}
     throw error
   }

@@ -11,14 +11,14 @@ import { noteRefusal, type Refusal } from '../http/remark.ts'
 import { toApiError } from './operation-errors.ts'
 import type { Services } from '../services.ts'
 
-/** Errors of graphql-js itself (a wrong variable, a wrong document) get the service's codes too, and every answer the headers of its errors. */
+/** Adds the API's error codes to errors of graphql-js, such as invalid variables or documents, and sets the headers that belong to errors. */
 export const answerErrors: Plugin<object, { caller: Context }> = {
   onResultProcess(event) {
     const { result, serverContext } = event
     if (!('errors' in result) || !result.errors) return
     for (const error of result.errors) noteReason(serverContext.caller, error)
     const { spent } = serverContext.caller.budget ?? {}
-    // Everything that was not done after it says the same.
+    // Fields that were skipped after the budget was exhausted all have the same error.
     if (spent) return event.setResult({ errors: [spent] })
     const errors = (result.errors as GraphQLError[]).map(coded)
     announce(errors, serverContext.caller.reply)
@@ -26,11 +26,11 @@ export const answerErrors: Plugin<object, { caller: Context }> = {
   },
 }
 
-/** The error that the caller sees for one that a resolver threw: ours as it is; anything else is logged and masked. */
+/** Returns the error to send for one that a resolver threw: an ApiError unchanged; any other error is logged and masked. */
 export function masked({ log }: Pick<Services, 'log'>, error: unknown): Error {
   const cause = error instanceof GraphQLError ? toApiError(error) : error
   const known = cause instanceof ApiError ? cause : lostRace(cause)
-  // Without a cause, graphql-js complains about the request.
+  // A GraphQLError without a cause is an error in the request, reported by graphql-js.
   if (!known && error instanceof GraphQLError && cause === error) return coded(error)
   const failure = known ?? unavailable(cause)
   if (failure) return explained(at(failure, error), refusalOf(failure, cause))
@@ -39,7 +39,7 @@ export function masked({ log }: Pick<Services, 'log'>, error: unknown): Error {
   return at(mistake, error)
 }
 
-/** Why errors were answered that do not say it themselves, until the line of their request is written. */
+/** Log details of errors whose message does not include them, until the request is logged. */
 const reasons = new WeakMap<Error, Refusal>()
 
 function explained(shown: Error, refusal: Refusal | null): Error {
@@ -47,7 +47,7 @@ function explained(shown: Error, refusal: Refusal | null): Error {
   return shown
 }
 
-/** Adds to the line of a request what one of its errors does not say. */
+/** Adds the log details of an error to the log line of its request. */
 export function noteReason({ log, request }: Context, error: Error): void {
   const refusal = reasons.get(error)
   if (refusal) noteRefusal(log, request, refusal)
@@ -68,7 +68,7 @@ const at = (failure: ApiError, error: unknown): GraphQLError =>
     ? new GraphQLError(failure.message, { nodes: error.nodes ?? null, path: error.path ?? null, extensions: failure.extensions })
     : failure
 
-/** As on REST: the seconds to wait, and for whoever may not, how to prove who they are. */
+/** Sets the same headers as REST: `Retry-After`, and `WWW-Authenticate` for 401 and 403. */
 function announce(errors: GraphQLError[], reply: FastifyReply): void {
   const seconds = errors.map(({ extensions }) => Number(extensions.retryAfter ?? 0))
   if (Math.max(...seconds) > 0) reply.header('retry-after', String(Math.max(...seconds)))

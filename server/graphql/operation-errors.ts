@@ -2,21 +2,21 @@ import { GraphQLError } from 'graphql'
 import { ApiError, invalidInput } from '../errors.ts'
 
 /**
- * The error to answer with for one that came out of an execution: our own as it is; a variable that does not fit as 400 with its field;
- * anything else unchanged, to be masked and logged by the door.
+ * Converts an error of an execution: an ApiError is unchanged; an invalid variable becomes 400 with its field; an error thrown by a resolver is
+ * unwrapped, to be masked and logged by the caller.
  */
 export function toApiError(error: GraphQLError): Error {
   if (error instanceof ApiError) return error
   return misfitOf(error) ?? rootCause(error) ?? error
 }
 
-/** 400 for a value that does not fit: names its place, says what it must be, and quotes what was sent, unless that is to be kept secret. */
+/** Returns a 400 error for an invalid value. The message names the path, the expected type, and the value unless the field is secret. */
 export function misfit(path: string[], wanted: string, value: unknown): ApiError {
   const field = path.join('.')
   return invalidInput(`${field}: ${wanted}${sent(field, JSON.stringify(value) ?? '')}.`, field)
 }
 
-/** What a resolver threw, if one did. */
+/** Returns the error that a resolver threw, if any. */
 function rootCause(error: GraphQLError): Error | undefined {
   const cause = error.originalError
   if (!cause || cause instanceof ApiError) return cause
@@ -25,8 +25,8 @@ function rootCause(error: GraphQLError): Error | undefined {
 }
 
 /**
- * 400 for a value that graphql-js refuses: names the field and says what it must be. `place` is where in the variable or argument `name` the
- * value is, such as `.scopes[0]`; without a name it is the field.
+ * Converts a value error of graphql-js to a 400 error that names the field and the expected type. `place` is the path within the variable or argument
+ * `name`, such as `.scopes[0]`. If the name is empty, the path alone is the field.
  */
 export function refusedValue(name: string, place: string, reason: string): ApiError {
   const missing = /to include required field "(\w+)"/.exec(reason)?.[1]
@@ -39,14 +39,14 @@ export function refusedValue(name: string, place: string, reason: string): ApiEr
   return invalidInput(field ? `${field}: ${wanted(reason, field)}` : wanted(reason, field), field || undefined)
 }
 
-/** graphql-js says: Variable "$input" has invalid value at .password: … */
+/** Parses graphql-js errors of the form: Variable "$input" has invalid value at .password: … */
 function misfitOf({ message }: GraphQLError): ApiError | null {
   const [, variable = '', place = '', reason = ''] =
     /^Variable "\$(\w+)" has invalid value(?: at ([\w.[\]]+))?: ([^]*)$/.exec(message) ?? []
   return variable ? refusedValue(variable === 'input' ? '' : variable, place, reason) : null
 }
 
-/** What came instead, cut short. */
+/** Returns the received value for a message, truncated, or an empty string for secret fields. */
 const sent = (field: string, text: string): string =>
   text === '' || /password|secret|token|code/i.test(field) ? '' : `, not ${text.length > 80 ? `${text.slice(0, 80)}…` : text}`
 

@@ -1,8 +1,8 @@
 import { type DocumentNode, type GraphQLSchema, Kind, type OperationDefinitionNode, type SelectionSetNode } from 'graphql'
 
 /**
- * Whether an operation that rides on a session must bring the session's CSRF token. Every mutation must, but one that names none but root
- * fields marked `ownOrigin`: those refuse other sites' pages by themselves, and nobody needs a token to sign in anew.
+ * Whether an operation requires the CSRF token if authenticated by a session. Mutations do, unless all their root fields are marked `ownOrigin`:
+ * those fields reject requests from other sites themselves, so that signing in again works without a token.
  */
 export function needsCsrfToken(schema: GraphQLSchema, document: DocumentNode, operation: OperationDefinitionNode): boolean {
   if (operation.operation !== 'mutation') return false
@@ -11,8 +11,8 @@ export function needsCsrfToken(schema: GraphQLSchema, document: DocumentNode, op
 }
 
 /**
- * The names of the fields, also of those in fragments; what `@skip` leaves out counts too. Each fragment is entered once: fragments that name
- * each other twice would otherwise double the work with every one of them.
+ * Returns the names of all root fields, including those in fragments and those excluded by `@skip`. Each fragment is visited once: otherwise,
+ * fragments that refer to each other twice would double the work at each level.
  */
 function rootFields(document: DocumentNode, { selections }: SelectionSetNode, entered = new Set<string>()): string[] {
   return selections.flatMap((selection) => {

@@ -2,8 +2,8 @@ import { getNullableType, type GraphQLField, isListType } from 'graphql'
 import type { Context } from '../access/context.ts'
 
 /**
- * Has a field resolved within the budget of its request, when it has one: not at all once that is spent, and in turns with everybody else's
- * requests. The objects of lists are counted.
+ * Makes the resolver of a field respect the budget of its request, if there is one: it throws if the budget is exhausted, and yields regularly to
+ * other requests. Objects in lists are counted.
  */
 export function paceField(field: GraphQLField<unknown, Context>): void {
   const { resolve } = field

@@ -3,7 +3,7 @@ import { builder } from './builder.ts'
 
 type Types = typeof builder.$inferSchemaTypes
 
-/** The type of what a mutation answers: an object with these fields, each resolved from the property of its name. */
+/** Defines the payload type of a mutation: an object whose fields are resolved from the properties of the same names. */
 export function payload<const Fields extends Record<string, PayloadField>>(
   name: string,
   description: string,
@@ -28,5 +28,5 @@ type Payload<Fields extends Record<string, PayloadField>> = {
 }
 type Mutable<Type> = Type extends readonly [infer Item extends OutputType<Types>] ? [Item] : Type extends OutputType<Types> ? Type : never
 
-/** The answer of a mutation that has nothing to tell: true, once it is done. */
+/** Returns true once the change is complete, for mutations without other results. */
 export const done = (change: Promise<unknown>): Promise<true> => change.then(() => true as const)

@@ -12,22 +12,22 @@ import {
 import type { Plugin } from 'graphql-yoga'
 import { invalidInput } from '../errors.ts'
 
-/** Brackets of any kind within each other; a query of the greatest depth with an input object in it needs half of that. */
+/** Maximum nesting of brackets of any kind. A query of the maximum depth with an input object needs half of that. */
 const maxNesting = 64
 
-/** How many fragments may lead from one to the next, and how many spreads a definition may have with those of its fragments. */
+/** Maximum length of a chain of fragments, and maximum number of spreads of a definition, including those of its fragments. */
 const maxFragments = { chain: 16, spreads: 1000 }
 
 /**
- * Refuses a query whose brackets are nested too deep, before a parser walks into it. Reads its tokens once, without recursion; what is no
- * query at all is for the parser to name.
+ * Throws if the brackets of a query are nested too deeply. Scans tokens once, without recursion, before the query is parsed. Syntax errors are left
+ * to the parser.
  * @throws ApiError InvalidInput.
  */
 export function refuseDeepQuery(query: string): void {
   if (deepestNesting(query) > maxNesting) throw invalidInput(`query: is nested deeper than ${maxNesting} brackets.`, 'query')
 }
 
-/** Refuses queries that the parser or the validation rules cannot handle. */
+/** Rejects queries that would overload the parser or the validation rules. */
 export const limitQueries: Plugin = {
   onParse({ parseFn, setParseFn }) {
     setParseFn((...query) => refuseStackOverflow(() => parseFn(...query) as DocumentNode))
@@ -39,8 +39,8 @@ export const limitQueries: Plugin = {
 }
 
 /**
- * Runs work that is recursive by its input.
- * @throws ApiError InvalidInput when it exceeds the stack, and whatever else the work throws.
+ * Runs a function whose recursion depth depends on its input.
+ * @throws ApiError InvalidInput on a stack overflow, and any other error of `work`.
  */
 export function refuseStackOverflow<Result>(work: () => Result): Result {
   try {
@@ -51,8 +51,7 @@ export function refuseStackOverflow<Result>(work: () => Result): Result {
 }
 
 /**
- * Refuses fragments that spread themselves, directly or through others, form a long chain or expand into too many: validation rules follow
- * every spread.
+ * Throws if fragments are cyclic, form a chain that is too long, or expand into too many spreads. Validation rules follow every spread.
  * @throws ApiError InvalidInput that names the fragment.
  */
 export function refuseTangledFragments({ definitions }: DocumentNode): void {
@@ -82,7 +81,7 @@ export function refuseTangledFragments({ definitions }: DocumentNode): void {
     else expand(node, [])
 }
 
-/** The longest chain of fragments below a definition, and all spreads below it. */
+/** Length of the longest fragment chain of a definition, and the number of all spreads. */
 type Expansion = { chain: number; spreads: number }
 
 const isFragment = (node: DefinitionNode): node is FragmentDefinitionNode => node.kind === Kind.FRAGMENT_DEFINITION

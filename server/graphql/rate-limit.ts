@@ -3,15 +3,15 @@ import { builder } from './builder.ts'
 import { maxCost } from './cost.ts'
 
 const RateLimit = builder.objectRef<NonNullable<Context['query']>>('RateLimit').implement({
-  description: 'How many queries you may still send, and what this one costs.',
+  description: 'Your rate limit for queries, and the cost of this query.',
   fields: (t) => ({
-    limit: t.int({ description: 'How many queries you may send in a minute.', resolve: ({ bucket }) => bucket.limit }),
-    remaining: t.int({ description: 'How many of them are left after this one.', resolve: ({ bucket }) => bucket.remaining }),
-    resetAt: t.field({ type: 'DateTime', description: 'When all of them are back.', resolve: ({ bucket }) => bucket.resetAt }),
+    limit: t.int({ description: 'Maximum number of queries per minute.', resolve: ({ bucket }) => bucket.limit }),
+    remaining: t.int({ description: 'Number of queries left after this one.', resolve: ({ bucket }) => bucket.remaining }),
+    resetAt: t.field({ type: 'DateTime', description: 'Time when the limit is fully reset.', resolve: ({ bucket }) => bucket.resetAt }),
     cost: t.exposeInt('cost', {
-      description: 'What this query costs, as in `extensions.cost`: about one for each field that is resolved.',
+      description: 'Cost of this query, as in `extensions.cost`: about one point per resolved field.',
     }),
-    maxCost: t.int({ description: 'What one query may cost.', resolve: () => maxCost }),
+    maxCost: t.int({ description: 'Maximum cost of a query.', resolve: () => maxCost }),
   }),
 })
 
@@ -19,7 +19,7 @@ builder.queryField('rateLimit', (t) =>
   t.field({
     type: RateLimit,
     nullable: true,
-    description: 'What you have left of your limit on queries. It is counted by account, or by address without one.',
+    description: 'Your rate limit for queries, counted per account, or per client address if you are not signed in.',
     skipTypeScopes: true,
     resolve: (_root, _args, { query }) => query ?? null,
   }),

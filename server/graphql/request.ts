@@ -5,17 +5,17 @@ import { readJsonBody, refuseLargeJson } from '../http/bodies/json-body.ts'
 import { prefers } from '../http/caching/conditional.ts'
 import type { GraphQLParams } from 'graphql-yoga'
 
-/** How a subscription's events are sent: as server-sent events. */
+/** Media type of subscription responses (server-sent events). */
 export const eventStream = 'text/event-stream'
 
-/** The largest body of a caller without a credential: the longest query, written as JSON, and its variables. */
+/** Maximum body size of an unauthenticated request: the longest query encoded as JSON, plus its variables. */
 const anonymousBytes = 128 * 1024
 
 const json = ['application/graphql-response+json', 'application/json']
 
 /**
- * The request as the fetch standard has it, without its body (`parametersOf`).
- * @throws ApiError InvalidInput when JSON in its address is too deep or none, or when it wants another answer than JSON or the explorer's page.
+ * Converts a request to a fetch `RequestInit`, without the body (see `parametersOf`).
+ * @throws ApiError InvalidInput if JSON in the query string is invalid or nested too deeply, or if the client accepts neither JSON nor HTML.
  */
 export function toFetch(request: FastifyRequest): RequestInit {
   const { method, headers, query } = request
@@ -25,14 +25,14 @@ export function toFetch(request: FastifyRequest): RequestInit {
   for (const text of Object.values(parameters).flat()) if (typeof text === 'string') refuseLargeJson(text)
   if (method !== 'POST') refuseBadJson(parameters)
   return {
-    method: method === 'HEAD' ? 'GET' : method, // the server leaves the body out
+    method: method === 'HEAD' ? 'GET' : method, // Fastify omits the body of HEAD responses
     headers: { ...(accept && { accept }), ...(type && { 'content-type': type }) },
   }
 }
 
 /**
- * What a request sends in its body: query, variables and so on; undefined for one that has them in its address.
- * @throws ApiError InvalidInput when it is too large, no UTF-8, no JSON, or no object.
+ * Returns the GraphQL parameters in the body of a request, such as query and variables; undefined for GET, which has them in the query string.
+ * @throws ApiError InvalidInput if the body is too large, not valid UTF-8, not valid JSON, or not an object.
  */
 export async function parametersOf(
   { method, body }: FastifyRequest,
@@ -48,8 +48,8 @@ export async function parametersOf(
 }
 
 /**
- * Refuses what beside the query does not fit.
- * @throws ApiError InvalidInput that names it.
+ * Throws if a parameter other than the query has the wrong type.
+ * @throws ApiError InvalidInput that names the parameter.
  */
 export function refuseMisfits({ variables, extensions, operationName }: { [Name in keyof GraphQLParams]?: unknown }): void {
   for (const [name, value] of Object.entries({ variables, extensions }))
@@ -57,7 +57,7 @@ export function refuseMisfits({ variables, extensions, operationName }: { [Name 
   if (operationName != null && typeof operationName !== 'string') throw invalidInput('operationName: must be a string.', 'operationName')
 }
 
-/** An address carries these as JSON; what is empty counts as left out. */
+/** Throws if a JSON parameter in the query string is invalid. An empty one counts as absent. */
 function refuseBadJson(parameters: Record<string, string | string[]>): void {
   for (const name of ['variables', 'extensions'])
     for (const text of [parameters[name] ?? ''].flat()) if (text !== '' && !isJson(text)) throw invalidInput(`${name}: is not valid JSON.`)
@@ -72,17 +72,17 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Whether the client takes server-sent events, as it must for a subscription. */
+/** Whether the client accepts server-sent events, as required for subscriptions. */
 export const takesEvents = ({ headers }: FastifyRequest): boolean =>
   (headers.accept ?? '').split(',').some((type) => typeOf(type) === eventStream)
 
-/** Whether a person opens the address in a browser, without a query. */
+/** Whether the request comes from a browser that opened the URL without a query. */
 export const wantsExplorer = (request: FastifyRequest): boolean =>
   (request.method === 'GET' || request.method === 'HEAD') &&
   !['query', 'extensions'].some((name) => name in (request.query as object)) &&
   prefers(request, 'text/html')
 
-/** What of the wanted media types can be had here. Answers come whole, never in parts; those of a subscription as a stream of events. */
+/** Returns the supported subset of the `Accept` header. Responses are never sent incrementally, except for events of subscriptions. */
 function acceptable(accept: string | undefined, method: string): string | undefined {
   if (accept === undefined) return accept
   const offered = ['*/*', 'application/*', ...json, eventStream, ...(method === 'POST' ? [] : ['text/*', 'text/html'])]

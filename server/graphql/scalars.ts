@@ -2,7 +2,7 @@ import { builder } from './builder.ts'
 import { invalidInput } from '../errors.ts'
 import { parseVersion } from '../pub/version.ts'
 
-/** The text if it fits; what was sent is quoted otherwise. */
+/** Returns the text if it is valid. Throws InvalidInput with the received value otherwise. */
 function text(value: unknown, wanted: string, fits: (text: string) => boolean): string {
   if (typeof value === 'string' && fits(value)) return value
   throw invalidInput(`must be ${wanted}, not ${(JSON.stringify(value) ?? 'this').slice(0, 100)}`)
@@ -10,27 +10,27 @@ function text(value: unknown, wanted: string, fits: (text: string) => boolean): 
 
 const isoMoment = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/** A year that every database and every form of ISO 8601 can write. */
+/** Whether the time is valid ISO 8601 with a year that all databases support. */
 function isMoment(value: string): boolean {
   const year = new Date(value).getUTCFullYear()
   return isoMoment.test(value) && year >= 1 && year <= 9999
 }
 
-/** Whether the calendar has the day of a moment: `Date` takes the 30th of February for the 2nd of March. */
+/** Whether the date exists. `Date` would convert February 30 to March 2. */
 function isOnDay(moment: string): boolean {
   const day = moment.slice(0, 10)
   return new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
 }
 
 builder.scalarType('DateTime', {
-  description: 'A moment in UTC: ISO 8601 with milliseconds, such as 2026-01-31T12:00:00.000Z.',
+  description: 'A time in UTC: ISO 8601 with milliseconds, such as 2026-01-31T12:00:00.000Z.',
   serialize: (value) => value.toISOString(),
   parseValue: (value) =>
     new Date(text(text(value, 'a moment such as 2026-01-31T12:00:00Z', isMoment), 'on a day that the calendar has', isOnDay)),
 })
 
 builder.scalarType('BigInt', {
-  description: 'A whole number that may pass 32 bits, such as a number of bytes; a JSON number.',
+  description: 'An integer that may exceed 32 bits, such as a number of bytes. Encoded as a JSON number.',
   serialize: (value) => value,
   parseValue: (value) => {
     if (typeof value === 'number' && Number.isSafeInteger(value)) return value

@@ -78,15 +78,15 @@ import { neverCompress } from '../http/caching/compression.ts'
 import { argumentCheck } from './arguments.ts'
 import { requireSetup } from '../access/setup-gate.ts'
 
-/** The one schema that both doors execute. */
+/** The schema that both GraphQL and REST execute. */
 export const schema = gated()
 
-/** `schema.graphql`, sorted, so that a change shows as a change. */
+/** Returns the content of `schema.graphql`. Types and fields are sorted to keep diffs small. */
 export const printedSchema = (): string => `${printSchema(lexicographicSortSchema(schema))}\n`
 
 /**
- * Every root field asks what it asks of a request (caller-check.ts) before its arguments are judged, an answer with a field that is marked
- * `secret` is not compressed, and the arguments of every field are checked (arguments.ts).
+ * Builds the schema and wraps its fields: root fields run their admission checks (caller-check.ts) before their arguments are validated, arguments
+ * are checked (arguments.ts), and responses with a field marked `secret` are not compressed.
  */
 function gated() {
   const built = builder.toSchema()
@@ -110,7 +110,7 @@ function gated() {
   return built
 }
 
-/** Answers in which a secret stands, beside what the caller wrote, are not compressed. */
+/** Disables compression for responses that contain this field, a secret next to text from the caller (see `neverCompress`). */
 function sendPlainly(field: GraphQLField<unknown, Context>): void {
   const resolve = field.resolve ?? defaultFieldResolver
   field.resolve = (parent, args, context, info) => {
@@ -119,7 +119,7 @@ function sendPlainly(field: GraphQLField<unknown, Context>): void {
   }
 }
 
-/** The arguments of a subscription are used when it begins. */
+/** Checks the arguments of a subscription when it starts. */
 function guardSubscription(built: GraphQLSchema, field: GraphQLField<unknown, Context>): void {
   requireDeclaration('Subscription', field)
   const { subscribe } = field
@@ -142,8 +142,8 @@ function guardArguments(built: GraphQLSchema, field: GraphQLField<unknown, Conte
   }
 }
 
-/** Stops the start when a root field does not say who may use it. */
+/** Throws at startup if a root field declares no authorization. */
 function requireDeclaration(type: string, { name, extensions }: GraphQLField<unknown, Context>): void {
   const { authScopes, skipTypeScopes } = (extensions.pothosOptions ?? {}) as { authScopes?: unknown; skipTypeScopes?: boolean }
-  if (!authScopes && !skipTypeScopes) throw new Error(`${type}.${name} does not say who may use it`)
+  if (!authScopes && !skipTypeScopes) throw new Error(`${type}.${name} declares no authorization`)
 }

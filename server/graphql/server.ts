@@ -29,18 +29,18 @@ import { isServerAdmin } from '../roles/viewer.ts'
 import type { Services } from '../services.ts'
 import { mayBrowseAnonymously } from '../access/audience.ts'
 
-/** How much a query may be; what it may cost is beside. */
+/** Limits of the query text. The cost has a separate limit (see cost.ts). */
 const limits = { depth: 12, aliases: 30, bytes: 64 * 1024 }
 
-/** `sent`: what came in the body; undefined for a GET, which has it in its address. */
+/** Server context of Yoga. `sent` holds the parameters from the body; undefined for GET, which has them in the query string. */
 type Door = { caller: Context; sent: GraphQLParams | undefined }
 
-/** Serves `/graphql`: queries by POST, or by GET when they change nothing; to browsers the explorer, a page of the console. */
+/** Serves `/graphql`: operations by POST, queries also by GET, and the explorer, a console page, to browsers. */
 export async function mountGraphql(app: FastifyInstance, services: Services, schema: GraphQLSchema): Promise<void> {
   const { fetch } = await openYoga(services, schema)
   const sendConsole = consoleSender(services)
   await app.register(async (scope) => {
-    // The bytes are read only when it is known who sends them, and once they count toward the limit.
+    // The body is parsed only after the caller is known and counted toward the rate limit.
     scope.removeAllContentTypeParsers()
     scope.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
       refuseEncoded(request)
@@ -60,7 +60,7 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
       if (isServerAdmin(caller)) reply.header('server-timing', timingOf(caller, performance.now() - startedAt))
       return send(response, reply)
     }
-    // Some clients put a slash behind every address that they are given.
+    // Some clients append a slash to every URL.
     for (const url of ['/graphql', '/graphql/']) {
       refuseOtherMethods(scope, url, ['GET', 'POST'])
       scope.route({ method: ['GET', 'POST'], url, onSend: compressText, handler })
@@ -70,13 +70,16 @@ export async function mountGraphql(app: FastifyInstance, services: Services, sch
 
 const endpoint = ({ config }: Pick<Services, 'config'>): string => `${basePath(config.SERVER_URL)}/graphql`
 
-/** The one address that Yoga knows, with the parameters of the request. */
+/** Returns the URL of the endpoint with the query string of the request. Yoga accepts only its configured path. */
 function addressOf({ url }: FastifyRequest, services: Services): URL {
   const parameters = url.indexOf('?')
   return new URL(endpoint(services) + (parameters < 0 ? '' : url.slice(parameters)), services.config.SERVER_URL)
 }
 
-/** What took how long, in milliseconds. To others than administrators, the number of statements could tell of packages that they may not see. */
+/**
+ * Returns the value of `Server-Timing`, in milliseconds. Administrators only: the number of statements could reveal packages that the caller may not
+ * see.
+ */
 function timingOf({ budget }: Context, totalMs: number): string {
   const { ms, statements } = budget?.databaseUse ?? { ms: 0, statements: 0 }
   return `db;dur=${ms.toFixed(1)};desc="statements: ${statements}", total;dur=${totalMs.toFixed(1)}`
@@ -85,7 +88,7 @@ function timingOf({ budget }: Context, totalMs: number): string {
 async function send(response: Response, reply: FastifyReply): Promise<FastifyReply> {
   reply.code(response.status)
   if (response.body && response.headers.get('content-type')?.startsWith(eventStream)) {
-    // No proxy may hold events back (nginx reads the second header), and none of them are compressed.
+    // Keeps proxies from buffering events (nginx reads `X-Accel-Buffering`). Events are not compressed.
     reply.header('content-type', eventStream).header('cache-control', notStored).header('x-accel-buffering', 'no')
     return reply.send(Readable.from(piecesOf(response.body)))
   }
@@ -93,7 +96,7 @@ async function send(response: Response, reply: FastifyReply): Promise<FastifyRep
   return reply.send(Buffer.from(await response.arrayBuffer()))
 }
 
-/** The pieces of a body. One that nobody began to read must not be cancelled: Yoga's throws. */
+/** Yields the chunks of a body. Wrapped in a generator because Yoga's body throws if it is cancelled before reading started. */
 async function* piecesOf(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   yield* body
 }
@@ -106,7 +109,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
   ])
   const armor = new EnvelopArmor({
     maxDepth: { n: limits.depth, flattenFragments: true },
-    costLimit: { enabled: false }, // it knows no variables
+    costLimit: { enabled: false }, // ignores variables
     maxAliases: { n: limits.aliases },
     maxTokens: { n: 4000 },
     maxDirectives: { n: 30 },
@@ -120,7 +123,7 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
     landingPage: false,
     logging: false,
     graphiql: false,
-    // It would keep a thousand documents, whatever they take; see rememberDocuments.
+    // Yoga's cache would keep 1,000 documents of any size. See rememberDocuments.
     parserAndValidationCache: false,
     maskedErrors: { maskError: (error) => masked(services, error) },
     context: ({ caller }) => plainContext(services, caller),
@@ -137,12 +140,12 @@ async function openYoga(services: Services, schema: GraphQLSchema) {
       answerErrors,
     ],
   })
-  // What createYoga does, but for the last option: left out, it is found by looking at the Request of the platform, which Yoga does not use, and
-  // so its fetch is loaded: 27 ms of each start, and 4 MB.
+  // Same as createYoga, except for the last option. Without it, the adapter inspects the platform's `Request`, which Yoga does not use, and that
+  // loads Node's fetch: 27 ms of startup time and 4 MB.
   return createServerAdapter<Door, typeof yoga>(yoga, { fetchAPI: yoga.fetchAPI, plugins: yoga['plugins'], __useCustomAbortCtrl: true })
 }
 
-/** Gives Yoga what was read of the body here: it would take what is no UTF-8, and word its refusals in its own way. */
+/** Passes the parsed body to Yoga. Yoga's own parser would accept invalid UTF-8 and report errors in another format. */
 const takeParameters: Plugin<Door & Context, Door> = {
   onRequestParse({ serverContext, setRequestParser }) {
     const { sent } = serverContext
@@ -151,12 +154,12 @@ const takeParameters: Plugin<Door & Context, Door> = {
 }
 
 /**
- * Finds the text that a request sends or names. It is bounded by itself: what it carries in variables, such as a text of 256 KiB, is not part
- * of it.
+ * Looks up the query that a request contains or refers to. Only its text is limited here; large values, such as a text of 256 KiB, belong in
+ * variables.
  */
 const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> => ({
   async onParams({ params, setParams, context }) {
-    // To read and to check a long query takes a slice of its own.
+    // Parsing and validating a long query gets a time slice of its own.
     await nextSlice()
     const query = queryOf(documents, params, context.caller)
     if (typeof query !== 'string') throw invalidInput(`query: ${query === undefined ? 'is required' : 'must be a string'}.`, 'query')
@@ -167,7 +170,7 @@ const readQuery = (documents: TrustedDocuments): Plugin<Door & Context, Door> =>
   },
 })
 
-/** Has the line of the request name the operation, also of one that is refused. */
+/** Adds the operation to the log line of the request, also if the operation is rejected. */
 const logOperation: Plugin<Door & Context> = {
   onParse({ context }) {
     return ({ result, context: parsed }) => {
@@ -178,11 +181,14 @@ const logOperation: Plugin<Door & Context> = {
   },
 }
 
-/** What changes something and rides on a cookie needs the CSRF token, here as on REST; and only whoever may read packages browses the schema. */
+/**
+ * Checks operations before execution: mutations authenticated by a cookie need the CSRF token, as on REST, and introspection requires permission to
+ * read packages.
+ */
 const guardExecution: Plugin<Door & Context> = {
   async onExecute({ args, setExecuteFn }) {
     const { contextValue, cost } = await guard(args)
-    // The one of graphql-js, as on REST, so that both doors word their errors alike.
+    // Uses `execute` of graphql-js, as REST does, so that both APIs report the same errors.
     setExecuteFn((work: ExecutionArgs) => executeInTurn(contextValue, cost, () => execute(work)))
     return {
       onExecuteDone({ result, setResult }) {
@@ -197,7 +203,7 @@ const guardExecution: Plugin<Door & Context> = {
   },
 }
 
-/** Traces operations, if a setting asks for that: their type and name, nothing else. */
+/** Traces operations by type and name if tracing is enabled. */
 function traced({ tracing }: Services): Plugin<Door & Context>[] {
   if (!tracing) return []
   return [
@@ -223,7 +229,7 @@ type Operation = {
   contextValue: Context
 }
 
-/** Refuses an operation that may not be executed; gives what it costs. */
+/** Throws if the caller may not execute the operation. Returns its cost. */
 async function guard(args: object): Promise<{ contextValue: Context; cost: number }> {
   const { schema, document, operationName, variableValues, contextValue } = args as Operation
   const chosen = chosenOf(document, operationName)
@@ -234,7 +240,7 @@ async function guard(args: object): Promise<{ contextValue: Context; cost: numbe
   return { contextValue, cost }
 }
 
-/** The operation of a document that is to be executed. */
+/** Returns the operation to execute. */
 const chosenOf = ({ definitions }: DocumentNode, name?: string | null) =>
   definitions.filter((node) => node.kind === Kind.OPERATION_DEFINITION).find((node) => !name || node.name?.value === name)
 

@@ -15,26 +15,26 @@ import { insufficientPermissions, notFound, rateLimited, serviceUnavailable } fr
 import { addressKey } from '../http/limits/limits.ts'
 import { masked, noteReason } from './errors.ts'
 
-/** How often what is watched is read. */
+/** Polling interval. */
 const pollMs = 1000
-/** Subscriptions that one caller has open at once, and everybody together. */
+/** Maximum number of open subscriptions, per caller and in total. */
 const maxPerCaller = 10
 const maxInAll = 250
 
 export type Watched<Value> = {
-  /** What is there now, read with the rights that the caller has by now; null when there is nothing, or nothing any more. */
+  /** Reads the current value with the caller's current permissions. Returns null if it does not exist or was deleted. */
   read: (context: Context) => Promise<Value | null>
-  /** Whether the caller may go on watching: the rule that the field states for the beginning. */
+  /** Whether the caller may continue watching. Same rule as for starting the subscription. */
   permits: (context: Context) => boolean | Promise<boolean>
-  /** A text that differs whenever there is something new to send. */
+  /** Returns a text that changes whenever there is a new value to send. */
   tag: (value: Value) => string
-  /** Whether nothing will follow. */
+  /** Whether the value is final. */
   isLast?: (value: Value) => boolean
-  /** What to say when there is nothing at the beginning. */
+  /** Message of the error if there is no value at the start. */
   missing: string
 }
 
-/** What a subscription sends: a value, and the context that it is resolved in; or why it ends. */
+/** An event of a subscription: a value, and the context to resolve it in. */
 export class Update<Value> {
   readonly value: Value
   readonly context: Context
@@ -45,11 +45,11 @@ export class Update<Value> {
 }
 
 /**
- * What the `subscribe` of a field gives: what is there now, and again after each change, looked for once a second, so it does not matter which
- * instance made the change. Who is asking is found out anew each time: the stream ends with an error when the caller's rights do, and when a
- * caller who was signed in no longer is. It ends when
- * the last value was sent, when what is watched is gone, and when the server stops; a client that subscribes again gets what is there by then.
- * @throws ApiError NotFound; RateLimitExceeded when the caller has too many open.
+ * Subscribes to a value: yields the current one, and again after each change. Polls once per second, so that changes made by other instances are
+ * noticed. The caller is authenticated again at each poll: the stream ends with an error when permissions are lost or a signed-in caller is signed
+ * out. It ends normally after the final value, when the value is deleted, or when the server stops; clients can subscribe again to get the current
+ * value.
+ * @throws ApiError NotFound; RateLimitExceeded if the caller has too many open subscriptions.
  */
 export async function watch<Value>(context: Context, watched: Watched<Value>): Promise<AsyncIterable<Update<Value>>> {
   const signal = admit(context)
@@ -81,7 +81,7 @@ async function next<Value>({ context }: Update<Value>, { read, permits }: Watche
   return value === null ? null : new Update(value, renewed)
 }
 
-/** Executes a subscription as graphql-js does, but each event in a context and with a budget of its own; an error ends it. */
+/** Executes a subscription like graphql-js, but gives each event its own context and budget. An error ends the subscription. */
 export async function subscribe(args: ExecutionArgs): Promise<AsyncIterable<ExecutionResult> | ExecutionResult> {
   const checked = validateSubscriptionArgs(args)
   if (!('schema' in checked)) return { errors: checked }
@@ -90,7 +90,7 @@ export async function subscribe(args: ExecutionArgs): Promise<AsyncIterable<Exec
   return mapSourceToResponseEvent(checked, withFailure(source), (event) => {
     const { rootValue } = event
     if (rootValue instanceof Failure) return { errors: [asGraphQL(rootValue.cause, args.contextValue as Context)] }
-    if (!(rootValue instanceof Update)) throw new Error('A subscription sends what `watch` gives')
+    if (!(rootValue instanceof Update)) throw new Error('Subscription events must come from `watch`')
     const contextValue: Context = { ...rootValue.context }
     return withinBudget(contextValue, () => executeSubscriptionEvent({ ...event, contextValue }))
   })
@@ -103,7 +103,7 @@ class Failure {
   }
 }
 
-/** An error is the last thing that is sent, so that the client hears of it: thrown, it would cut the connection off. */
+/** Sends an error as the last event. A thrown error would close the connection without informing the client. */
 async function* withFailure(source: AsyncIterable<unknown>): AsyncGenerator {
   try {
     yield* source
@@ -121,7 +121,7 @@ function asGraphQL(cause: unknown, context: Context): GraphQLError {
 const open = new Map<string, number>()
 let openInAll = 0
 
-/** Counts a subscription until its connection closes. Gives what tells that it is over: the client went away, or the server stops. */
+/** Counts a subscription until its connection closes. Returns a signal that aborts when the client disconnects or the server stops. */
 function admit({ viewer, ip, reply, stopping }: Context): AbortSignal {
   if (reply.raw.destroyed) return AbortSignal.abort()
   const caller = viewer?.id ?? addressKey(ip)

@@ -3,14 +3,14 @@ import { turnKey } from '../http/limits/limits.ts'
 import { takeFairTurns } from '../threads/fair-turns.ts'
 import { nextSlice } from '../threads/slices.ts'
 
-/** What costs more waits for its turn: an expensive query takes most of a processor, of the database's as well. */
+/** Queries above this cost are queued, because an expensive query occupies most of a CPU, also of the database server. */
 const expensiveFrom = 1000
 
 const inTurn = takeFairTurns({ atOnce: 1, waiting: 64, waitingPerKey: 16 })
 
 /**
- * Executes an operation; an expensive one when no other is running, so that many of them slow down each other and nobody else.
- * @throws ApiError RateLimitExceeded when too many wait already.
+ * Executes an operation. Expensive operations run one at a time, so that they delay only each other.
+ * @throws ApiError RateLimitExceeded if the queue is full.
  */
 export function executeInTurn<Result>(
   { viewer, ip, budget }: Context,

@@ -17,7 +17,7 @@ import type { Plugin } from 'graphql-yoga'
 import type { Services } from '../services.ts'
 import { refusedValue } from './operation-errors.ts'
 
-/** Values that are written out in a query are refused as variables are: with the name of the argument, and of the place in it. */
+/** Reports invalid literals like invalid variables: with the argument's name and the path within it. */
 export const nameLiterals: Plugin = {
   onValidate({ setValidationFn }) {
     setValidationFn((schema: GraphQLSchema, document: DocumentNode, rules: readonly ValidationRule[] = specifiedRules) =>
@@ -30,7 +30,7 @@ export const nameLiterals: Plugin = {
   },
 }
 
-/** What `ValuesOfCorrectTypeRule` checks, where values can be: in the arguments of fields and directives, and as defaults of variables. */
+/** Replaces `ValuesOfCorrectTypeRule`. Checks literals in arguments of fields and directives, and default values of variables. */
 function namedValuesRule(context: ValidationContext): ASTVisitor {
   const check = (name: string, value: ValueNode | undefined, type: GraphQLInputType | null | undefined) => {
     if (!value || !type) return
@@ -45,21 +45,21 @@ function namedValuesRule(context: ValidationContext): ASTVisitor {
 
 function named(error: GraphQLError, name: string, path: readonly (string | number)[], value: ValueNode): GraphQLError {
   const place = path.map((key) => (typeof key === 'number' ? `[${key}]` : `.${key}`)).join('')
-  // The members of `input` are the fields; what is wrong with all of it has no other name.
+  // Errors within `input` name its fields. An error about the whole object names `input`.
   const isMember = name === 'input' && (place !== '' || / field "/.test(error.message))
   const { message, status, extensions } = refusedValue(isMember ? '' : name, place, error.message)
-  // Yoga answers what validation refuses with 200, unless it is told that `spec` is not meant.
+  // Without `spec: false`, Yoga responds to validation errors with status 200.
   return new GraphQLError(message, { nodes: error.nodes ?? value, extensions: { ...extensions, http: { status, spec: false } } })
 }
 
 declare module '../http/caching/caches.ts' {
   interface CachedValues {
-    /** Parsed documents that are valid, by their text. */
+    /** Parsed and validated documents by their text. */
     graphql: DocumentNode
   }
 }
 
-/** Parses and validates each document once, as long as it is in the cache. What is refused is not kept. */
+/** Caches parsed documents that are valid, so that each is parsed and validated once. */
 export function rememberDocuments({ graphql: documents }: Services['caches']): Plugin {
   const valid = new WeakSet<DocumentNode>()
   return {
@@ -81,5 +81,5 @@ export function rememberDocuments({ graphql: documents }: Services['caches']): P
   }
 }
 
-/** Returns how much memory a parsed document takes at most: its nodes have positions, and all tokens stay, comments included. */
+/** Estimates the memory use of a parsed document, at most. Nodes have locations, and all tokens are kept, comments included. */
 export const documentBytes = ({ tokenCount = 0 }: DocumentNode, text: string): number => 1024 + 450 * tokenCount + 50 * text.length

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /**
- * For clients that can only ask for a name and a password (RFC 7617), such as feed readers: the password is taken as an access token, whatever
- * the name. Browsers send such a password again by themselves, so this is for routes that only read.
+ * Accepts an access token as the password of HTTP Basic authentication (RFC 7617), with any user name. Some clients, such as feed readers, support
+ * nothing else. Use only for read-only routes: browsers resend Basic credentials automatically.
  */
 export function acceptBasic(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('www-authenticate', 'Basic realm="Access token as the password", charset="UTF-8"')

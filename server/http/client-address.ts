@@ -5,12 +5,12 @@ import { isIPv4 } from 'node:net'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 type ForwardedHeader = string | string[] | undefined
 
-/** Which peers are proxies whose word is believed, and whether more than one of them may stand in a row. */
+/** Which peers are trusted proxies, and whether several of them may be chained. */
 export type ProxyTrust = { isProxy: (address: Address) => boolean; isChain: boolean }
 
 /**
- * What TRUST_PROXY means: `true` trusts one hop, a loopback, private, shared (100.64.0.0/10, RFC 6598) or link-local peer; a list of addresses
- * and ranges trusts every hop in it; `false` trusts no peer.
+ * Parses TRUST_PROXY. `true` trusts one hop from a loopback, private, shared (100.64.0.0/10, RFC 6598) or link-local address; a list of addresses and
+ * ranges trusts every hop in it; `false` trusts no peer.
  */
 export function proxyTrust(setting: boolean | string[]): ProxyTrust {
   if (setting === false) return { isProxy: () => false, isChain: false }
@@ -23,7 +23,7 @@ export function proxyTrust(setting: boolean | string[]): ProxyTrust {
   return { isProxy: (address) => ranges.some(([range, bits]) => contains(range, bits, address)), isChain: true }
 }
 
-/** Makes `request.ip` and `request.protocol` say what the socket, or a trusted proxy, says of the client. */
+/** Defines `request.ip` and `request.protocol`, taken from the socket or from the headers of a trusted proxy. */
 export function readForwardedHeaders(app: FastifyInstance, trust: ProxyTrust): void {
   app.decorateRequest('ip', {
     getter(this: FastifyRequest) {
@@ -42,11 +42,11 @@ export function readForwardedHeaders(app: FastifyInstance, trust: ProxyTrust): v
 }
 
 /**
- * The client's address in its shortest form: the peer's own, or what trusted proxies added to `X-Forwarded-For`, read from the right. Whatever
- * stands left of that was written by the client. An entry that is no address is not believed: then it is the last trusted hop.
+ * Returns the client's address in its shortest form: the peer's address, or the entry that the trusted proxies added to `X-Forwarded-For`, read from
+ * the right. Entries further left come from the client and are ignored. If an entry is not an address, returns the last trusted hop.
  */
 export function clientAddress(peer: string | undefined, forwardedFor: ForwardedHeader, { isProxy, isChain }: ProxyTrust): string {
-  // By far the most usual case, and there is nothing to parse in it.
+  // Fast path: a direct IPv4 connection needs no parsing.
   if (peer !== undefined && forwardedFor === undefined && isIPv4(peer)) return peer
   let client = parseAddress(peer ?? '')
   if (!client) return ''
@@ -60,7 +60,10 @@ export function clientAddress(peer: string | undefined, forwardedFor: ForwardedH
   return client.toString()
 }
 
-/** An address as proxies write it: also quoted, in brackets, with a port or a zone. IPv4 within IPv6 is IPv4. Null when it is none. */
+/**
+ * Parses an address in the forms that proxies write: quoted, in brackets, with a port or a zone. Converts IPv4-mapped IPv6 to IPv4. Returns null if
+ * invalid.
+ */
 export function parseAddress(text: string): Address | null {
   const bare = text
     .trim()
@@ -68,14 +71,14 @@ export function parseAddress(text: string): Address | null {
     .replace(/^\[([^\]]*)\](?::\d{1,5})?$/, '$1')
     .replace(/^(\d+(?:\.\d+){3}):\d{1,5}$/, '$1')
     .replace(/%[\w.-]+$/, '')
-  // The library also reads 127.1, 0x7f000001 and octal numbers, which nobody should write here.
+  // Stricter than ipaddr.js, which also accepts 127.1, 0x7f000001 and octal numbers.
   if (isIPv4(bare)) return ipaddr.IPv4.parse(bare)
   if (!ipaddr.IPv6.isValid(bare)) return null
   const address = ipaddr.IPv6.parse(bare)
   return address.isIPv4MappedAddress() ? address.toIPv4Address() : address
 }
 
-/** The peers that TRUST_PROXY=true takes for a proxy. Load balancers of clouds and overlay networks use the shared range, 100.64.0.0/10. */
+/** Address ranges that TRUST_PROXY=true trusts. Cloud load balancers and overlay networks use the shared range, 100.64.0.0/10 (`carrierGradeNat`). */
 const nearby = new Set(['loopback', 'private', 'carrierGradeNat', 'uniqueLocal', 'linkLocal'])
 
 function contains(range: Address, bits: number, address: Address): boolean {

@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http'
 
 /**
- * Sends `100 Continue` to clients that wait for it (RFC 9110, section 10.1.1) when their body is first read. A request that is refused before is
- * answered at once. Node's default sends it before the request is handled.
+ * Sends `100 Continue` (RFC 9110 §10.1.1) when the handler first reads the body, so that a rejected request gets its response before the client sends
+ * the body. Node's default sends it before the handler runs.
  */
 export function continueWhenRead(server: Server): void {
   server.on('checkContinue', (request, response) => {
@@ -16,6 +16,6 @@ export function continueWhenRead(server: Server): void {
   })
 }
 
-/** Whether the client of this request waits for `100 Continue` before it sends the body. */
+/** Whether the client waits for `100 Continue` before sending the body. */
 export const isWaitingForContinue = (request: IncomingMessage): boolean => waiting.has(request)
 const waiting = new WeakSet<IncomingMessage>()

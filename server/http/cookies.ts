@@ -2,20 +2,20 @@ import { parseCookie, type SetCookie, stringifySetCookie } from 'cookie'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { notStored } from './caching/conditional.ts'
 
-/** Names of the cookies; the `__Host-` prefix is only valid over https. */
+/** Returns the cookie names. The `__Host-` prefix is only valid over https. */
 export const cookieNames = (secure: boolean) => {
   const prefix = secure ? '__Host-' : ''
   return { session: `${prefix}svc_session`, csrf: `${prefix}svc_csrf`, setup: `${prefix}svc_setup`, device: `${prefix}svc_device` }
 }
 
-/** True when the client's side of the connection is https: by SERVER_URL, or by a trusted proxy's word. */
+/** Whether the client uses https, according to SERVER_URL or a trusted proxy. */
 export const isSecure = (request: FastifyRequest, serverUrl: string) => serverUrl.startsWith('https:') || request.protocol === 'https'
 
-/** The session secret that the request carries, if any. */
+/** Returns the session secret of the request, if any. */
 export const sessionCookie = (request: FastifyRequest, secure: boolean): string | undefined =>
   cookieOf(request, cookieNames(secure).session)
 
-/** Sets both cookies of a session; `maxAge` in seconds. */
+/** Sets the session and CSRF cookies. `maxAge` is in seconds. */
 export function setSessionCookies(reply: FastifyReply, secure: boolean, values: { session: string; csrf: string; maxAge: number }): void {
   const names = cookieNames(secure)
   reply.header('cache-control', notStored)
@@ -23,15 +23,15 @@ export function setSessionCookies(reply: FastifyReply, secure: boolean, values: 
   setCookie(reply, names.csrf, values.csrf, { ...attributes(secure), maxAge: values.maxAge })
 }
 
-/** What tells this browser from others to the accounts that it signed in to, if it has that. */
+/** Returns the secret that identifies a browser that has signed in before, if any. */
 export const deviceCookie = (request: FastifyRequest, secure: boolean): string | undefined => cookieOf(request, cookieNames(secure).device)
 
-/** Sets the cookie that tells this browser from others; signing out leaves it. `maxAge` in seconds. */
+/** Sets the cookie that identifies this browser as a known device. Signing out keeps it. `maxAge` is in seconds. */
 export function setDeviceCookie(reply: FastifyReply, secure: boolean, value: string, maxAge: number): void {
   setCookie(reply, cookieNames(secure).device, value, { ...attributes(secure), httpOnly: true, maxAge })
 }
 
-/** Makes the browser forget the cookies of its session. */
+/** Deletes the session and CSRF cookies. */
 export function clearSessionCookies(reply: FastifyReply, secure: boolean): void {
   const names = cookieNames(secure)
   reply.header('cache-control', notStored)
@@ -39,15 +39,15 @@ export function clearSessionCookies(reply: FastifyReply, secure: boolean): void 
   clearCookie(reply, names.csrf, attributes(secure))
 }
 
-/** The one-time secret of the setup that the request carries, if any. */
+/** Returns the one-time setup secret of the request, if any. */
 export const setupCookie = (request: FastifyRequest, secure: boolean): string | undefined => cookieOf(request, cookieNames(secure).setup)
 
-/** Sets the cookie that proves who verified the setup code; `maxAge` in seconds. */
+/** Sets the cookie that proves that this browser verified the setup code. `maxAge` is in seconds. */
 export function setSetupCookie(reply: FastifyReply, secure: boolean, token: string, maxAge: number): void {
   setCookie(reply, cookieNames(secure).setup, token, { ...attributes(secure), sameSite: 'strict', httpOnly: true, maxAge })
 }
 
-/** Makes the browser forget it. */
+/** Deletes the setup cookie. */
 export function clearSetupCookie(reply: FastifyReply, secure: boolean): void {
   clearCookie(reply, cookieNames(secure).setup, { ...attributes(secure), sameSite: 'strict', httpOnly: true })
 }
@@ -59,7 +59,7 @@ const attributes = (secure: boolean): Attributes => ({ path: '/', sameSite: 'lax
 const cookieOf = ({ headers: { cookie } }: FastifyRequest, name: string): string | undefined =>
   cookie === undefined ? undefined : parseCookie(cookie)[name]
 
-/** Adds a cookie to the answer, in place of one with its name that was added before. */
+/** Adds a cookie to the response, replacing any with the same name. */
 function setCookie(reply: FastifyReply, name: string, value: string, given: Attributes): void {
   const others = [reply.getHeader('set-cookie') ?? []].flat().filter((cookie) => !String(cookie).startsWith(`${name}=`))
   reply.removeHeader('set-cookie').header('set-cookie', [...others, stringifySetCookie({ ...given, name, value })])

@@ -4,13 +4,13 @@ import { isWaitingForContinue } from './continue.ts'
 
 /** Bounds on reading the rest of a request body after the response, in bytes and milliseconds. */
 export type DiscardBounds = {
-  /** The most that is read of one body. */
+  /** Maximum number of bytes read of one body. */
   maxBytes: number
-  /** How long reading it may take. */
+  /** Maximum duration of reading a body. */
   maxMs: number
-  /** How long the client may send nothing. */
+  /** Timeout without any data from the client. */
   silenceMs: number
-  /** How long a connection is still read after the server has closed its side. */
+  /** How long the server keeps reading after closing its side of the connection. */
   lingerMs: number
 }
 
@@ -92,7 +92,7 @@ const stops = new WeakMap<Socket, () => void>()
 /** After the response to a body of at most this size, the connection stays open. */
 const smallBytes = 64 * 1024
 
-/** Whether a response given now is the last of its connection: a large body, or one of unknown size, is still arriving. */
+/** Whether the connection closes after this response, because a body that is large or of unknown size is still arriving. */
 export const closesAfterAnswer = (request: IncomingMessage): boolean =>
   !request.complete && (bodyLength(request) > smallBytes || isWaitingForContinue(request))
 

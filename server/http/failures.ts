@@ -8,35 +8,35 @@ import { closesAfterAnswer, stopDiscarding } from './discard.ts'
 import type { Log } from './log.ts'
 import { noteRefusal, type Refusal } from './remark.ts'
 
-/** The largest JSON body. */
+/** Maximum size of a JSON body in bytes. */
 export const bodyLimit = 1024 * 1024
 
-/** The largest body of an endpoint that needs no credential, such as sign-in, setup, invitations and token revocation. */
+/** Maximum body size of endpoints without authentication, such as sign-in, setup, invitations and token revocation. */
 export const openBodyLimit = 64 * 1024
 
-/** What package clients ask for, and get from the endpoints that are theirs, errors included. */
+/** Media type of pub's repository protocol, used by its endpoints, also for errors. */
 export const pubType = 'application/vnd.pub.v2+json; charset=utf-8'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Whether this is an endpoint of the package client's protocol. */
+    /** Whether the endpoint belongs to pub's repository protocol. */
     pub?: boolean
-    /** Whether its errors carry the XML that the package client reads at the upload URL. */
+    /** Whether errors include the XML that the package client reads from responses of the upload URL. */
     xmlErrors?: boolean
   }
 }
 
-/** How an error is written into a body. */
+/** Converts an error to a response body. */
 export type Envelope = (failure: ApiError) => object
 
 const ours: Envelope = ({ code, message }) => ({ error: { code, message } })
 
-/** As GraphQL clients read errors, also of what failed before a query was looked at. */
+/** Error format of GraphQL, also for errors that occur before the query is parsed. */
 export const graphqlEnvelope: Envelope = ({ code, message, retryAfter, extensions: { field } }) => ({
   errors: [{ message, extensions: { code, field, retryAfter } }],
 })
 
-/** Answers with an error in the service's envelope or another; what is not ours to tell is logged and masked. */
+/** Sends an error response, in the REST format unless `envelope` is given. Unexpected errors are logged and masked. */
 export function sendFailure(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply, envelope = ours): FastifyReply {
   const failure = known(error, request) ?? unavailable(error) ?? masked(log, error, request)
   const refusal = refusalOf(failure, error)
@@ -53,8 +53,8 @@ export function sendFailure(log: Log, error: unknown, request: FastifyRequest, r
 }
 
 /**
- * The form in which cloud storage services report errors. At the upload URL the package client looks for `<?xml` anywhere in the body, and shows
- * what it finds between the tags on one line, as it is. Quotation marks are replaced, because JSON would escape them.
+ * Returns an error in the XML format of cloud storage services. At the upload URL, the package client searches the body for `<?xml` and prints the
+ * message between the tags as is, on one line. Quotation marks are replaced because JSON would escape them.
  */
 function xmlOf({ code, message }: ApiError): string {
   const line = message
@@ -65,19 +65,19 @@ function xmlOf({ code, message }: ApiError): string {
   return `<?xml version='1.0' encoding='UTF-8'?><Error><Code>${code}</Code><Message>${escaped}</Message></Error>`
 }
 
-/** Beside the package client's, what the route itself would take (RFC 9110 §11.6.1). */
+/** Returns the challenges: the package client's, and the route's own if it accepts another scheme (RFC 9110 §11.6.1). */
 function challenges({ status, message }: ApiError, reply: FastifyReply): string | string[] {
   const own = reply.getHeader('www-authenticate')
   return status === 401 && typeof own === 'string' ? [challenge(message), own] : challenge(message)
 }
 
-/** The one challenge that the package client reads: printable ASCII, quoted, at most 1,024 characters. */
+/** Returns the only challenge format that the package client reads: printable ASCII, quoted, at most 1,024 characters. */
 export function challenge(message: string): string {
   const printable = message.replace(/[^\x20-\x7e]/g, '?').slice(0, 960)
   return `Bearer realm="pub", message="${printable.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Returns what answers and logs requests that are not valid HTTP, for which no request object exists. */
+/** Returns a handler that responds to and logs requests that are not valid HTTP. No request object exists for them. */
 export const malformedHandler =
   (log: Log) =>
   (error: Error & { code?: string }, socket: Socket): void => {
@@ -96,8 +96,8 @@ function answerTo(error: { code?: string }): [status: string, message: string] {
 }
 
 /**
- * Answers over a connection where there is no response to do it with, and closes it. `status` is the code with its reason. Whatever the client
- * still sends is read for `lingerMs`: a connection that is closed before is reset, and the answer may be lost.
+ * Writes an error response directly to a socket when no response object exists, and closes the socket. `status` is the status code with its reason
+ * phrase. The server keeps reading for `lingerMs`: an immediate close would reset the connection, and the response might be lost.
  */
 export function endWith(socket: Socket, status: string, failure: ApiError, lingerMs = 1000): void {
   const body = JSON.stringify(ours(failure))
@@ -128,7 +128,7 @@ function known(error: unknown, request: FastifyRequest): ApiError | null {
   return null
 }
 
-/** What the answer to an error does not say, for the log: the cause of one of ours, and which trouble of the database is behind a 503. */
+/** Returns details for the log that the response omits: the cause of an ApiError, or the database error behind a 503. */
 export function refusalOf(failure: ApiError, error: unknown): Refusal | null {
   const { message, cause } = failure
   if (cause instanceof Error) return { level: 'error', reason: `${message} ${String(cause)}` }

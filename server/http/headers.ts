@@ -5,8 +5,8 @@ import type { Log } from './log.ts'
 import { warnerOfOtherScheme } from './public-url.ts'
 
 /**
- * What every answer carries. Pages add a Content-Security-Policy of their own (console/serve.ts, rest/reference.ts, oauth/page.ts); nothing here
- * may be framed, sniffed or read across origins, and nothing is kept by a cache unless its route says so. Over https, browsers are told to stay there.
+ * Adds security headers to every response. Responses cannot be framed, sniffed or read across origins, and are not cached unless the route allows it.
+ * Pages add their own Content-Security-Policy (console/serve.ts, rest/reference.ts, oauth/page.ts). Over https, Strict-Transport-Security is set.
  */
 export function secureHeaders(app: FastifyInstance, serverUrl: string, log: Log): void {
   const warnOfOtherScheme = warnerOfOtherScheme(serverUrl, log)
@@ -26,7 +26,7 @@ const headers = {
   'cache-control': notStored,
 }
 
-// Subdomains are not ours to decide about. Browsers ignore both headers over http.
+// No `includeSubDomains`: other applications may use the subdomains. Browsers ignore both headers over http.
 const headersOverHttps = {
   ...headers,
   'strict-transport-security': 'max-age=31536000',

@@ -1,18 +1,18 @@
 import { createHash, createHmac, hash, hkdfSync, randomBytes, timingSafeEqual } from 'node:crypto'
 
-/** Keys for one purpose each, derived from one secret (HKDF, RFC 5869). `fingerprint` is derived to be stored: it does not reveal the secret. */
+/** Single-purpose keys derived from a secret (HKDF, RFC 5869). `fingerprint` is stored to identify the secret; it does not reveal the secret. */
 type DerivedKeys = { session: Buffer; csrf: Buffer; device: Buffer; setup: Buffer; upload: Buffer; fingerprint: Buffer }
 
-/** The keys of JWT_SECRET, and those of JWT_SECRET_PREVIOUS, under which nothing new is made but what exists stays valid. */
+/** Keys derived from JWT_SECRET, and from JWT_SECRET_PREVIOUS, which only verify existing values during rotation. */
 export type Keys = DerivedKeys & { previous: DerivedKeys | null }
 
-/** Derives the keys. Without `previous`, another secret ends every session. */
+/** Derives the keys. Changing the secret without passing the old one as `previous` ends all sessions. */
 export const deriveKeys = (secret: string, previous?: string): Keys => ({
   ...keysOf(secret),
   previous: previous === undefined ? null : keysOf(previous),
 })
 
-/** The keys that are valid, those of JWT_SECRET first. */
+/** Returns all keys that are valid for verification, current first. */
 export const validKeys = (keys: Keys): [DerivedKeys, ...DerivedKeys[]] => (keys.previous ? [keys, keys.previous] : [keys])
 
 const keysOf = (secret: string): DerivedKeys => ({
@@ -24,19 +24,19 @@ const keysOf = (secret: string): DerivedKeys => ({
   fingerprint: derive(secret, 'fingerprint'),
 })
 
-/** SHA-256 in hex. */
+/** Returns the SHA-256 hash in hex. */
 export const sha256 = (text: string): string => hash('sha256', text)
 
-/** HMAC-SHA256 in hex. */
+/** Returns the HMAC-SHA256 in hex. */
 export const hmac = (key: Buffer, text: string): string => createHmac('sha256', key).update(text).digest('hex')
 
-/** `bytes` of randomness in base64url. */
+/** Returns `bytes` random bytes in base64url. */
 export const randomText = (bytes = 32): string => randomBytes(bytes).toString('base64url')
 
-/** Compares without telling how much was right. */
+/** Compares two secrets in constant time. */
 export function equalSecrets(given: string, expected: string): boolean {
   return timingSafeEqual(createHash('sha256').update(given).digest(), createHash('sha256').update(expected).digest())
 }
 
-/** A key for one purpose, derived from a secret. */
+/** Derives a single-purpose key from a secret. */
 export const derive = (secret: string, purpose: string): Buffer => Buffer.from(hkdfSync('sha256', secret, '', `snug ${purpose}`, 32))

@@ -6,20 +6,20 @@ import { currentScope } from './request-scope.ts'
 const levels = ['error', 'warning', 'info', 'debug'] as const
 export type LogLevel = (typeof levels)[number]
 
-/** What a line says beside its text, where lines are JSON. */
+/** Additional fields of a log line. Only included in JSON. */
 type Fields = Readonly<Record<string, string | number | null>>
 
-/** Writes lines to stdout: `<ISO time> <LEVEL> <text>`, or objects as JSON. */
+/** Writes lines to stdout: `<ISO time> <LEVEL> <text>`, or JSON objects. */
 export type Log = Record<LogLevel, (text: string, fields?: Fields) => void> & {
-  /** Writes a line as it is, at any level: for what the operator must see. */
+  /** Writes a line at every log level, for messages that the operator must see. */
   announce(text: string): void
-  /** Resolves when all lines are written, or after a second if nobody takes them. */
+  /** Resolves when all lines are written, or after one second if stdout is blocked. */
   flush(): Promise<void>
 }
 
 /**
- * Opens the log. `write` takes whole lines; by default they are gathered briefly and go to stdout. When that takes none, the server goes on
- * without: see `openStdout`.
+ * Opens the log. `write` receives whole lines; by default, they are buffered briefly and written to stdout. If stdout fails, the server continues
+ * without a log (see `openStdout`).
  */
 export function openLog(level: LogLevel, write?: (line: string) => void, format: 'text' | 'json' = 'text'): Log {
   const line = format === 'json' ? jsonLine : textLine
@@ -33,13 +33,13 @@ export function openLog(level: LogLevel, write?: (line: string) => void, format:
 
 const textLine = (level: LogLevel, text: string): string => `${moment()} ${level.toUpperCase()} ${printable(text)}\n`
 
-/** The request that a line is about is named in each. */
+/** Formats a line as JSON, with the id of the current request if there is one. */
 function jsonLine(level: LogLevel, message: string, fields?: Fields): string {
   const requestId = currentScope()?.id
   return `${printable(JSON.stringify({ time: moment(), level, message, ...(requestId !== undefined && { requestId }), ...fields }))}\n`
 }
 
-/** The time as ISO 8601 has it. Writing it out is most of a line's cost, and many lines share a millisecond. */
+/** Returns the current time in ISO 8601. Formatting is the main cost of a line, so it is cached per millisecond. */
 function moment(): string {
   const now = Date.now()
   if (now !== last.now) last = { now, text: new Date(now).toISOString() }
@@ -47,15 +47,15 @@ function moment(): string {
 }
 let last = { now: 0, text: '' }
 
-/** How long `flush` waits for whoever reads the log. */
+/** Timeout of `flush` in milliseconds. */
 const patienceMs = 1000
 
-/** So many bytes wait in memory for a reader that is slow, or for room on the disk; further lines are lost. */
+/** Maximum number of bytes buffered while stdout is slow or the disk is full. Further lines are dropped. */
 const keptBytes = 4 * 1024 * 1024
 
 /**
- * Writes to stdout without holding anybody up, many lines at once. A line waits for a fifth of a second at most. When stdout takes nothing (its
- * disk is full, its reader is gone), that is said once on stderr, and each further write tries again; `warn` makes the line that says what was lost.
+ * Writes lines to stdout asynchronously, in batches of up to 200 ms. If stdout fails because its disk is full or its reader is gone, reports this
+ * once on stderr and retries with each further write. `warn` formats the line that reports the number of lost lines.
  */
 function openStdout(warn: (text: string) => string): { emit(line: string): void; flush(): Promise<void> } {
   const out = new sonicBoom.SonicBoom({ fd: 1, sync: false, maxLength: keptBytes })
@@ -72,30 +72,29 @@ function openStdout(warn: (text: string) => string): { emit(line: string): void;
     if (gathered.length > 65536) pass()
     else timer ??= setTimeout(pass, 200).unref()
   }
-  outliveFailures(out, (lost) => emit(warn(`${lost} lines of the log were lost: they could not be written`)))
+  outliveFailures(out, (lost) => emit(warn(`${lost} log lines were lost because stdout could not be written`)))
   return {
     emit,
     flush() {
       pass()
-      // What waits for a thread to write it would be lost if the process ended now (see endProcess).
+      // Buffered lines are lost if the process ends before they are written (see endProcess).
       const written = new Promise<void>((resolve) => out.flush(() => resolve()))
       return Promise.race([written, wait(patienceMs, undefined, { ref: false })])
     },
   }
 }
 
-/** Has the process go on when its output cannot be written. `onWritten` hears how many lines were lost once nothing waits any more. */
+/** Keeps the process running when stdout cannot be written. Calls `onWritten` with the number of lost lines once the buffer is written. */
 function outliveFailures(out: InstanceType<typeof sonicBoom.SonicBoom>, onWritten: (lost: number) => void): void {
   let isFailing = false
   let lost = 0
   out.on('error', (error: Error) => {
-    if (!isFailing)
-      complain(`The log cannot be written to stdout (${error.message}). The server goes on, and tries again with each line.\n`)
+    if (!isFailing) complain(`Cannot write the log to stdout (${error.message}). The server continues and retries with each line.\n`)
     isFailing = true
   })
   out.on('drop', (lines: string) => {
     lost += lines.split('\n').length - 1
-    // What is dropped starts no write, so nothing would ever be tried again.
+    // A dropped line does not start a write. Without a flush, writing would never be retried.
     out.flush()
   })
   out.on('drain', () => {
@@ -105,19 +104,19 @@ function outliveFailures(out: InstanceType<typeof sonicBoom.SonicBoom>, onWritte
   })
 }
 
-/** Says it on stderr, which may be on the same full disk, or gone as well. */
+/** Writes to stderr, ignoring errors: it may be on the same full disk or closed. */
 function complain(text: string): void {
   try {
     writeSync(2, text)
   } catch {
-    // There is nobody left to tell.
+    // No output is left.
   }
 }
 
-// oxlint-disable-next-line no-control-regex -- control characters are what this is about
+// oxlint-disable-next-line no-control-regex -- matches control characters
 const control = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 
-/** The text with control characters escaped, so that nobody can forge a line. */
+/** Escapes control characters, so that logged values cannot forge log lines. */
 function printable(text: string): string {
   return text.replace(control, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

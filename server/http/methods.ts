@@ -2,26 +2,26 @@ import type { FastifyInstance, FastifyRequest, HTTPMethods, onRequestHookHandler
 import findMyWay, { type HTTPVersion, type Instance } from 'find-my-way'
 import { methodNotAllowed, unknownAddress } from '../errors.ts'
 
-/** The methods that endpoints have. HEAD comes with GET. */
+/** Methods of endpoints. HEAD is implied by GET. */
 export type Method = Extract<HTTPMethods, 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'>
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Every path of the server once, to be found by an address whatever the method. */
+    /** All paths of the server, looked up independently of the method. */
     paths: Instance<HTTPVersion.V1>
-    /** A hook for a route that answers what no other does: a path which is there may come to it by a method that it lacks. */
+    /** Hook for catch-all routes: responds with 405 if the path exists but does not support the request's method. */
     refuseOtherMethod: onRequestHookHandler
   }
 }
 
-/** What a path says to methods that it does not have. */
+/** How a path responds to unsupported methods. */
 type Path = { allow: readonly string[]; exists: (request: FastifyRequest) => boolean; scope: FastifyInstance }
 
 type Options = { serverUrl: string; routerOptions: { maxParamLength: number; ignoreTrailingSlash: boolean } }
 
 /**
- * Refuses requests without a route before their bodies are read: 405 where the path has other methods (`refuseOtherMethods`), otherwise 404.
- * The paths are in a table of their own, because routes for each missing method of each path would be most of the router.
+ * Rejects requests that match no route before their bodies are read: with 405 if the path supports other methods (see `refuseOtherMethods`),
+ * otherwise with 404. Paths are kept in a separate table because a route for each missing method would make up most of the router.
  */
 export function refuseUnrouted(app: FastifyInstance, { serverUrl, routerOptions }: Options): void {
   app.decorate('paths', findMyWay(routerOptions))
@@ -40,8 +40,8 @@ export function refuseUnrouted(app: FastifyInstance, { serverUrl, routerOptions 
 }
 
 /**
- * Makes a path answer the methods that it does not have with 405 and those that it has, whatever body comes with them. Where `path` is a
- * pattern, `exists` tells whether there is anything at the address of a request.
+ * Responds with 405 and an `Allow` header to methods that a path does not support. If `path` is a pattern, `exists` decides whether the requested
+ * resource exists.
  */
 export function refuseOtherMethods(
   scope: FastifyInstance,
@@ -50,7 +50,7 @@ export function refuseOtherMethods(
   exists: Path['exists'] = () => true,
 ): void {
   const allow = has.flatMap((method) => (method === 'GET' ? [method, 'HEAD'] : [method]))
-  // Below a prefix, `/` is the prefix itself as well.
+  // In a scope with a prefix, `/` also matches the prefix itself.
   const addresses = path === '/' && scope.prefix ? [scope.prefix, `${scope.prefix}/`] : [scope.prefix + path]
   for (const address of addresses) scope.paths.on('GET', address, () => {}, { allow, exists, scope } satisfies Path)
 }

@@ -2,16 +2,16 @@ import type { FastifyRequest } from 'fastify'
 import { isSecure } from './cookies.ts'
 import type { Log } from './log.ts'
 
-/** SERVER_URL as this client reaches it: https when a trusted proxy says so, whatever the configuration says. */
+/** Returns SERVER_URL as seen by the client: https if a trusted proxy reports https, even if SERVER_URL uses http. */
 export const publicUrl = (request: FastifyRequest, serverUrl: string): string =>
   isSecure(request, serverUrl) ? serverUrl.replace(/^http:/, 'https:') : serverUrl
 
-/** The path that SERVER_URL ends in, such as `/pub`; empty where there is none. Everything but the probes is below it. */
+/** Returns the path of SERVER_URL without a trailing slash, such as `/pub`, or an empty string. All endpoints except the probes are below it. */
 export const basePath = (serverUrl: string): string => new URL(serverUrl).pathname.replace(/\/$/, '')
 
 /**
- * What warns, once, when a trusted proxy says https where SERVER_URL says http: links become https, but packages name this server by SERVER_URL
- * in what they depend on.
+ * Returns a function that logs a warning once if a trusted proxy reports https but SERVER_URL uses http. Links then use https, but dependencies in
+ * packages name this server by SERVER_URL.
  */
 export function warnerOfOtherScheme(serverUrl: string, log: Log): (request: FastifyRequest) => void {
   let warned = serverUrl.startsWith('https:')
@@ -19,6 +19,6 @@ export function warnerOfOtherScheme(serverUrl: string, log: Log): (request: Fast
     if (warned) return
     warned = true
     const meant = publicUrl(request, serverUrl)
-    log.warning(`The proxy says that clients come over https, but SERVER_URL is ${serverUrl}. If that is right, set SERVER_URL=${meant}`)
+    log.warning(`The proxy reports https, but SERVER_URL is ${serverUrl}. If clients use https, set SERVER_URL=${meant}`)
   }
 }

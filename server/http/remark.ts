@@ -1,11 +1,11 @@
 import type { FastifyRequest } from 'fastify'
 import type { Log } from './log.ts'
 
-/** What the line of a request says in addition to method, path and status. */
+/** Additions to the log line of a request. */
 type Remark = {
-  /** The GraphQL operation: its type, and its name if it has one. */
+  /** Type of the GraphQL operation, and its name if it has one. */
   operation?: string
-  /** Why the request was refused, where the answer does not say it. */
+  /** Reason for an error that the response does not include. */
   refusal?: Refusal
 }
 export type Refusal = { level: 'warning' | 'error'; reason: string }
@@ -13,23 +13,26 @@ export type Refusal = { level: 'warning' | 'error'; reason: string }
 declare module 'fastify' {
   interface FastifyRequest {
     remark: Remark | null
-    /** Whether the line of the request is written. */
+    /** Whether the log line of the request has been written. */
     isLogged: boolean
   }
 }
 
-/** Adds the GraphQL operation to the line of a request. */
+/** Adds the GraphQL operation to the log line of a request. */
 export function noteOperation(request: FastifyRequest, type: string, name: string | undefined): void {
   request.remark ??= {}
   request.remark.operation = name === undefined ? type : `${type} ${shownName(name)}`
 }
 
-/** Clients name their operations as they like: GraphQL allows letters, digits and underscores, of any number. */
+/**
+ * Returns an operation name for the log, truncated, and masked if it might contain a secret. Clients choose names freely; GraphQL does not limit
+ * their length.
+ */
 export const shownName = (name: string): string => (/svc_/i.test(name) ? '***' : name.slice(0, 64))
 
 /**
- * Adds to the line of a request why it was refused. Of several reasons, as the fields of a query have them, the line has the first. If the line
- * is written already, because the client went away, the reason gets a line of its own.
+ * Adds the reason for an error to the log line of a request. If there are several, the first one is kept. If the line was already written because the
+ * client disconnected, the reason is logged as a separate line.
  */
 export function noteRefusal(log: Log, request: FastifyRequest, refusal: Refusal): void {
   if (request.isLogged) log[refusal.level](`request ${request.id} failed: ${refusal.reason}`)

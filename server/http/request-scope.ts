@@ -1,29 +1,29 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { AsyncLocalStorage } from 'node:async_hooks'
 
-/** What is known of a request wherever its work is done. */
+/** Data of a request that is available to all code that runs for it. */
 export type RequestScope = {
   id: string
   userId: string | null
-  /** The first characters of the access token that was accepted. */
+  /** First characters of the access token in use. */
   tokenPrefix: string | null
-  /** How many statements ran for it. */
+  /** Number of database statements. */
   queries: number
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Only where a setting asks for what it tells (`scopeRequests`). */
+    /** Set only if a setting requires it (see `scopeRequests`). */
     scope?: RequestScope | null
   }
 }
 
 const scopes = new AsyncLocalStorage<RequestScope>()
 
-/** The request that is worked on here; undefined for other work, and where requests have no scope. */
+/** Returns the scope of the current request, or undefined outside of requests or if scopes are disabled. */
 export const currentScope = (): RequestScope | undefined => scopes.getStore()
 
-/** Gives every request a scope. To be called before other hooks are added. */
+/** Creates a scope for every request. Must be called before other hooks are added. */
 export function scopeRequests(app: FastifyInstance): void {
   app.decorateRequest('scope', null)
   wrapRequests(app, (request, work) => {
@@ -32,9 +32,9 @@ export function scopeRequests(app: FastifyInstance): void {
   })
 }
 
-/** Has everything that is done for a request done inside of `wrap`, which is called more than once for it. To be called before other hooks are added. */
+/** Runs all work of a request inside `wrap`, which is called more than once per request. Must be called before other hooks are added. */
 export function wrapRequests(app: FastifyInstance, wrap: (request: FastifyRequest, work: () => void) => void): void {
   app.addHook('onRequest', (request, _reply, done) => wrap(request, done))
-  // What follows the reading of a body comes from its connection, which is not part of the request.
+  // After the body is read, execution continues from the connection's event, outside of the async context of the request.
   app.addHook('preValidation', (request, _reply, done) => wrap(request, done))
 }

@@ -1,9 +1,9 @@
 import type { Server } from 'node:http'
 
-/** A server that was asked nothing for so long is left alone. */
+/** A server without requests for this long is idle. */
 const recentMs = 1000
 
-/** Tells at any time whether a server was asked something just now. */
+/** Returns a function that reports whether the server has received a request within the last second. */
 export function watchUse(server: Server): () => boolean {
   let askedAt = Number.NEGATIVE_INFINITY
   server.on('request', () => void (askedAt = performance.now()))

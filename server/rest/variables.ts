@@ -73,7 +73,7 @@ function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<
 
 /** Nothing has an empty id, which GraphQL would refuse in words of its own. */
 function globalId(typename: string, id: string): string {
-  if (id === '') throw notFound('There is nothing with this id.')
+  if (id === '') throw notFound('No object has this id.')
   return encodeGlobalID(typename, id)
 }
 

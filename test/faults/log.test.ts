@@ -36,7 +36,7 @@ async function serves(url: string): Promise<void> {
   expect(await statusOf(url)).toBe(200)
 }
 
-const complaint = /The log cannot be written to stdout \(.*\)\. The server goes on, and tries again with each line\.\n/g
+const complaint = /Cannot write the log to stdout \(.*\)\. The server continues and retries with each line\.\n/g
 
 it('goes on serving when the reader of its log is gone, says so once, and stops cleanly', async () => {
   const server = await start(folderForTest())

@@ -7,7 +7,9 @@ import { invalidInput, unsupportedMediaType } from '../../errors.ts'
 import { openBodyLimit } from '../failures.ts'
 import { notUtf8, refuseEncoded, textOfBody } from './json-body.ts'
 
-/** Lets the routes of this scope take small forms and JSON alike, and nothing else: `request.body` holds the fields, a list for a repeated one. */
+/**
+ * Accepts URL-encoded forms and JSON on the routes of this scope; other types get 415. `request.body` holds the fields; a repeated field is an array.
+ */
 export async function acceptForms(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
   const options = { parseAs: 'buffer', bodyLimit: openBodyLimit } as const
@@ -21,7 +23,7 @@ export async function acceptForms(scope: FastifyInstance): Promise<void> {
   scope.addHook('preParsing', async (request) => refuseEncoded(request))
 }
 
-/** The fields of a form, whose percent-encoded bytes must be UTF-8 as well. */
+/** Parses a URL-encoded form. Throws InvalidInput unless its percent-decoded bytes are valid UTF-8. */
 function formOf(bytes: Buffer): unknown {
   const text = textOfBody(bytes)
   const decoded = bytes
@@ -31,7 +33,9 @@ function formOf(bytes: Buffer): unknown {
   return parse(text)
 }
 
-/** Lets the routes of this scope take forms and plain bytes as streams, and nothing else: the handler reads them, within its own limits. */
+/**
+ * Accepts multipart forms and `application/octet-stream` on the routes of this scope, as streams. The handler reads them and enforces its own limits.
+ */
 export async function acceptBytes(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('application/octet-stream', (_request, _payload, done) => done(null))
@@ -41,19 +45,21 @@ export async function acceptBytes(scope: FastifyInstance): Promise<void> {
   await scope.register(multipart, { throwFileSizeLimit: false })
 }
 
-/** Lets the routes of this scope take forms with files as streams, and nothing else. */
+/** Accepts only multipart forms on the routes of this scope, as streams. */
 export async function acceptFiles(scope: FastifyInstance): Promise<void> {
   scope.removeAllContentTypeParsers()
   scope.addContentTypeParser('*', (_request, _payload, done) => done(unsupportedMediaType('multipart/form-data')))
   await scope.register(multipart, { throwFileSizeLimit: false })
 }
 
-/** What to answer with when reading a body failed with `error`. */
+/** Converts an error that occurred while reading a request body to the error to respond with. */
 export function bodyFault(request: FastifyRequest, error: unknown): unknown {
-  if (request.raw.errored) return invalidInput('The connection broke before all was sent. Send it again.')
+  if (request.raw.errored) return invalidInput('The connection was closed before the request body was complete. Send the request again.')
   return isFormFault(error) ? invalidInput(`The form is not well-formed: ${error.message}`) : error
 }
 
-/** The form reader's own complaints are plain errors; those of the disk have a code, and those of the database are known by their words. */
+/**
+ * Whether the multipart parser reported the error. Its errors are plain `Error`s without a code, unlike errors of the file system and the database.
+ */
 const isFormFault = (error: unknown): error is Error =>
   error instanceof Error && error.constructor === Error && !('code' in error) && !unavailable(error)

@@ -4,13 +4,13 @@ import type { Readable } from 'node:stream'
 import { encodedBody, invalidInput, unsupportedMediaType } from '../../errors.ts'
 import { nextSlice } from '../../threads/slices.ts'
 
-/** Far more than anything that the API takes. */
+/** Limits far above what any API request needs. */
 const maxDepth = 64
 const maxBodyValues = 10_000
 
 /**
- * Refuses JSON that is nested too deep or has too many values, before anything walks through it. One pass, without recursion. A list or an
- * object counts as one value more than it holds.
+ * Throws if JSON is nested too deeply or has too many values. Scans the text once, without recursion, before it is parsed. An array or object counts
+ * as one value plus its elements.
  * @throws ApiError InvalidInput.
  */
 export function refuseLargeJson(text: string, maxValues = maxBodyValues): void {
@@ -18,7 +18,7 @@ export function refuseLargeJson(text: string, maxValues = maxBodyValues): void {
 }
 
 /**
- * Reads the structure of JSON once and returns the first key that an object has twice, or null. What is not valid JSON is left to the parser.
+ * Scans JSON once and returns the first duplicate key of an object, or null. Syntax errors are left to the parser.
  * @throws ApiError InvalidInput for too many levels or values.
  */
 function scanJson(text: string, maxValues: number): string | null {
@@ -57,7 +57,7 @@ const code = {
   closeBrace: 0x7d,
 }
 
-/** Where the string that begins at `start` ends: at the next quotation mark after an even number of backslashes. */
+/** Returns the index of the closing quotation mark of the string that starts at `start`: the first one after an even number of backslashes. */
 function endOfString(text: string, start: number): number {
   for (let end = text.indexOf('"', start + 1); end >= 0; end = text.indexOf('"', end + 1)) {
     let slashes = 0
@@ -67,14 +67,14 @@ function endOfString(text: string, start: number): number {
   return text.length
 }
 
-/** Whether the string that ends here is a key: a colon follows. */
+/** Whether the string that ends at `end` is a key, that is, followed by a colon. */
 function isKey(text: string, end: number): boolean {
   let next = end + 1
   while (text.charCodeAt(next) <= 0x20) next++
   return text.charCodeAt(next) === code.colon
 }
 
-/** The key that a quoted text stands for; one that is not valid JSON as it is. */
+/** Decodes a quoted key. Returns the text unchanged if it is not valid JSON. */
 function readKey(quoted: string): string {
   if (!quoted.includes('\\')) return quoted.slice(1, -1)
   try {
@@ -85,8 +85,7 @@ function readKey(quoted: string): string {
 }
 
 /**
- * Refuses a body whose headers say that it is compressed, or in another charset than UTF-8, before somebody looks for text in it
- * (RFC 9110 §15.5.16).
+ * Throws if the headers announce a compressed body or a charset other than UTF-8 (RFC 9110 §15.5.16).
  * @throws ApiError InvalidInput (415).
  */
 export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): void {
@@ -97,7 +96,7 @@ export function refuseEncoded({ headers }: Pick<FastifyRequest, 'headers'>): voi
 }
 
 /**
- * The text of a body. What is not UTF-8 is refused: to replace it would store other text than was sent (RFC 8259 §8.1).
+ * Decodes a body as UTF-8. Invalid bytes are rejected: replacing them would store a different text than the client sent (RFC 8259 §8.1).
  * @throws ApiError InvalidInput.
  */
 export function textOfBody(bytes: Buffer): string {
@@ -105,7 +104,7 @@ export function textOfBody(bytes: Buffer): string {
   return bytes.toString()
 }
 
-/** Whether a body has no bytes. One without a stated length is read up to its first bytes; the stream stays open, since an answer follows. */
+/** Whether a body is empty. If its length is unknown, reads up to the first bytes and leaves the stream open for the response. */
 export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, body: Readable): Promise<boolean> {
   if (Number(headers['content-length'] ?? 0) > 0) return false
   const chunks = body.iterator({ destroyOnReturn: false })
@@ -114,15 +113,15 @@ export async function isEmptyBody({ headers }: Pick<FastifyRequest, 'headers'>, 
   return done === true
 }
 
-/** 400 for bytes that are no UTF-8. */
+/** Returns the error for a body that is not valid UTF-8. */
 export const notUtf8 = () => invalidInput('The body is not valid UTF-8. Encode it as UTF-8, and send it again.')
 
-/** A body of more bytes is parsed in a slice of its own, so that many large bodies do not hold up other requests. */
+/** Bodies larger than this wait for a separate time slice before parsing, so that many large bodies do not block other requests. */
 const largeBytes = 64 * 1024
 
 /**
- * Reads a JSON body, as `parseJsonBody` does.
- * @throws ApiError InvalidInput, also for what is not UTF-8.
+ * Decodes and parses a JSON body. See `parseJsonBody`.
+ * @throws ApiError InvalidInput, also for invalid UTF-8.
  */
 export async function readJsonBody(bytes: Buffer): Promise<unknown> {
   if (bytes.length > largeBytes) await nextSlice()
@@ -130,8 +129,8 @@ export async function readJsonBody(bytes: Buffer): Promise<unknown> {
 }
 
 /**
- * The value of a JSON body; none at all is undefined, whatever type was announced for it. A duplicate key is refused: which of the two counts would be unclear.
- * @throws ApiError InvalidInput, naming the key.
+ * Parses a JSON body. An empty body is undefined, whatever its content type. Duplicate keys are rejected because their meaning is ambiguous.
+ * @throws ApiError InvalidInput; a duplicate key is the error's field.
  */
 function parseJsonBody(text: string): unknown {
   if (text === '') return undefined

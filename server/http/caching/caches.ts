@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache'
 import { retainedBytes } from './retained-bytes.ts'
 
-/** What the values of each cache are. The feature that uses a cache adds it here, by `declare module`. */
+/** The value type of each cache. Features add their caches here with `declare module`. */
 export interface CachedValues {}
 
-/** How CACHE_BYTES is divided, in percent. `rows` are those that `Reads.recall` keeps on SQLite. */
+/** Percentage of CACHE_BYTES that each cache may use. `rows` is the cache of `Reads.recall` on SQLite. */
 const shares = {
   listings: 40,
   archives: 17,
@@ -17,10 +17,12 @@ const shares = {
   rows: 2,
 } satisfies Record<keyof CachedValues | 'rows', number>
 
-/** Returns how many bytes a cache may hold when all of them together may hold `total`. */
+/** Returns the size limit of a cache in bytes if all caches together may use `total` bytes. */
 export const shareOf = (name: keyof typeof shares, total: number): number => Math.floor((total * shares[name]) / 100)
 
-/** A cache that holds at most `limit` bytes, keys included, and no entry of more than half of that. Metrics show its name. */
+/**
+ * LRU cache bounded by the size of its entries in bytes, keys included. An entry larger than half the limit is not cached. `name` labels its metrics.
+ */
 export class ByteCache<Value extends object | string> extends LRUCache<string, Value> {
   readonly name: string
 
@@ -30,16 +32,16 @@ export class ByteCache<Value extends object | string> extends LRUCache<string, V
   }
 }
 
-/** Returns what an entry of a cache takes in memory. */
+/** Returns the approximate memory use of a cache entry in bytes. */
 export const entryBytes = (value: unknown, key: string): number => retainedBytes(value) + retainedBytes(key) + overhead
 
-/** What a map and the order of use take for an entry. */
+/** Bytes per entry for the map and the LRU list. */
 const overhead = 128
 
 /** The caches of one server. */
 export type Caches = { readonly [Name in keyof CachedValues]: ByteCache<CachedValues[Name]> }
 
-/** Opens the caches of a server. They hold at most CACHE_BYTES together. */
+/** Creates the caches of a server. Together they hold at most CACHE_BYTES. */
 export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Caches {
   const open = <Name extends keyof CachedValues>(name: Name) => new ByteCache<CachedValues[Name]>(name, shareOf(name, total))
   return {
@@ -48,21 +50,21 @@ export function openCaches({ CACHE_BYTES: total }: { CACHE_BYTES: number }): Cac
     documentation: open('documentation'),
     texts: open('texts'),
     graphql: open('graphql'),
-    // An upload is finished within moments, or read from the disk again.
+    // Uploads normally finish within seconds. After expiry, an upload is read from the disk again.
     uploads: new ByteCache('uploads', shareOf('uploads', total), { ttl: 60_000, ttlAutopurge: true }),
     reports: open('reports'),
     api_changes: open('api_changes'),
   }
 }
 
-/** How often something was found in a cache, and how often not. */
+/** Cache lookups: number of hits and misses. */
 export type Looks = { hits: number; misses: number }
 
 const looks = new Map<string, Looks>()
 
 /**
- * Counts the look-ups of every cache of this process from now on, by its name, including those of caches that are open already. A look-up costs
- * nothing more as long as this was not called.
+ * Starts counting lookups of all caches of this process, by cache name, including caches that already exist. Lookups have no overhead until this is
+ * called.
  */
 export function countLooks(): ReadonlyMap<string, Looks> {
   Object.defineProperty(ByteCache.prototype, 'get', { value: countedGet, configurable: true, writable: true })

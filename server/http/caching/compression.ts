@@ -5,28 +5,28 @@ import { brotliCompress, constants, gzip } from 'node:zlib'
 
 export type Encoding = 'br' | 'gzip'
 
-/** Less than this fits into one packet anyway. */
+/** Smaller bodies fit into one network packet without compression. */
 const minBytes = 1024
 
-/** In the order in which we would rather send them. Brotli's own default would take longer than the rest of the answer. */
+/** Encodings in order of preference. Brotli uses quality 4: its default of 11 would take longer than the rest of the response. */
 const compress: Record<Encoding, (body: string | Buffer) => Promise<Buffer>> = {
   br: (body) => brotli(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
   gzip: promisify<string | Buffer, Buffer>(gzip),
 }
 const brotli = promisify(brotliCompress)
 
-/** The best of these encodings that the client accepts (RFC 9110 §12.5.3), or null for none. */
+/** Returns the best encoding that the client accepts (RFC 9110 §12.5.3), or null if there is none. */
 export function acceptedEncoding(request: FastifyRequest, offered: readonly Encoding[] = ['br', 'gzip']): Encoding | null {
   const accepted = request.headers['accept-encoding']
   if (accepted === undefined) return null
-  // What package clients send, and by far the most usual.
+  // Fast path: package clients send exactly this value.
   if (accepted === 'gzip' && offered.includes(accepted)) return accepted
   const choices = [...offered, 'identity']
   const [best] = new Negotiator(request).encodings(choices, { preferred: choices })
   return offered.find((encoding) => encoding === best) ?? null
 }
 
-/** Compresses text that an endpoint sends whole, from 1 KB on, unless it was marked by `neverCompress`. A hook for routes. */
+/** Route hook that compresses response bodies of 1 KB or more, except those marked by `neverCompress`. Streams are sent unchanged. */
 export const compressText: onSendAsyncHookHandler = async (request, reply, body) => {
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return body
   reply.header('vary', [reply.getHeader('vary'), 'accept-encoding'].flat().filter(Boolean).join(', '))
@@ -38,8 +38,8 @@ export const compressText: onSendAsyncHookHandler = async (request, reply, body)
 }
 
 /**
- * Has this answer sent as it is: for one that gives out a secret. Where a secret and words that the caller chose are compressed together, the
- * length tells whether they are alike, and so, with enough tries, the secret (BREACH).
+ * Disables compression for a response that contains a secret. If a secret is compressed together with text that an attacker chooses, the response
+ * length reveals whether they match (BREACH).
  */
 export const neverCompress = (reply: FastifyReply): void => void sentPlain.add(reply)
 const sentPlain = new WeakSet<FastifyReply>()

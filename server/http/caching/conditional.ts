@@ -1,17 +1,17 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Readable } from 'node:stream'
 
-/** `Cache-Control` of an answer that depends on who asks and that nobody may keep, the browser included. */
+/** `Cache-Control` value for responses that depend on the caller and must not be stored by any cache, including the browser's. */
 export const notStored = 'private, no-store'
 
-/** Whether the client has this representation already (RFC 9110 §13.1.2): weak comparison, a list or `*`. */
+/** Whether the client's cached copy is current according to `If-None-Match` (RFC 9110 §13.1.2). Uses weak comparison; supports lists and `*`. */
 export function isFresh(request: FastifyRequest, etag: string): boolean {
   const given = request.headers['if-none-match']
   if (given === undefined) return false
   return given.trim() === '*' || given.split(',').some((tag) => opaque(tag.trim()) === opaque(etag))
 }
 
-/** Whether the client would rather have this media type than JSON (RFC 9110 §12.5.1): it must be named, and weigh more. */
+/** Whether the client prefers this media type to JSON (RFC 9110 §12.5.1). `Accept` must name the type with a higher weight than JSON. */
 export function prefers(request: FastifyRequest, type: string): boolean {
   const accepted = request.headers.accept
   if (accepted === undefined) return false
@@ -20,7 +20,7 @@ export function prefers(request: FastifyRequest, type: string): boolean {
   return (types.get(type) ?? 0) > json
 }
 
-/** Ends an answer after its headers: for HEAD and 304. Without a stream, a HEAD route would claim that the length is zero. */
+/** Sends only the headers, for HEAD and 304. The empty stream prevents Fastify from setting `Content-Length: 0` on HEAD responses. */
 export function sendHeadersOnly(request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return request.method === 'HEAD' ? reply.send(Readable.from([])) : reply.send()
 }

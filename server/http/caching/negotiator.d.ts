@@ -1,8 +1,8 @@
-/** Of negotiator 1, which comes without types; those of DefinitelyTyped are older. */
+/** Types for negotiator 1, which includes none. The types in DefinitelyTyped describe an older version. */
 declare module 'negotiator' {
   export default class Negotiator {
     constructor(request: { headers: Record<string, string | string[] | undefined> })
-    /** Those of the available encodings that are accepted, best first; among equally good ones, as `preferred` has them. */
+    /** Returns the accepted encodings of `available`, best first. Equal weights are ordered as in `preferred`. */
     encodings(available: readonly string[], options: { preferred: readonly string[] }): string[]
   }
 }

@@ -1,13 +1,13 @@
-// By hand on purpose: @fastify/send serves files of a folder only, and range-parser knows neither `If-Range` nor that several parts may be
-// answered with the whole.
+// Written by hand because @fastify/send only serves files from a folder, and range-parser does not support `If-Range` or responding to multiple
+// ranges with the whole representation.
 import type { FastifyRequest } from 'fastify'
 
-/** Inclusive positions of bytes. */
+/** Byte range; both ends are inclusive. */
 export type ByteRange = { start: number; end: number }
 
 /**
- * The part of `size` bytes that a request asks for (RFC 9110 §14): null for all of them, also when several parts are wanted or
- * `If-Range` names another representation; `unsatisfiable` when there are no such bytes. `etag` must be strong.
+ * Returns the byte range that a request asks for (RFC 9110 §14), or null for the whole representation, also if it asks for multiple ranges or
+ * `If-Range` does not match. Returns `unsatisfiable` if the range is outside of the `size` bytes. `etag` must be strong.
  */
 export function requestedRange(request: FastifyRequest, size: number, etag: string): ByteRange | 'unsatisfiable' | null {
   const { range } = request.headers

@@ -1,6 +1,6 @@
 /**
- * Returns how many bytes of memory a value keeps from being freed, roughly. A buffer counts with all of the memory that it is a part of: results
- * of zlib and small buffers are slices of larger ones. The value must not contain itself.
+ * Estimates how many bytes of memory a value keeps from being freed. A buffer counts with the whole memory block that it is part of, since results of
+ * zlib and small buffers are slices of larger blocks. The value must not contain cycles.
  */
 export function retainedBytes(value: unknown): number {
   if (typeof value === 'string') return stringBytes + value.length * (beyondLatin1.test(value) ? 2 : 1)
@@ -12,7 +12,7 @@ export function retainedBytes(value: unknown): number {
   return objectBytes + sum(parts, (part) => slotBytes + retainedBytes(part))
 }
 
-/** Returns the same bytes in memory of their own, unless they have it already. `Buffer.from` would take a piece of the shared pool. */
+/** Copies a buffer into memory of its own if it is a slice of a larger block. `Buffer.from` would use a slice of the shared pool. */
 export function inOwnMemory(bytes: Buffer): Buffer {
   if (bytes.buffer.byteLength === bytes.length) return bytes
   const copy = Buffer.allocUnsafeSlow(bytes.length)
@@ -20,7 +20,7 @@ export function inOwnMemory(bytes: Buffer): Buffer {
   return copy
 }
 
-// What V8 takes for each, next to the content. A view includes its ArrayBuffer and what the allocator adds.
+// V8's memory overhead in bytes per value, excluding the content. `viewBytes` includes the ArrayBuffer and the allocator's overhead.
 const stringBytes = 24
 const numberBytes = 16
 const viewBytes = 320
@@ -28,7 +28,7 @@ const objectBytes = 64
 const entryBytes = 48
 const slotBytes = 8
 
-/** V8 keeps a text in one byte per character, or in two if one of them needs it. */
+/** V8 stores a string in one byte per character, or in two if any character is above U+00FF. */
 const beyondLatin1 = /[\u0100-\uffff]/
 
 const sum = <Part>(parts: readonly Part[], bytesOf: (part: Part) => number): number =>

@@ -6,18 +6,18 @@ import { addressKey } from '../limits/limits.ts'
 import type { Log } from '../log.ts'
 
 type Cap = {
-  /** How many connections an address may have at once; 0 for as many as it likes. */
+  /** Maximum number of concurrent connections per address; 0 for no limit. */
   maximum: number
-  /** Whether clients come through this address: a trusted proxy has as many connections as it needs. */
+  /** Whether an address is a trusted proxy. Trusted proxies are not limited. */
   isProxy: ProxyTrust['isProxy']
 }
 
-/** Answers connections beyond the most that one address may have (a /64 of IPv6 is one) with 429, and closes them. */
+/** Responds with 429 to connections beyond the limit per address (per /64 for IPv6), and closes them. */
 export function capConnections(server: Server, { maximum, isProxy }: Cap, log: Log): void {
   if (maximum === 0) return
   const open = new Map<string, number>()
   const warned = new Set<string>()
-  // Before the server's own listener: it must not read a request from what is closed here.
+  // Runs before the server's own listener, so that no request is read from a rejected connection.
   server.prependListener('connection', (socket) => {
     const address = parseAddress(socket.remoteAddress ?? '')
     if (!address || isProxy(address)) return
@@ -27,7 +27,7 @@ export function capConnections(server: Server, { maximum, isProxy }: Cap, log: L
       if (!warned.has(key))
         log.warning(`${address.toString()} has ${maximum} connections open (MAX_CONNECTIONS_PER_ADDRESS); further ones are refused`)
       warned.add(key)
-      // At once: whatever it sends must not be worked on.
+      // Closes immediately, so that nothing that the client sends is processed.
       return endWith(socket, '429 Too Many Requests', tooManyConnections(), 0)
     }
     open.set(key, count)

@@ -1,11 +1,11 @@
 import { ConfigError } from '../../config/config.ts'
 
-/** A place to listen at, with the settings that name it. */
+/** Address to listen on, with the names of the settings that define it. */
 type Place = { host: string; port: number; settings: { host: string; port: string } }
 
 /**
- * What keeps a server from listening there, in terms of the settings; the error itself when it is something else. A ConfigError unless it may pass
- * by itself: a port is let go of, and a resolver is back.
+ * Converts an error of `listen` to one that explains it in terms of the settings; other errors are returned unchanged. Permanent causes become a
+ * ConfigError. Causes that may pass, such as a port in use or an unavailable resolver, become a plain Error.
  */
 export function listeningProblem(error: unknown, place: Place): unknown {
   const code = error instanceof Error && 'code' in error ? error.code : undefined

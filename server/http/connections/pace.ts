@@ -4,15 +4,18 @@ import { endWith } from '../failures.ts'
 import type { Connection } from './sockets.ts'
 
 export type Pace = {
-  /** How long a body may take whatever its size, and a client may leave a response where it is. */
+  /** Grace period for a request body of any size, and for a client that reads nothing of a response. */
   graceMs: number
-  /** How fast bytes must come and go after that, on average. */
+  /** Minimum average rate after the grace period. */
   bytesPerSecond: number
-  /** How often that is looked at. */
+  /** Interval between checks. */
   sweepMs: number
 }
 
-/** Ends connections whose client sends a body, or takes a response, slower than this pace. What the server itself holds up does not count. */
+/**
+ * Closes connections whose client sends a body, or reads a response, below the minimum rate. Time during which the server does not read is not
+ * counted. Returns a function that stops the checks.
+ */
 export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesPerSecond, sweepMs }: Pace): () => void {
   const progress = new WeakMap<Connection, Progress>()
   const inTime = (sinceMs: number, bytes: number) => sinceMs <= graceMs + (bytes / bytesPerSecond) * 1000
@@ -24,7 +27,7 @@ export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesP
       const { request, response } = latest
       if (late.has(request)) continue
       if (!request.complete) {
-        // Nothing is read: the handler does not read on, or earlier requests are answered first.
+        // The server is not reading: the handler has paused, or earlier requests must be answered first.
         if (socket.isPaused()) latest.startedAt += sweepMs
         else if (!inTime(now - latest.startedAt, socket.bytesRead - latest.readBefore)) {
           late.add(request)
@@ -36,7 +39,7 @@ export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesP
       const taken = socket.bytesWritten - socket.writableLength
       const known = progress.get(connection)
       if (!known || known.taken !== taken || socket.writableLength === 0) progress.set(connection, { taken, since: now })
-      // A reset: what nobody takes would otherwise stay in the system's memory for much longer.
+      // Resets the connection: unread data would otherwise stay in the operating system's memory for much longer.
       else if (!inTime(now - known.since, Math.min(socket.writableLength, stepBytes))) socket.resetAndDestroy()
     }
   }
@@ -46,15 +49,15 @@ export function keepPace(connections: ReadonlySet<Connection>, { graceMs, bytesP
 }
 
 /**
- * A client is late when the system took nothing more to send to it for as long as this takes at the slowest pace, however much waits. The system
- * takes more when a third of its own buffer is free. Where that has grown to megabytes, as on a fast network, a client has to be that much faster
- * to be seen: about 18 KiB a second with 4 MiB. On a slow line the buffer stays small.
+ * Upper bound of the buffered bytes used for the time limit: a client is too slow when the operating system accepted nothing for the time that these
+ * bytes take at the minimum rate. The system accepts more when a third of its send buffer is free. If that buffer has grown to megabytes, as on fast
+ * networks, the effective minimum rate is higher: about 18 KiB per second with 4 MiB. On slow lines the buffer stays small.
  */
 const stepBytes = 64 * 1024
 
-/** How many bytes a client has taken, and since when it has been so many. */
+/** Number of bytes that the client has received, and when that number last changed. */
 type Progress = { taken: number; since: number }
 
-/** Whether this request was ended because its body came too slowly. */
+/** Whether the request was aborted because its body arrived too slowly. */
 export const wasTooSlow = (request: IncomingMessage): boolean => late.has(request)
 const late = new WeakSet<IncomingMessage>()

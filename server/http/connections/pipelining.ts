@@ -1,15 +1,15 @@
 import type { FastifyInstance } from 'fastify'
 import type { Socket } from 'node:net'
 
-/** So many requests of one connection are worked on, or have an answer that is not sent yet. */
+/** Maximum number of requests of a connection that are being handled or whose response is not sent yet. */
 const maxUnanswered = 10
 
-/** The requests of a connection: how many are unanswered, and what begins those that wait for it. */
+/** Requests of a connection: the number without a response, and functions that start the queued ones. */
 type Line = { unanswered: number; waiting: (() => void)[] }
 
 /**
- * Bounds what a client has the server hold that sends requests and does not take the answers: the next one of its connection waits until an
- * earlier one is answered. What Node read already waits here; more is not read from the connection meanwhile.
+ * Limits pipelining: a client that sends requests without reading the responses would otherwise fill the server's memory. Beyond the limit, requests
+ * that Node has already parsed are queued, and reading from the connection is paused until an earlier response is sent.
  */
 export function boundPipelining(app: FastifyInstance): void {
   const lines = new WeakMap<Socket, Line>()
@@ -29,13 +29,13 @@ export function boundPipelining(app: FastifyInstance): void {
 
 function openLine(socket: Socket): Line {
   const line: Line = { unanswered: 0, waiting: [] }
-  // Node resumes for reasons of its own, such as a body that is read.
+  // Node also resumes the socket itself, for example while a body is read.
   socket.on('resume', () => void (line.waiting.length > 0 && socket.pause()))
   return line
 }
 
 function beginNext(socket: Socket, line: Line): void {
-  // What waits when the connection ends is never begun: nobody would get the answer.
+  // Queued requests of a closed connection are dropped.
   const next = socket.destroyed ? undefined : line.waiting.shift()
   if (!next) return
   next()

@@ -2,29 +2,29 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { Server as TcpServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
 
-/** In so many rounds of the event loop one comes in which nothing happens, unless there is much load; then one without a connection will do. */
+/** Iterations of the event loop after which a slow one without new connections also counts as the end of the accept queue. */
 const maxRounds = 200
-/** In a round of the event loop that takes longer, requests were handled. */
+/** An iteration of the event loop that takes longer has handled requests. */
 const shortRoundMs = 0.2
 
-/** A connection, and the latest request that came over it with its response. */
+/** A connection with its latest request and response. */
 export type Connection = {
   socket: Socket
   latest: { request: IncomingMessage; response: ServerResponse; startedAt: number; readBefore: number } | null
 }
 
 export type Sockets = {
-  /** Every open connection. */
+  /** All open connections. */
   readonly open: ReadonlySet<Connection>
   /**
-   * Accepts the connections that wait, stops listening, and lets every connection end: from now on responses say that they are the last, and a
-   * connection without a request is closed after `idleMs`, in which its client may still send one. What is left after `timeoutMs` is cut off.
-   * @returns how many requests were cut off.
+   * Accepts pending connections, stops listening, and closes all connections gracefully. Responses carry `Connection: close`. A connection without a
+   * request is closed after `idleMs`, during which the client may still send one. After `timeoutMs`, the remaining connections are destroyed.
+   * @returns the number of requests that were aborted.
    */
   drain(timeoutMs: number, idleMs?: number): Promise<number>
 }
 
-/** Keeps track of a server's connections, so that they can be watched and ended in good order. */
+/** Tracks the connections of a server, for rate checks and graceful shutdown. */
 export function watchSockets(server: Server): Sockets {
   const bySocket = new Map<Socket, Connection>()
   const open = new Set<Connection>()
@@ -33,7 +33,7 @@ export function watchSockets(server: Server): Sockets {
   let accepted = 0
   server.on('connection', (socket) => {
     accepted++
-    // In the next tick HTTP's own listener begins to read; right after that it is paused.
+    // HTTP's own listener starts reading in the next tick. This pauses the socket right after that.
     if (phase === 'closing') process.nextTick(() => held.add(socket.pause()))
     const connection: Connection = { socket, latest: null }
     bySocket.set(socket, connection)
@@ -54,7 +54,7 @@ export function watchSockets(server: Server): Sockets {
       await untilNoneWaits(() => accepted, timeoutMs / 2)
       stopListening(server)
       phase = 'draining'
-      // Only now: a client that is told to close its connection opens another one at once.
+      // Set only after the port is closed: a client that must close its connection opens a new one immediately.
       for (const { latest } of open) if (latest && !latest.response.headersSent) latest.response.setHeader('connection', 'close')
       for (const socket of held) socket.resume()
       held.clear()
@@ -66,15 +66,15 @@ export function watchSockets(server: Server): Sockets {
   }
 }
 
-/** Whether a request is under way: its response is not sent. The rest of a body that comes after the response does not count. */
+/** Whether a request is in progress, that is, its response is not sent completely. The rest of a body after the response does not count. */
 export const isBusy = ({ latest }: Connection): boolean =>
   latest !== null && !latest.response.writableFinished && !latest.response.destroyed
 
 /**
- * Waits until no connection waits to be accepted: the system resets those that wait when the port closes. A round of the event loop accepts
- * one, so none waited at the beginning of a round without any. In a short round hardly any can have come since; if there is no such round
- * for a while, as under load, a longer one has to do. The connections that are accepted meanwhile are held: their clients, who might come
- * again with every answer, get theirs when the port is closed.
+ * Waits until the accept queue is empty, because the operating system resets pending connections when the port closes. The event loop accepts one
+ * connection per iteration, so an iteration without a new connection means that the queue was empty when it began. Only a short iteration is
+ * conclusive, since connections may arrive during a long one; after `maxRounds`, as under load, a long one is accepted too. Connections accepted
+ * during the wait stay paused: clients that reconnect after every response get theirs once the port is closed.
  */
 async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promise<void> {
   const began = performance.now()
@@ -87,10 +87,10 @@ async function untilNoneWaits(accepted: () => number, timeoutMs: number): Promis
   }
 }
 
-/** `server.close()` of HTTP would also cut off idle connections, whose clients may be sending the next request at this moment. */
+/** Stops accepting connections. HTTP's `server.close()` would also close idle connections whose clients may just be sending a request. */
 const stopListening = (server: Server): unknown => TcpServer.prototype.close.call(server)
 
-/** Closes idle connections until none is open, or until the time is up. */
+/** Closes idle connections until all connections are closed or the deadline has passed. */
 async function untilClosed(open: ReadonlySet<Connection>, deadline: number, idleMs: number): Promise<void> {
   const idleSince = new Map<Connection, number>()
   while (open.size > 0 && performance.now() < deadline) {

@@ -1,19 +1,19 @@
 import type { DiscardBounds } from '../discard.ts'
 import type { Pace } from './pace.ts'
 
-/** How long the server waits for clients, in milliseconds. */
+/** Timeouts for clients, in milliseconds. */
 export type Timings = {
-  /** For the headers of a request, from its first byte or from the connection on. */
+  /** Timeout for request headers, from the connection or the first byte. */
   headersMs: number
-  /** For anything to move on a connection on which a request is under way. */
+  /** Timeout without any traffic on a connection with a request in progress. */
   silenceMs: number
-  /** For a whole request, however steadily it comes. */
+  /** Timeout for a whole request. */
   requestMs: number
   pace: Pace
   discard: DiscardBounds
 }
 
-/** What honest clients keep to by far, also with a slow line. The largest upload may come at 32 KiB a second. */
+/** Returns timeouts that well-behaved clients stay far below, even on slow lines. The largest upload may arrive at 32 KiB per second. */
 export const timingsFor = (maxUploadBytes: number): Timings => ({
   headersMs: 10_000,
   silenceMs: 120_000,

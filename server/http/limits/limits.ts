@@ -4,17 +4,17 @@ import { rateLimited } from '../../errors.ts'
 import { takeFairTurns } from '../../threads/fair-turns.ts'
 import { limitStore, type Store } from './limit-store.ts'
 
-/** Where several instances share their buckets. */
+/** Table of the buckets that several instances share. */
 const tableName = 'rate_limits'
 
 const minutes = (count: number) => count * 60
 
 /**
- * Every rate limit: how many `points` in how many seconds, and of whom. SIGN_IN_LIMIT replaces the first four's points. What one may have at once is
- * bounded elsewhere: connections (address-cap.ts), uploads (uploads/), the work of a request (access/budget.ts).
+ * All rate limits: `points` per `duration` in seconds. SIGN_IN_LIMIT replaces the points of the first four. Concurrency limits are elsewhere:
+ * connections (address-cap.ts), uploads (uploads/), and work per request (access/budget.ts).
  */
 const limits = {
-  // of an address
+  // per client address
   login: { points: 10, duration: minutes(15) },
   signup: { points: 10, duration: minutes(15) },
   inviteInspect: { points: 10, duration: minutes(15) },
@@ -23,37 +23,37 @@ const limits = {
   setupComplete: { points: 5, duration: minutes(15) },
   oauth: { points: 30, duration: minutes(15) },
   tokenRevocation: { points: 300, duration: minutes(15) },
-  // of an account that somebody signs in to: strangers together, each known device and address range
+  // per account that is signed in to: one bucket per known device and address range, and one for all other clients
   loginFailures: { points: 50, duration: minutes(60) },
-  // of an account
+  // per account
   wrongPassword: { points: 5, duration: minutes(15) },
   domainVerification: { points: 30, duration: minutes(15) },
   emailLookup: { points: 20, duration: minutes(60) },
-  // of an account, or of an address without one
+  // per account, or per client address if not signed in
   graphql: { points: 600, duration: minutes(1) },
 } as const
 export type LimitName = keyof typeof limits
 
 const signInLimits = ['login', 'signup', 'inviteInspect', 'inviteAccept'] as const satisfies LimitName[]
 
-/** How full a bucket is: its points, those that are left, and when all of them are back. */
+/** State of a bucket: its size, the remaining points, and the time when it is full again. */
 export type Bucket = { limit: number; remaining: number; resetAt: Date }
 
 export type Limits = {
-  /** Counts one use, and gives what is left; throws RateLimitExceeded when the bucket is full. */
+  /** Consumes one point. Throws RateLimitExceeded if none is left. */
   use(name: LimitName, key: string): Promise<Bucket>
-  /** Takes one use back: for work that turned out not to count. */
+  /** Returns one point, for a request that turned out not to count. */
   giveBack(name: LimitName, key: string): Promise<void>
   /** Removes expired buckets from the database. */
   collect(): Promise<void>
 }
 
-/** Opens the buckets: in memory, or in the database when several instances share one PostgreSQL. */
+/** Opens the buckets, in memory, or in the database if several instances share PostgreSQL. */
 export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number }, now: () => Date, store?: Store): Limits {
   const perAddress = Object.fromEntries(signInLimits.map((name) => [name, { ...limits[name], points }]))
   const all = Object.entries({ ...limits, ...perAddress })
   const shared = store && limitStore(store, now)
-  // Uses of one bucket wait for its row: without turns, a hundred at once would hold every connection meanwhile.
+  // Requests of one bucket wait for its row lock. Without this limit, a hundred concurrent ones would occupy all database connections.
   const inTurn = shared ? takeFairTurns({ atOnce: 2, waiting: 5000, waitingPerKey: 1000 }) : direct
   const limiters = Object.fromEntries(all.map(([name, limit]) => [name, limiter(name, limit, shared)])) as Record<
     LimitName,
@@ -70,9 +70,9 @@ export function openLimits({ SIGN_IN_LIMIT: points }: { SIGN_IN_LIMIT: number },
 const direct = <Value>(_key: string, work: () => Promise<Value>): Promise<Value> => work()
 
 /**
- * Counts a try that only matters when it fails: it takes its place before it is judged, so that a hundred at once are no more than the limit
- * allows, and gives it back unless it failed.
- * @throws ApiError RateLimitExceeded when the bucket is full; what `judge` throws, which does not count.
+ * Counts only failed attempts. Consumes a point before the attempt, so that concurrent attempts cannot exceed the limit, and returns the point unless
+ * the attempt failed.
+ * @throws ApiError RateLimitExceeded if no point is left; errors of `judge`, which do not count.
  */
 export async function countFailures<Verdict>(
   { use, giveBack }: Limits,
@@ -92,19 +92,19 @@ export async function countFailures<Verdict>(
   }
 }
 
-/** What an address is counted under: itself, or its /64 for IPv6, which one person has whole. */
+/** Returns the rate limit key of an address: the address itself, or its /64 for IPv6, because one host usually has a whole /64. */
 export const addressKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 8 })
 
 /**
- * What callers take turns by: an IPv4 address, or an IPv6 /48. Providers assign a /48 to one customer, who can send each request from another
- * of its 65,536 /64 networks.
+ * Returns the fair queueing key of an address: the IPv4 address, or the IPv6 /48. Providers assign a /48 to one customer, who could send each request
+ * from another of its 65,536 /64 networks.
  */
 export const turnKey = (ip: string): string => network(ip, { ipv4: 4, ipv6: 6 })
 
-/** The neighbourhood of an address, within which a provider moves a customer: its /24, or its /48 for IPv6. */
+/** Returns the range within which a provider typically reassigns a customer's address: its /24, or its /48 for IPv6. */
 export const addressRange = (ip: string): string => network(ip, { ipv4: 3, ipv6: 6 })
 
-/** The first bytes of an address. An IPv4 address that is written as IPv6 is an IPv4 address. */
+/** Returns the first bytes of an address as a key. IPv4-mapped IPv6 addresses are treated as IPv4. */
 function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
   if (!ipaddr.isValid(ip)) return ip
   const address = ipaddr.process(ip)
@@ -115,7 +115,7 @@ function network(ip: string, bytes: { ipv4: number; ipv6: number }): string {
 function limiter(keyPrefix: string, limit: { points: number; duration: number }, storeClient?: Store): RateLimiterAbstract {
   if (!storeClient) return new RateLimiterMemory({ keyPrefix, ...limit })
   const table = { storeClient, storeType: 'pool', tableName, tableCreated: true }
-  // Its own timer would go on after the server has closed, with a query for each limit.
+  // The library's cleanup timer would run one query per limit, also after the server has closed. See `collect`.
   return new RateLimiterPostgres({ keyPrefix, ...limit, ...table, clearExpiredByTimeout: false })
 }
 

@@ -1,14 +1,11 @@
 const masked = '***'
 
-/**
- * The path as the log may show it: invitations, tokens and e-mail addresses are replaced by `***`, also where they are percent-encoded, slashes
- * included.
- */
+/** Replaces invitation tokens, access tokens and e-mail addresses in a path by `***`, also if they or the slashes are percent-encoded. */
 export function maskPath(path: string): string {
   if (!suspicious.test(path)) return path
   let afterInvite = false
   const shown = path.split('/').map((segment) => {
-    // Two slashes in a row do not separate an invitation from its token.
+    // An empty segment between `invite` and the token is skipped.
     if (segment === '') return segment
     const plain = decoded(segment)
     const parts = plain.split(/[/\\]/)
@@ -21,14 +18,17 @@ export function maskPath(path: string): string {
   return shown.join('/')
 }
 
-/** Whether there could be anything to mask; most paths cost no more than this. */
+/** Fast path: most paths contain nothing to mask. */
 const suspicious = /[%@]|invite|svc_/i
-/** An access token or the token of a job (server/access/token-secret.ts), or the key of an upload (server/uploads/key.ts). */
+/** Access tokens and job tokens (server/access/token-secret.ts), and upload keys (server/uploads/key.ts). */
 const secret = /(svc_(?:pat|job|upload)_)\w*/gi
 const encoded = /%[0-9a-f]{2}/i
 const isInvite = (part: string): boolean => /^invites?$/i.test(part)
 
-/** The segment with its percent-encoding undone, as far as proxies and mistakes apply it. Bytes above ASCII do not matter here. */
+/**
+ * Decodes percent-encoding up to three times, since proxies and clients may encode a path repeatedly. Bytes above ASCII are not decoded as UTF-8,
+ * which masking does not need.
+ */
 function decoded(segment: string, times = 3): string {
   if (times === 0 || !encoded.test(segment)) return segment
   const once = segment.replace(/%([0-9a-f]{2})/gi, (_match, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)))

@@ -6,8 +6,8 @@ import { type RequestEnd, shownPath } from './request-log.ts'
 import { routeOf } from './route-of.ts'
 
 /**
- * Takes the id of a request over from the header X-Request-Id, so that it is the same in a proxy's log; one that could not be an id, or that
- * could be a secret, is replaced.
+ * Returns a generator of request ids. The id in the header X-Request-Id is used if it is valid, so that the logs of a proxy and the server share it.
+ * Otherwise, or if it might be a secret, a new id is made.
  */
 export const requestIdsFrom =
   (make: () => string) =>
@@ -19,12 +19,12 @@ export const requestIdsFrom =
 const sane = /^[\w.:=+/-]{1,128}$/
 const secret = /svc_/i
 
-/** Has the answers to requests say their id, and gives what logs a request in fields. */
+/** Adds the header X-Request-Id to responses, and returns a function that logs a request as JSON fields. */
 export function describeInFields(app: FastifyInstance): (log: Log, end: RequestEnd) => void {
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id)
     const { socket } = request.raw
-    // Before Node's own listener, which begins to send the next answer over the connection.
+    // Runs before Node's own listener, which starts sending the next response on the connection.
     reply.raw.prependListener('finish', () => {
       const sentBefore = sent.get(socket) ?? 0
       sent.set(socket, socket.bytesWritten)
@@ -54,7 +54,7 @@ export function describeInFields(app: FastifyInstance): (log: Log, end: RequestE
   }
 }
 
-/** How much was sent over a connection when its latest answer was complete. Answers go out one after the other. */
+/** Bytes sent on a connection up to the end of its latest response. Responses are sent one after another. */
 const sent = new WeakMap<Socket, number>()
-/** How much of that was the answer to a request. */
+/** Bytes sent for the response to a request. */
 const bytesOf = new WeakMap<IncomingMessage, number>()

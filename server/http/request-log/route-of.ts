@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 
-/** The pattern of the path that a request matched, such as `/api/packages/:pkg`: there are only so many of them. */
+/** Returns the route pattern of a request, such as `/api/packages/:pkg`. The number of patterns is bounded, so they can be used as metric labels. */
 export const routeOf = (request: FastifyRequest): string => (request.is404 ? unmatched : (request.routeOptions.url ?? unmatched))
 
 const unmatched = 'unmatched'

@@ -58,10 +58,10 @@ it('keeps a bounded amount for a full disk, and says how many lines were lost wh
   let told = ''
   child.stderr?.on('data', (chunk: Buffer) => (told += chunk.toString()))
   const [code] = (await once(child, 'close')) as [number]
-  expect({ code, told }).toEqual({ code: 0, told: expect.stringMatching(/^The log cannot be written to stdout \(ENOSPC: .*\n$/) })
+  expect({ code, told }).toEqual({ code: 0, told: expect.stringMatching(/^Cannot write the log to stdout \(ENOSPC: .*\n$/) })
   const written = readFileSync(path, 'utf8')
   expect(written.length).toBeLessThan(4.2 * 1024 * 1024)
-  const [, lost] = / WARNING (\d+) lines of the log were lost: they could not be written\n/.exec(written) ?? []
+  const [, lost] = / WARNING (\d+) log lines were lost because stdout could not be written\n/.exec(written) ?? []
   expect(written.match(/x\n/g)?.length).toBe(10_000 - Number(lost))
   expect(written).toContain(' and again\n')
 })
