@@ -1,7 +1,7 @@
-/** So many blobs are worked on at once: disks and buckets are slow to answer, not busy. */
+/** Number of blobs processed concurrently. Disks and buckets are limited by latency rather than throughput. */
 const atOnce = 4
 
-/** Does `work` with each entry, some at once; the first failure ends it, once what is under way has ended. */
+/** Runs `work` for each entry with limited concurrency. After the first failure no more work starts; that error is thrown once running work ends. */
 export async function forEachOf<Entry>(entries: AsyncIterable<Entry>, work: (entry: Entry) => Promise<void>): Promise<void> {
   const running = new Set<Promise<void>>()
   const failures: unknown[] = []

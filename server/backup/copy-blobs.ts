@@ -7,14 +7,14 @@ import type { NamedBlob } from './named-blobs.ts'
 import { blobKey } from './place/layout.ts'
 import type { BackupPlace } from './place/place.ts'
 
-/** Where blobs come from. */
+/** The database and the stores that blobs are copied from. */
 export type BlobSource = { em: EntityManager; stores: Record<NamedBlob['store'], BlobStore>; now: () => Date }
-/** What was done: how many blobs are named, how many were not there yet, and which the server does not have whole. */
+/** Result of a copy: the number and total size of the listed blobs, how many were newly copied, and which are missing or corrupt on the server. */
 export type CopiedBlobs = { count: number; bytes: number; copied: number; lacking: Lack[] }
 
 /**
- * Brings every blob of a list, which is in order, to the place of backups if it does not have it. Those of versions that were deleted meanwhile
- * are taken from what was removed. What the server lacks is told, and keeps nothing else from being copied.
+ * Copies every listed blob that the backup location does not have yet. The list must be sorted by hash. Blobs of versions that were deleted while
+ * the backup runs are restored temporarily from the removed blobs. Missing and corrupt blobs are reported and do not stop the copy.
  */
 export async function copyBlobs(
   source: BlobSource,
@@ -60,7 +60,7 @@ async function copyOne(source: BlobSource, place: BackupPlace, blob: NamedBlob, 
   }
 }
 
-/** What was put back to be read is taken out again, unless something names it now. */
+/** Removes a blob that was restored only for the backup, unless a version refers to it again. */
 async function removeAgain({ em, now }: BlobSource, blobs: BlobStore, sha256: string): Promise<void> {
   const named = await em.execute<unknown[]>(
     'select 1 from package_versions where archive_sha256 = ? union all select 1 from version_docs where sha256 = ?',

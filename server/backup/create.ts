@@ -13,21 +13,22 @@ import { openPlace } from './place/open.ts'
 import type { BackupPlace } from './place/place.ts'
 import { type SnapshotConfig, takeSnapshot } from './snapshot.ts'
 
-/** What a backup is made of. */
+/** Everything that is needed to create a backup: the database, the blob stores, the clock and the configuration. */
 export type BackupSource = BlobSource & { config: SnapshotConfig & DataConfig }
-/** A backup that is whole, and how many blobs had to be copied for it. */
+/** A complete backup, and the number of blobs that were newly copied for it. */
 export type Made = { manifest: Manifest; copied: number }
 
-/** What ends a backup, and who hears how far it is. */
+/** Options of a backup: a signal that cancels it, and a progress callback. */
 type Conduct = { signal?: AbortSignal; report?: Report }
-/** Hears how many blobs of the list were looked after. */
+/** Progress callback. Receives the number of blobs processed so far. */
 export type Report = (done: number) => void
 
 /**
- * Backs the server up to a folder or bucket while it is serving: the database as it is at one moment, then every blob that it names then, then
- * the manifest, without which it does not count. Blobs that an earlier backup there has are not copied again. Deleted bytes stay within reach
- * meanwhile. What is killed leaves nothing that counts, and the next backup clears it away.
- * @throws ApiError Conflict while another backup runs, or when the place is in the data, has other files or backups of another server.
+ * Creates a backup in a folder or bucket while the server is running: first a consistent snapshot of the database, then every blob that the
+ * snapshot refers to, then the manifest. A backup without a manifest is incomplete and ignored. Blobs that earlier backups already stored there
+ * are not copied again. Deleted blobs remain restorable until the backup ends. The next backup removes the leftovers of an interrupted one.
+ * @throws ApiError Conflict while another backup runs, or when the location is inside the data folders, contains other files, or contains
+ * backups of another server.
  */
 export async function createBackup(source: BackupSource, address: string, { signal, report }: Conduct = {}): Promise<Made> {
   const place = await openPlace(source.config, address)
@@ -51,7 +52,7 @@ async function fill(
   const [startedAt, id] = [source.now(), snapshotId(source.now())]
   await claimPlace(source.em, place)
   await clear(place)
-  if ((await place.snapshots()).includes(id)) throw conflict(`There is a backup ${id} in ${place.name} already.`)
+  if ((await place.snapshots()).includes(id)) throw conflict(`Backup ${id} already exists in ${place.name}.`)
   await using draft = await place.draft(id)
   try {
     const snapshot = await takeSnapshot(source.config, draft.folder, signal).catch(withoutRoom(draft.folder))
@@ -60,14 +61,14 @@ async function fill(
     await draft.keep(snapshot.files, signal)
     await place.settle()
     await hold.confirm()
-    // Where two servers can be the first at once, the later one is its owner.
+    // Two servers can pass the first check at the same time. The one that claims the location last owns it, so check again.
     await claimPlace(source.em, place)
     const times = { startedAt: startedAt.toISOString(), finishedAt: source.now().toISOString() }
     const manifest = describe(source, id, snapshot, blobs, times)
     await writeManifest(place, manifest)
     return { manifest, copied: blobs.copied }
   } catch (error) {
-    // What stays when the place is out of reach is cleared away by the next backup.
+    // If the location is unreachable, the next backup removes the leftovers.
     await remove(place, id).catch(() => {})
     signal.throwIfAborted()
     throw error
@@ -84,19 +85,19 @@ function describe(
   return { format: 1, id, version, database: config.DB_BACKEND, ...snapshot, ...times, blobs: { count, bytes, lacking } }
 }
 
-/** Says which disk is full: the system and SQLite do not, and the server's own may have room. */
+/** Names the full disk in the error. The errors of the system and of SQLite do not, and the disk of the server may still have free space. */
 const withoutRoom = (folder: string) => (error: unknown) => {
   if (!['ENOSPC', 'EDQUOT', 'SQLITE_FULL'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
-  throw conflict(`There is no room left at ${folder}, so no backup was made. Make room there, or name another place.`)
+  throw conflict(`No space left at ${folder}. No backup was created. Free up space there, or use another location.`)
 }
 
-/** The manifest goes first: it may have been written although no answer came, and is not to stand for what is gone. */
+/** Deletes an incomplete backup. The manifest is deleted first: it may have been written even if the write reported an error. */
 async function remove(place: BackupPlace, id: string): Promise<void> {
   await place.remove(manifestKey(id))
   await place.remove(snapshotKey(id))
 }
 
-/** Clears away what killed backups left. */
+/** Removes the leftovers of interrupted backups. */
 async function clear(place: BackupPlace): Promise<void> {
   await place.clear()
   for (const { id, isWhole } of await listSnapshots(place)) if (!isWhole) await place.remove(snapshotKey(id))

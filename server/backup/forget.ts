@@ -10,14 +10,13 @@ import { inOrder, lookUpIn } from './place/lookup.ts'
 import { openPlace } from './place/open.ts'
 import { type BackupPlace, hashIn } from './place/place.ts'
 
-/** What was deleted. */
+/** The backups that were deleted, and the number and total size of the deleted blobs. */
 export type Forgotten = { backups: string[]; blobs: number; bytes: number }
 
 /**
- * Deletes all but the newest `keep` backups in a place, with the blobs that only they needed. The backup `made`, which has just been made, is
- * read again first: nothing is deleted unless it is whole. The newest one that lacks no archive stays, however old it is. What is killed
- * goes on the next time.
- * @throws ApiError Conflict while another backup runs, or when a backup that stays is damaged, so that nobody knows which blobs it needs.
+ * Deletes all but the newest `keep` backups, together with the blobs that only the deleted ones needed. The newest backup without missing blobs
+ * is always kept. Before anything is deleted, the just-created backup `made` is verified. An interrupted deletion is completed by the next one.
+ * @throws ApiError Conflict while another backup runs, or when a remaining backup is corrupt, since the blobs that it needs are then unknown.
  */
 export async function forgetBackups(
   { em, config, now }: Pick<BackupSource, 'em' | 'config' | 'now'>,
@@ -29,7 +28,7 @@ export async function forgetBackups(
   try {
     await requireIntact(place, await readManifest(place, made))
     const { staying, backups } = await choose(place, keep)
-    // A backup without its manifest does not count: whatever happens now, none is left in half.
+    // A backup without a manifest is ignored. Deleting all manifests first means that an interruption leaves no half-deleted backup.
     for (const id of backups) await place.remove(manifestKey(id))
     for (const id of backups) await place.remove(snapshotKey(id))
     await place.settle()
@@ -45,7 +44,7 @@ async function requireIntact(place: BackupPlace, { id, files }: Pick<Manifest, '
     if ((await hashIn(place, fileKey(id, name), bytes)) !== sha256) throw damaged(place.nameOf(fileKey(id, name)))
 }
 
-/** Which backups stay, and which go. One that cannot be read counts for nothing, and goes once enough newer ones are there. */
+/** Selects which backups to keep and which to delete. An unreadable backup does not count toward `keep`, and is deleted once it is old enough. */
 async function choose(place: BackupPlace, keep: number): Promise<{ staying: string[]; backups: string[] }> {
   const ids = await listBackups(place)
   const readable: Manifest[] = []
@@ -62,7 +61,9 @@ async function choose(place: BackupPlace, keep: number): Promise<{ staying: stri
   return { staying: ids.filter(stays), backups: ids.filter((id) => !stays(id)) }
 }
 
-/** Removes every blob that none of the backups names. Their lists are in order, and are read along with the stored blobs. */
+/**
+ * Deletes every blob that no remaining backup refers to. The lists of the backups and the stored blobs are sorted, so they are merged in one pass.
+ */
 async function removeBlobs(place: BackupPlace, staying: string[], signal: AbortSignal): Promise<Omit<Forgotten, 'backups'>> {
   const lists: ReturnType<typeof lookUpIn<NamedBlob>>[] = []
   for (const id of staying) {

@@ -17,40 +17,43 @@ const haveOwnNames = (all: { name: string }[]) => new Set(all.map(({ name }) => 
 const manifestShape = z.object({
   format: z.literal(1),
   id: z.string(),
-  /** The version of the program that made it. */
+  /** Version of Snug that created the backup. */
   version: z.string(),
   database: z.enum(['sqlite', 'postgres']),
-  /** The id that ties the database to its store of archives. */
+  /** Id that links the database to its archive store. */
   storeId: z.string(),
-  /** The migrations that the database had. */
+  /** Names of the migrations that were applied to the database. */
   migrations: z.array(z.string()),
   startedAt: z.iso.datetime(),
   finishedAt: z.iso.datetime(),
-  /** The files of the snapshot. */
+  /** Files of the database snapshot. */
   files: z.array(fileShape).refine(haveOwnNames, 'two files have the same name'),
   tables: z.array(tableShape).refine(haveOwnNames, 'two tables have the same name'),
-  /** What is in the list of blobs, and which of them the server itself did not have whole. */
+  /** Number and total size of the listed blobs, and those that were missing or corrupt on the server itself. */
   blobs: z.object({ count: z.int().nonnegative(), bytes: z.int().nonnegative(), lacking: z.array(lackShape) }),
 })
-/** What tells that a backup is whole, and what is in it. */
+/** Describes the contents of a backup. A backup is complete only if it has a manifest. */
 export type Manifest = z.infer<typeof manifestShape>
 export type SnapshotTable = z.infer<typeof tableShape>
-/** What was copied of a database, all of one moment. */
+/** Result of a database snapshot, taken at one point in time. */
 export type Snapshot = Pick<Manifest, 'storeId' | 'migrations' | 'files' | 'tables'>
-/** A blob that the server had no more, or only damaged, when it was backed up. */
+/** A blob that was missing or corrupt on the server when the backup was created. */
 export type Lack = z.infer<typeof lackShape>
 
-/** Writes the manifest of a snapshot, which makes a backup of it: all at once, and durably. */
+/** Writes the manifest atomically and durably. This completes the backup. */
 export async function writeManifest(place: BackupPlace, manifest: Manifest): Promise<void> {
   const bytes = Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)
   await place.put(manifestKey(manifest.id), Readable.from([bytes]), factsOf(bytes))
   await place.settle()
 }
 
-/** Far more than a manifest that lists hundreds of thousands of lacking blobs. */
+/** Upper limit for the size of a manifest. One with hundreds of thousands of missing blobs is much smaller. */
 const maxManifestBytes = 64 * 1024 ** 2
 
-/** @throws ApiError Conflict when it is damaged, or of a format that this version does not know. */
+/**
+ * Reads and validates a manifest.
+ * @throws ApiError Conflict when the manifest is corrupt or has a format that this version does not support.
+ */
 export async function readManifest(place: BackupPlace, id: string): Promise<Manifest> {
   const name = place.nameOf(manifestKey(id))
   const found = await place.find(manifestKey(id))
@@ -63,19 +66,19 @@ export async function readManifest(place: BackupPlace, id: string): Promise<Mani
   }
 }
 
-/** Every snapshot in a place, the oldest first, and whether it has its manifest. */
+/** Lists all snapshots in a backup location, oldest first, and whether each has a manifest. */
 export async function listSnapshots(place: BackupPlace): Promise<{ id: string; isWhole: boolean }[]> {
   const ids = (await place.snapshots()).filter(isSnapshotId).toSorted()
   return Promise.all(ids.map(async (id) => ({ id, isWhole: (await place.find(manifestKey(id))) !== null })))
 }
 
-/** The ids of all backups in a place, the oldest first. */
+/** Lists the ids of all complete backups, oldest first. */
 export const listBackups = async (place: BackupPlace): Promise<string[]> =>
   (await listSnapshots(place)).filter(({ isWhole }) => isWhole).map(({ id }) => id)
 
 /**
- * The manifest of the newest backup in a place, or of the one with this id.
- * @throws ApiError NotFound without one; Conflict when it cannot be read.
+ * Returns the manifest of the backup with this id, or of the newest backup.
+ * @throws ApiError NotFound when there is no such backup; Conflict when its manifest cannot be read.
  */
 export async function findManifest(place: BackupPlace, id?: string): Promise<Manifest> {
   const ids = await listBackups(place)

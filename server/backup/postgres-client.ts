@@ -3,7 +3,7 @@ import { Client } from 'pg'
 import { nameOfServers } from '../db/postgres/postgres-watch.ts'
 import { conflict } from '../errors.ts'
 
-/** Works on a connection of its own, on which a statement may take as long as it takes. What is not committed by then is rolled back. */
+/** Runs `work` on a separate connection without statement timeouts. Uncommitted changes are rolled back. */
 export async function withClient<Result>(url: string, work: (client: Client) => Promise<Result>): Promise<Result> {
   const client = await connect(url)
   try {
@@ -13,10 +13,10 @@ export async function withClient<Result>(url: string, work: (client: Client) => 
   }
 }
 
-/** A connection without time-outs, to be ended by the caller. */
+/** Opens a connection without timeouts. The caller must end it. */
 export async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url, application_name: 'snug backup', keepAlive: true })
-  // A connection that is lost ends the statement that runs on it, too: that one tells.
+  // A lost connection also fails the running query, which reports the error.
   client.on('error', () => {})
   await client.connect()
   await client.query(
@@ -26,12 +26,12 @@ export async function connect(url: string): Promise<Client> {
   return client
 }
 
-/** Any number that no other program is likely to lock on the same PostgreSQL, and another one than that of migrations. */
+/** Key of the advisory lock. Arbitrary, but different from the key for migrations and unlikely to be used by other programs. */
 const advisoryLock = 7_305_514_902
 
 /**
- * Keeps whatever else fills a whole database away from it until the connection ends.
- * @throws ApiError Conflict while a server or something that fills it uses it.
+ * Takes the lock for filling the whole database. The lock is held until the connection ends.
+ * @throws ApiError Conflict while a server, a restore or a move uses the database.
  */
 export async function holdAlone(url: string): Promise<Client> {
   const client = await connect(url)
@@ -46,7 +46,7 @@ export async function holdAlone(url: string): Promise<Client> {
   }
 }
 
-/** PostgreSQL shows the sessions of a server that has just stopped for a moment longer. */
+/** Grace period: PostgreSQL lists the sessions of a server for a moment after it has stopped. */
 const endingMs = 1000
 
 /** @throws ApiError Conflict while a server uses the database. */
@@ -59,6 +59,6 @@ export async function requireNoServer(client: Client): Promise<void> {
   }
 }
 
-/** Whether the schema has this table. */
+/** Returns whether the schema has a table with this name. */
 export const hasTable = async (client: Client, name: string): Promise<boolean> =>
   (await client.query('select where to_regclass($1) is not null', [name])).rowCount === 1

@@ -8,7 +8,7 @@ import { type Measured, writeHashed } from './place/files.ts'
 import { blobList, tableFile } from './place/layout.ts'
 import { withClient } from './postgres-client.ts'
 
-/** Copies every table in one transaction, which sees the database as it is at its begin. */
+/** Copies every table in one read-only transaction, which sees a consistent state of the database. */
 export async function snapshotPostgres(url: string, folder: string, signal: AbortSignal): Promise<Snapshot> {
   return withClient(url, async (client) => {
     await client.query('begin isolation level repeatable read read only')
@@ -36,7 +36,7 @@ async function copyOut(client: Client, what: string, path: string): Promise<Meas
 
 const tableRows = z.array(z.object({ name: z.string(), columns: z.array(z.string()) }))
 
-/** The tables of the schema, with the columns that are stored rather than computed. */
+/** Lists the tables of the schema with their stored columns. Generated columns are omitted. */
 async function tablesOf(client: Client) {
   const { rows } = await client.query(
     `select t.table_name as name, json_agg(c.column_name order by c.ordinal_position) as columns

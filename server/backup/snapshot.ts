@@ -1,12 +1,12 @@
 import type { Config } from '../config/config.ts'
 import type { Snapshot } from './manifest.ts'
 
-/** The parts of the configuration that a snapshot needs. */
+/** The settings that a snapshot needs. */
 export type SnapshotConfig = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
 
 /**
- * Copies the database into a folder while it is in use, as it is at one moment, with the list of blobs that it names then.
- * @throws Error when it is out of reach, or the folder cannot be written to; AbortError once `signal` is aborted.
+ * Copies the database into a folder at one point in time while it is in use, along with the list of blobs that it refers to.
+ * @throws Error when the database is unreachable or the folder is not writable; AbortError once `signal` is aborted.
  */
 export async function takeSnapshot(config: SnapshotConfig, folder: string, signal: AbortSignal): Promise<Snapshot> {
   if (config.DB_BACKEND === 'sqlite') return (await import('./sqlite-snapshot.ts')).snapshotSqlite(config.SQLITE_PATH, folder, signal)

@@ -9,17 +9,17 @@ import { hashFile, writeHashed } from './place/files.ts'
 import { blobList, sqliteFile } from './place/layout.ts'
 import { summarizeTables } from './sqlite-tables.ts'
 
-/** So much is copied between two turns of others: 1 MiB. */
+/** Number of pages copied before yielding to the event loop (1 MiB). */
 const pagesAtOnce = 256
 
-/** Copies an SQLite file by SQLite's online backup. */
+/** Copies an SQLite file with SQLite's online backup API. */
 export async function snapshotSqlite(path: string, folder: string, signal: AbortSignal): Promise<Snapshot> {
   const copy = join(folder, sqliteFile)
   keepPrivate(copy)
   await copyOnline(path, copy, signal)
   const db = new SqliteDatabase(copy)
   try {
-    // One file, without a log beside it, so that it can be read where nothing can be written.
+    // Without a write-ahead log the copy is a single file and can be opened on read-only media.
     db.pragma('journal_mode = DELETE')
     const list = await writeHashed(join(folder, blobList), linesOf(db, signal))
     const tables = await summarizeTables(db, signal)
@@ -39,7 +39,7 @@ export async function snapshotSqlite(path: string, folder: string, signal: Abort
   }
 }
 
-/** An open read transaction keeps the copy at one moment: otherwise SQLite begins anew whenever somebody writes. */
+/** Copies the database inside a read transaction. Without it, SQLite restarts the backup after every write. */
 async function copyOnline(path: string, copy: string, signal: AbortSignal): Promise<void> {
   const source = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })
   try {

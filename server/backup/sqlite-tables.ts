@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { isSliceOver, nextSlice } from '../threads/slices.ts'
 import type { SnapshotTable } from './manifest.ts'
 
-/** The rows and the hash of every table of an SQLite copy; what a virtual table keeps is left to the hash of the file. */
+/** Returns the row count and hash of every table of an SQLite copy. Virtual tables are covered only by the hash of the file. */
 export async function summarizeTables(db: Database, signal: AbortSignal): Promise<SnapshotTable[]> {
   const names = db.prepare("select name from pragma_table_list where schema = 'main' and type = 'table' and name not like 'sqlite_%'")
   const tables: SnapshotTable[] = []
@@ -26,7 +26,7 @@ async function summarize(db: Database, name: string, signal: AbortSignal): Promi
   return { name, columns: statement.columns().map((column) => column.name), rows, sha256: sum.digest('hex') }
 }
 
-/** A value as JSON can say it, with its type. */
+/** Converts a value to JSON while preserving its type. */
 function plain(value: unknown): unknown {
   if (typeof value === 'bigint') return { integer: String(value) }
   return Buffer.isBuffer(value) ? { blob: value.toString('base64') } : value

@@ -51,7 +51,7 @@ async function backedUp(app: TestApp) {
 }
 
 /** What messages say of a damaged file: a manifest is also read. */
-const refusalOf = (path: string) => new RegExp(`The backup is damaged: ${path} has other bytes|${path} is damaged, or was made by`)
+const refusalOf = (path: string) => new RegExp(`The backup is damaged: ${path} is missing or corrupt|${path} is damaged, or was made by`)
 
 it.each(Object.entries(replacements))('refuses %s in place of a file of the backup', async (_what, replace) => {
   await using app = await testApp()
@@ -62,7 +62,7 @@ it.each(Object.entries(replacements))('refuses %s in place of a file of the back
     replace(path, whole)
     await expect(restoreBackup(place, folder), path).rejects.toThrow(refusalOf(path))
     const { ok, text } = await verify(place, folder)
-    expect({ ok, text }).toEqual({ ok: false, text: expect.stringMatching(/has other bytes|is damaged/) })
+    expect({ ok, text }).toEqual({ ok: false, text: expect.stringMatching(/does not match|is missing or corrupt|is damaged/) })
     rmSync(path, { recursive: true })
     renameSync(whole, path)
   }
@@ -78,7 +78,7 @@ it('refuses links in place of folders of the backup', async () => {
     const bare = path.replace(/\/$/, '')
     renameSync(bare, whole)
     symlinkSync(whole, bare)
-    await expect(restoreBackup(place, folder), path).rejects.toThrow('has other bytes')
+    await expect(restoreBackup(place, folder), path).rejects.toThrow('is missing or corrupt')
     expect(await verify(place, folder)).toMatchObject({ ok: false })
     rmSync(bare)
     renameSync(whole, bare)
@@ -116,7 +116,7 @@ it('refuses a manifest that is too large, names something twice or has impossibl
   }
   write({})
   writeFileSync(paths.manifest, readFileSync(paths.manifest, 'utf8') + ' '.repeat(64 * 1024 ** 2))
-  await expect(restoreBackup(place, folder)).rejects.toThrow(`${paths.manifest} has other bytes`)
+  await expect(restoreBackup(place, folder)).rejects.toThrow(`${paths.manifest} is missing or corrupt`)
   expect(await verify(place, folder)).toMatchObject({ ok: false })
 })
 
@@ -128,8 +128,8 @@ it('refuses a list of blobs that names more than the manifest says, or a blob tw
   for (const [text, blobs, message] of [
     [line + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is not in order'],
     [another + line, { count: 2, bytes: 2 * manifest.blobs.bytes }, 'is not in order'],
-    [line + another, {}, 'has other bytes'],
-    [line, { bytes: manifest.blobs.bytes - 1 }, 'has other bytes'],
+    [line + another, {}, 'is missing or corrupt'],
+    [line, { bytes: manifest.blobs.bytes - 1 }, 'is missing or corrupt'],
     [`../../victim\t1\tarchives\n`, {}, 'does not name a blob'],
     ['x'.repeat(2 ** 20), {}, 'does not name a blob'],
   ] as const) {
@@ -144,7 +144,7 @@ it('refuses a backup that is larger than the disk before it copies anything', as
   const huge = { blobs: { ...manifest.blobs, bytes: 2 ** 52 } }
   write(huge)
   await expect(restoreBackup(place, folder)).rejects.toThrow(
-    /^The backup needs \d+ bytes at .*, where \d+ are free\. Make room there, or name another place\.$/,
+    /^The backup needs \d+ bytes at .*, but only \d+ are free\. Free up space there, or use another location\.$/,
   )
   expect(readdirSync(place.BLOB_PATH, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())).toEqual([])
 })

@@ -38,7 +38,7 @@ it('warns of a scheduled backup that lacks archives, in the log and by the docto
   const [found] = await examineBackups(app.config, app.services.database.fork())
   expect(found).toMatchObject({ status: 'warning', message: expect.stringContaining(' lacks 2 archives or documentations') })
   const { code, body } = await adminJson(app, 'backup', folder)
-  expect([code, body.error.message]).toEqual([1, expect.stringMatching(/^Backup \S+ is not whole: /)])
+  expect([code, body.error.message]).toEqual([1, expect.stringMatching(/^Backup \S+ is incomplete: /)])
 })
 
 it('tells by the doctor that the last scheduled backup failed', async () => {

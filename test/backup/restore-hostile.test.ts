@@ -38,7 +38,7 @@ it('refuses a list that lacks blobs, and blobs that are other than they should b
   const list = join(places.snapshot(manifest.id), 'blobs.tsv')
   const lines = readFileSync(list)
   truncateSync(list)
-  await expect(restoreBackup(place, folder)).rejects.toThrow(`${list} has other bytes`)
+  await expect(restoreBackup(place, folder)).rejects.toThrow(`${list} is missing or corrupt`)
   writeFileSync(list, lines)
   const blob = places.blob(shaOf(archive))
   const whole = join(folderOfTest(), 'whole')
@@ -50,7 +50,7 @@ it('refuses a list that lacks blobs, and blobs that are other than they should b
     () => mkdirSync(blob),
   ]) {
     spoil()
-    await expect(restoreBackup(place, folder)).rejects.toThrow(`The backup is damaged: ${blob} has other bytes`)
+    await expect(restoreBackup(place, folder)).rejects.toThrow(`The backup is damaged: ${blob} is missing or corrupt`)
     rmSync(blob, { recursive: true })
   }
 })

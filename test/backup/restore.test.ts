@@ -54,7 +54,7 @@ it('restores into an empty place only', async () => {
   await expect(restoreBackup({ ...place, BLOB_PATH: app.config.BLOB_PATH }, folder)).rejects.toThrow('has archives or documentation')
   const other = app.config.DB_BACKEND === 'sqlite' ? 'postgres' : 'sqlite'
   const onward =
-    other === 'postgres' ? 'sqlite, and move the database from there.' : 'postgres: nothing moves it to another kind of database.'
+    other === 'postgres' ? 'sqlite, then move it to PostgreSQL.' : 'postgres: it cannot be converted to SQLite.'
   const refused = `DB_BACKEND is ${other}. Restore it on ${onward}`
   await expect(restoreBackup({ ...place, DB_BACKEND: other }, folder)).rejects.toThrow(refused)
 })

@@ -65,7 +65,7 @@ it('finds what is missing and damaged in a server', async () => {
   const { ok, problems } = await found(app.config)
   expect([ok, problems.map(({ problem }: { problem: string }) => problem)]).toEqual([
     false,
-    [`the archive ${shaOf(archive)} has other bytes`, `the documentation ${sha256} is missing`, 'has other bytes than its hash says'],
+    [`the archive ${shaOf(archive)} does not match its checksum`, `the documentation ${sha256} is missing`, 'does not match its checksum'],
   ])
 })
 
@@ -104,8 +104,8 @@ it('finds audit entries that are not in their order', async () => {
   ]
   await verifyAuditOrder(entries, 'log', findings)
   expect(findings.result.problems.map(({ problem }) => problem)).toEqual([
-    'The audit entry 2 is there twice, or not in its place',
+    'The audit entry 2 is duplicated or out of order',
     'The audit entry 3 is of 1970-01-01T00:00:20.000Z, earlier than 1 before it',
-    'The audit entry 4 has no moment',
+    'The audit entry 4 has no timestamp',
   ])
 })

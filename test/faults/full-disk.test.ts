@@ -96,7 +96,7 @@ it.each(['sqlite', 'postgres'])('a full disk of the backups is named, and what w
   await publish(await app.member(), { name: 'large', version: '1.0.0', files: noise })
   // Too small for the database, and for the archive.
   for (const volume of [smallVolume(40), smallVolume(6000)]) {
-    await expect(backUp(app, volume)).rejects.toThrow(`There is no room left at ${volume}`)
+    await expect(backUp(app, volume)).rejects.toThrow(`No space left at ${volume}`)
     expect(readdirSync(placesIn(volume).snapshots)).toEqual([])
   }
   await backUp(app, smallVolume(20_000))

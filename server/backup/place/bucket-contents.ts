@@ -9,19 +9,19 @@ import { blobKey, blobsKey, partialKey, snapshotsKey } from './layout.ts'
 import { inOrder, lookUpIn } from './lookup.ts'
 import type { BackupPlace, BlobFacts } from './place.ts'
 
-/** How a bucket is reached, and its errors are told. */
+/** Access to a bucket, with errors translated for operators. */
 export type Reach = {
   bucket: Bucket
   name: string
   keyOf: (key: string) => string
-  /** Does something with the bucket. @throws what `failure` makes of an error. */
+  /** Sends a request to the bucket. @throws the error that `failure` returns for a failed request. */
   ask: <Answer>(question: () => Promise<Answer>) => Promise<Answer>
   failure: (error: unknown) => Error
 }
 
 type Contents = Pick<BackupPlace, 'clear' | 'snapshots' | 'blobs' | 'inventory' | 'find' | 'put' | 'remove'>
 
-/** What is in a bucket for backups. */
+/** Returns the operations on the contents of a backup bucket. */
 export function contentsOf(reach: Reach): Contents {
   const { bucket, name, keyOf, ask, failure } = reach
   const blobs = () => told(inOrder(storedBlobs(bucket), `The listing of ${name}`), failure)
@@ -36,7 +36,7 @@ export function contentsOf(reach: Reach): Contents {
       return names
     },
     blobs,
-    // Reading everything again would cost more than it tells: what is damaged there is found when it is verified.
+    // Compares sizes only. Reading every object again would be too expensive; `verify` detects corrupt objects.
     inventory() {
       const find = lookUpIn(blobs())
       return async ({ sha256, bytes }) => (await find(sha256))?.bytes === bytes
@@ -52,7 +52,7 @@ export function contentsOf(reach: Reach): Contents {
   }
 }
 
-/** Hands on what comes, and makes another error of what is thrown. */
+/** Passes chunks through and converts thrown errors. */
 async function* told<Chunk>(chunks: AsyncIterable<Chunk>, failure: (error: unknown) => Error): AsyncGenerator<Chunk> {
   try {
     yield* chunks
@@ -61,7 +61,7 @@ async function* told<Chunk>(chunks: AsyncIterable<Chunk>, failure: (error: unkno
   }
 }
 
-/** The stored blobs; objects whose key is not that of a blob are not ours. */
+/** Lists the stored blobs. Objects whose keys are not blob keys are ignored. */
 async function* storedBlobs(bucket: Bucket): AsyncGenerator<BlobFacts> {
   const root = bucket.keys.root
   for await (const { key, bytes } of listObjects(bucket, `${root}${blobsKey}`)) {
@@ -74,7 +74,7 @@ async function removeBelow(bucket: Bucket, prefix: string): Promise<void> {
   for await (const { key } of listObjects(bucket, prefix)) await deleteObject(bucket, key)
 }
 
-/** Sends what comes; nothing of it is seen when it breaks off, or when it is not what was expected. */
+/** Uploads a stream. No object appears if the stream fails or does not match the expected size and checksum. */
 async function put({ bucket, keyOf, failure }: Reach, key: string, source: Readable, expected: Measured): Promise<void> {
   const broken: Error[] = []
   const noted = (error: unknown) => {
@@ -91,11 +91,11 @@ async function put({ bucket, keyOf, failure }: Reach, key: string, source: Reada
   }
 }
 
-/** @throws Error when what the service has then is not what was sent. */
+/** @throws Error when the stored object differs from what was sent. */
 async function upload(bucket: Bucket, key: string, source: Readable, { bytes, sha256 }: Measured): Promise<void> {
   if (bytes <= partBytes) await uploadWhole(bucket, key, await buffer(source))
   else await uploadStream(bucket, key, source, bytes)
   const facts = await findFacts(bucket, key)
   if (facts?.bytes !== bytes || (facts.sha256 !== null && facts.sha256 !== sha256))
-    throw new Error(`other bytes are at ${key} than were sent`)
+    throw new Error(`The object ${key} differs from the uploaded data.`)
 }

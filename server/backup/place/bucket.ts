@@ -12,7 +12,7 @@ import type { BackupPlace } from './place.ts'
 import { type PlaceConfig, settingsOf, use } from './settings.ts'
 import { bringFiles, draftOf } from './transfer.ts'
 
-/** Backups in a bucket, below a prefix. Copies of the database pass through a folder of this machine. */
+/** Opens a backup location in a bucket, below a prefix. Database snapshots are staged in a local folder. */
 export function bucketPlace(config: PlaceConfig, address: BucketAddress): BackupPlace {
   const settings = settingsOf(config, address)
   const bucket = openBucket(settings)
@@ -41,7 +41,7 @@ export function bucketPlace(config: PlaceConfig, address: BucketAddress): Backup
     owner: () => ask(() => readMarker(bucket, keyOf(ownerKey))),
     claim: (id) => ask(() => writeMarker(bucket, keyOf(ownerKey), id, { replace: false })),
     ...contentsOf(reach),
-    // What the service reports as done lasts.
+    // Nothing to do: S3 writes are durable once they are acknowledged.
     settle: async () => {},
     draft: (id) => draftOf(place, config.DATA_DIR, id),
     bring: (id, files) => bringFiles(place, config.DATA_DIR, { id, files }),
@@ -49,7 +49,7 @@ export function bucketPlace(config: PlaceConfig, address: BucketAddress): Backup
   return place
 }
 
-/** Whether there is nothing below the prefix, or backups. The owner comes before everything but what tries the bucket. */
+/** Returns whether the prefix is empty or contains backups. Apart from access checks, the owner marker is the first object that is written. */
 async function isFree(bucket: Bucket): Promise<boolean> {
   const root = bucket.keys.root
   if ((await readMarker(bucket, `${root}${ownerKey}`)) !== null) return true

@@ -1,5 +1,5 @@
 import { conflict } from '../../errors.ts'
 
-/** A file of a backup does not have the bytes that it had when it was written. */
+/** Builds the error for a backup file whose checksum does not match. */
 export const damaged = (path: string) =>
-  conflict(`The backup is damaged: ${path} has other bytes. Nothing can be used yet; restore another backup.`)
+  conflict(`The backup is damaged: ${path} is missing or corrupt. Use another backup.`)

@@ -5,10 +5,10 @@ import { pipeline } from 'node:stream/promises'
 import { StringDecoder } from 'node:string_decoder'
 import { DamagedBytes } from '../../blobs/store.ts'
 
-/** What was written or read: how much, and its SHA-256. */
+/** Size in bytes and SHA-256 of written or read data. */
 export type Measured = { bytes: number; sha256: string }
 
-/** Writes a new file that only this account may read, durably. */
+/** Writes a new file durably, readable only by the current user, and returns its size and SHA-256. */
 export async function writeHashed(path: string, source: AsyncIterable<Buffer | string> | Iterable<string>): Promise<Measured> {
   const sum = createHash('sha256')
   let bytes = 0
@@ -23,7 +23,7 @@ export async function writeHashed(path: string, source: AsyncIterable<Buffer | s
   return { bytes, sha256: sum.digest('hex') }
 }
 
-/** The SHA-256 of a file. */
+/** Returns the size and SHA-256 of a file. */
 export async function hashFile(path: string): Promise<Measured> {
   const sum = createHash('sha256')
   const stream = createReadStream(path, { highWaterMark: 1 << 20 })
@@ -31,7 +31,7 @@ export async function hashFile(path: string): Promise<Measured> {
   return { bytes: stream.bytesRead, sha256: sum.digest('hex') }
 }
 
-/** Hands on what comes. @throws DamagedBytes in the end when it was not what was expected. */
+/** Passes chunks through. @throws DamagedBytes at the end when the size or checksum differs from the expected one. */
 export async function* expecting(source: AsyncIterable<Buffer>, expected: Measured): AsyncGenerator<Buffer> {
   const sum = createHash('sha256')
   let bytes = 0
@@ -43,7 +43,7 @@ export async function* expecting(source: AsyncIterable<Buffer>, expected: Measur
   if (bytes !== expected.bytes || sum.digest('hex') !== expected.sha256) throw new DamagedBytes(expected.sha256)
 }
 
-/** Passes chunks on, and adds them to a hash. */
+/** Passes chunks through and adds them to a hash. */
 export async function* readInto(sum: Hash, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   for await (const chunk of chunks) {
     sum.update(chunk)
@@ -51,10 +51,10 @@ export async function* readInto(sum: Hash, chunks: AsyncIterable<Buffer>): Async
   }
 }
 
-/** The lines of a text file. */
+/** Reads the lines of a text file. */
 export const linesOf = (path: string): AsyncGenerator<string> => linesIn(createReadStream(path, { highWaterMark: 1 << 18 }))
 
-/** The lines of a UTF-8 text. */
+/** Reads the lines of a UTF-8 stream. */
 export const linesIn = (chunks: AsyncIterable<Buffer>): AsyncGenerator<string> => splitLines(decoded(chunks))
 
 async function* decoded(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
@@ -63,12 +63,12 @@ async function* decoded(chunks: AsyncIterable<Buffer>): AsyncGenerator<string> {
   yield decoder.end()
 }
 
-/** Several times the longest row that the server writes. */
+/** Maximum length of a line. Several times the longest row that the server writes. */
 const maxLineLength = 2 ** 27
 
 /**
- * The lines of a text. Only line feeds end them: characters like U+2028, at which readline does too, may be in a line.
- * @throws RangeError for a line that would not fit into memory.
+ * Splits text into lines at line feeds only. Unlike readline, it does not split at characters such as U+2028.
+ * @throws RangeError for a line longer than the limit, which would not fit into memory.
  */
 export async function* splitLines(text: AsyncIterable<string>): AsyncGenerator<string> {
   let rest = ''

@@ -1,30 +1,30 @@
 import { storedAt } from '../../blobs/names.ts'
 import { pathPart } from '../../blobs/path-part.ts'
 
-/** The copy of an SQLite database in its snapshot. */
+/** File name of the SQLite database in a snapshot. */
 export const sqliteFile = 'registry.sqlite'
-/** The list of blobs that a snapshot needs. */
+/** File name of the list of blobs that a snapshot needs. */
 export const blobList = 'blobs.tsv'
-/** The rows of a PostgreSQL table in its snapshot, as COPY writes them. @throws RangeError for a name that could lead elsewhere. */
+/** File name of a PostgreSQL table in a snapshot, in COPY format. @throws RangeError for a name that could escape the folder. */
 export const tableFile = (table: string): string => `${pathPart(table, tableForm)}.copy`
-/** Names of tables and of files in a snapshot: nothing leads out of it. */
+/** Allowed table and file names in a snapshot. They cannot escape the folder. */
 export const tableForm = /^[A-Za-z0-9_]+$/
 export const fileForm = /^[A-Za-z0-9_]+\.[a-z]+$/
 
-// Where what is in a place: a snapshot of the database each in `snapshots/<id>/`, of which those with a manifest are whole; the blobs of all
-// of them in `blobs/ab/cd/<sha256>`; what is being written in `partial/`; the id of the server that they are of in `owner`.
+// Layout of a backup location: `snapshots/<id>/` has one database snapshot each, complete if it has a manifest; `blobs/ab/cd/<sha256>` has the
+// blobs of all snapshots; `partial/` has unfinished writes; `owner` has the id of the server that the backups belong to.
 export const snapshotsKey = 'snapshots/'
 export const blobsKey = 'blobs/'
 export const partialKey = 'partial/'
 export const ownerKey = 'owner'
-/** Everything of a snapshot. */
+/** Returns the key prefix of all files of a snapshot. */
 export const snapshotKey = (id: string): string => `${snapshotsKey}${pathPart(id, snapshotForm)}/`
 export const fileKey = (id: string, name: string): string => `${snapshotKey(id)}${pathPart(name, fileForm)}`
 export const manifestKey = (id: string): string => fileKey(id, 'manifest.json')
 export const blobKey = (sha256: string): string => `${blobsKey}${storedAt(sha256)}`
 
-/** The id of a snapshot that begins now: ids made later sort later. */
+/** Returns the id of a snapshot that starts now. Ids sort by time. */
 export const snapshotId = (now: Date): string => now.toISOString().replaceAll(/[-:.]/g, '')
-/** Whether a name is that of a snapshot. */
+/** Returns whether a name is a snapshot id. */
 export const isSnapshotId = (name: string): boolean => snapshotForm.test(name)
 const snapshotForm = /^\d{8}T\d{9}Z$/

@@ -1,6 +1,6 @@
 import type { BlobFacts } from './place.ts'
 
-/** Hands on blobs that come by their hashes. @throws Error once one is not in its place. */
+/** Passes blobs through. @throws Error when they are not sorted by hash. */
 export async function* inOrder<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: AsyncIterable<Blob>, name: string): AsyncGenerator<Blob> {
   let last = ''
   for await (const blob of blobs) {
@@ -10,7 +10,10 @@ export async function* inOrder<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: As
   }
 }
 
-/** Finds blobs in a list that is in order, however long it is. Whoever asks does so in order, too, and need not wait for the answer. */
+/**
+ * Returns a lookup function for a sorted stream of blobs that uses constant memory. Lookups must be made in ascending order of hashes, and may
+ * be made without waiting for earlier ones.
+ */
 export function lookUpIn<Blob extends Pick<BlobFacts, 'sha256'>>(blobs: AsyncGenerator<Blob>): (sha256: string) => Promise<Blob | null> {
   let current: Blob | null = null
   let isOver = false

@@ -6,13 +6,13 @@ import type { BackupPlace } from './place.ts'
 import type { PlaceConfig } from './settings.ts'
 
 /**
- * Opens a place for backups: a folder, or part of a bucket as `s3://bucket/prefix`. Nothing is asked of it yet.
+ * Opens a backup location: a folder, or part of a bucket given as `s3://bucket/prefix`. Makes no requests yet.
  * @throws ApiError InvalidInput for any other address.
  */
 export async function openPlace(config: PlaceConfig, address: string): Promise<BackupPlace> {
   const bucket = bucketIn(address)
   if (!bucket) return folderPlace(resolve(address))
-  // Only then: the client of the service is large.
+  // Imported on demand, since the S3 client is large.
   const { bucketPlace } = await import('./bucket.ts')
   return bucketPlace(config, bucket)
 }

@@ -2,67 +2,69 @@ import type { Readable } from 'node:stream'
 import { hashOf } from '../../blobs/measured.ts'
 import type { Measured } from './files.ts'
 
-/** A file in a place; `bytes` is null for a link, a folder or a device. `read` gives at most so many bytes, even if the file grows. */
+/** A file in a backup location. `bytes` is null for links, folders and devices. `read` returns at most `bytes` bytes, even if the file grows. */
 export type Found = { bytes: number | null; read: () => Promise<Readable> }
-/** A blob by its hash, and how long it is. */
+/** The hash and size of a blob. */
 export type BlobFacts = Measured
 /** A file of a snapshot. */
 export type NamedFile = Measured & { name: string }
 
-/** A folder on this machine in which a snapshot is made. */
+/** A local folder in which a snapshot is created. */
 export type Draft = AsyncDisposable & {
   folder: string
-  /** Brings what was made to its place. */
+  /** Moves the finished files to the backup location. */
   keep: (files: NamedFile[], signal: AbortSignal) => Promise<void>
 }
 
-/** The files of a snapshot, on this machine for as long as they are needed. */
+/** The files of a snapshot, available locally until disposed. */
 export type SnapshotFiles = AsyncDisposable & {
-  /** Where a file is, for what cannot read a stream. Only a file whose hash was compared may be opened. */
+  /** Returns the local path of a file, for readers that cannot use a stream. Only open a file whose hash has been verified. */
   path: (name: string) => string
-  /** How messages name a file. */
+  /** Returns the name of a file for messages. */
   nameOf: (name: string) => string
-  /** Reads a file. @throws ApiError Conflict unless it is a plain file of the size that the manifest says. */
+  /** Reads a file. @throws ApiError Conflict unless it is a regular file of the size given in the manifest. */
   read: (name: string) => AsyncGenerator<Buffer>
-  /** Returns the SHA-256 of a file: null when it is missing, '' when it is not a plain file of the size that the manifest says. */
+  /** Returns the SHA-256 of a file: null when it is missing, '' when it is not a regular file of the size given in the manifest. */
   hash: (name: string) => Promise<string | null>
 }
 
-/** Where backups are kept: a folder, or a bucket. What is in it is named by keys (see layout.ts). */
+/** A location that stores backups: a folder or a bucket. Its contents are addressed by keys (see layout.ts). */
 export type BackupPlace = {
-  /** How messages name it, and what is in it. */
+  /** Name of the location for messages. */
   name: string
   nameOf: (key: string) => string
-  /** Tries whether it can be used, and leaves it as it was. @throws ApiError Conflict when it has other files; Error when it cannot be used. */
+  /** Checks that the location is usable, without leaving changes. @throws ApiError Conflict when it has other files; Error when it is not usable. */
   check: () => Promise<void>
-  /** The same without writing into a folder: it may be full, or not be there yet. */
+  /** Like `check`, but does not write into a folder, which may be full or not exist yet. */
   inspect: () => Promise<void>
-  /** The same, and makes what has to be there before anything is written. */
+  /** Like `check`, and creates the folders that later writes need. */
   prepare: () => Promise<void>
-  /** Removes what was being written when a backup was killed. Only the owner may. */
+  /** Removes unfinished writes of interrupted backups. Only the owner may call it. */
   clear: () => Promise<void>
-  /** The id of the server whose backups these are; null when none has said so. */
+  /** Returns the id of the server that the backups belong to; null if the location has no owner. */
   owner: () => Promise<string | null>
-  /** Makes a server the owner of a place without one; gives the owner that it has then. */
+  /** Makes a server the owner of a location without one. Returns the resulting owner. */
   claim: (id: string) => Promise<string>
-  /** The names of all snapshots, whole or not. */
+  /** Lists the names of all snapshots, complete or not. */
   snapshots: () => Promise<string[]>
-  /** All blobs, by their hashes in order. */
+  /** Lists all blobs, sorted by hash. */
   blobs: () => AsyncGenerator<BlobFacts>
-  /** Whether a blob is there; asked in the order of hashes. */
+  /** Returns a function that tests whether a blob is stored. It must be called in ascending order of hashes. */
   inventory: () => (blob: BlobFacts) => Promise<boolean>
   find: (key: string) => Promise<Found | null>
-  /** Writes a file, whole or not at all. @throws DamagedBytes when other bytes come than expected, and what the source throws. */
+  /** Writes a file atomically. @throws DamagedBytes when the data does not match `expected`; rethrows errors of the source. */
   put: (key: string, source: Readable, expected: Measured) => Promise<void>
-  /** Removes a file, or whatever is below a key that ends in a slash. */
+  /** Removes a file, or everything below a key that ends in a slash. */
   remove: (key: string) => Promise<void>
-  /** Makes what was written last. */
+  /** Makes all completed writes durable. */
   settle: () => Promise<void>
   draft: (id: string) => Promise<Draft>
   bring: (id: string, files: readonly NamedFile[]) => Promise<SnapshotFiles>
 }
 
-/** Returns the SHA-256 of a file in a place: null when it is missing, '' when it is not a plain file of this size, which is not read. */
+/**
+ * Returns the SHA-256 of a file in a backup location: null when it is missing, '' when it is not a regular file of this size (it is not read then).
+ */
 export async function hashIn(place: Pick<BackupPlace, 'find'>, key: string, bytes: number | undefined): Promise<string | null> {
   const found = await place.find(key)
   if (!found) return null

@@ -5,18 +5,18 @@ import { isLocked, lockSqlite } from '../../db/location/lock.ts'
 import { makeFolder } from '../../db/location/private-files.ts'
 
 const prefix = '.backup-'
-/** In each folder: held by the process that works with it as long as it lives. */
+/** Lock file in each scratch folder, held by the process that uses the folder until the process ends. */
 const lockName = 'lock'
-/** What was killed before it had the lock leaves an empty folder; nobody takes so long for that. */
+/** A process that is killed before it takes the lock leaves an empty folder. After two days such a folder is considered stale. */
 const staleMs = 2 * 86_400_000
 
-/** A folder of this account only, for the files of a snapshot that are on their way; those that killed processes left are removed. */
+/** Creates a private folder for snapshot files in transit. Also removes the folders that killed processes left behind. */
 export async function scratchFolder(dataDir: string): Promise<AsyncDisposable & { folder: string }> {
   makeFolder(dataDir)
   await sweepScratch(dataDir)
   const folder = await mkdtemp(join(dataDir, prefix))
   const unlock = lockSqlite(join(folder, 'locking'))
-  // Under this name it is held from the beginning.
+  // Renamed only once locked, so that the lock file is never seen unlocked.
   renameSync(join(folder, 'locking'), join(folder, lockName))
   return {
     folder,
@@ -27,7 +27,7 @@ export async function scratchFolder(dataDir: string): Promise<AsyncDisposable & 
   }
 }
 
-/** Removes the folders that killed processes left. */
+/** Removes the folders that killed processes left behind. */
 export async function sweepScratch(dataDir: string): Promise<void> {
   for (const name of await readdir(dataDir)) {
     const path = join(dataDir, name)

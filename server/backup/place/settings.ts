@@ -4,7 +4,7 @@ import type { BucketAddress } from '../../config/bucket-address.ts'
 import type { Config } from '../../config/config.ts'
 import { partialKey } from './layout.ts'
 
-/** What the configuration says of places for backups. */
+/** The settings for backup locations. */
 export type PlaceConfig = S3Config &
   Pick<
     Config,
@@ -16,10 +16,10 @@ export type PlaceConfig = S3Config &
     | 'BACKUP_S3_FORCE_PATH_STYLE'
   >
 
-/** How messages speak of a bucket for backups. */
+/** How messages refer to a backup bucket. */
 export const use: BucketUse = { what: 'The place for backups', said: 'its name', variables: 'BACKUP_S3_', probes: partialKey }
 
-/** The settings of a bucket for backups: those of the bucket of the archives, unless there are others. */
+/** Returns the settings of a backup bucket. Settings without a value fall back to those of the archive bucket. */
 export function settingsOf(config: PlaceConfig, { bucket, prefix }: BucketAddress): S3Config {
   const [id, secret] = config.BACKUP_S3_ACCESS_KEY_ID
     ? [config.BACKUP_S3_ACCESS_KEY_ID, config.BACKUP_S3_SECRET_ACCESS_KEY]

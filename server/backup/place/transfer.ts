@@ -8,7 +8,7 @@ import { fileKey } from './layout.ts'
 import type { BackupPlace, Draft, NamedFile, SnapshotFiles } from './place.ts'
 import { scratchFolder } from './scratch.ts'
 
-/** A snapshot is made on this machine, and brought to a place that is elsewhere once it is whole. */
+/** Creates a local folder for a snapshot. `keep` uploads the finished files to a remote backup location. */
 export async function draftOf(place: BackupPlace, dataDir: string, id: string): Promise<Draft> {
   const scratch = await scratchFolder(dataDir)
   return {
@@ -20,7 +20,7 @@ export async function draftOf(place: BackupPlace, dataDir: string, id: string): 
   }
 }
 
-/** Fetches the files of a snapshot from a place that is elsewhere, and notes the hash that each of them has. */
+/** Downloads the files of a snapshot from a remote backup location, and records the hash of each. */
 export async function bringFiles(
   place: BackupPlace,
   dataDir: string,
@@ -32,7 +32,7 @@ export async function bringFiles(
   for (const { name, bytes } of files) {
     const found = await place.find(fileKey(id, name))
     if (!found) continue
-    // What is longer or shorter is not fetched.
+    // Files of the wrong size are not downloaded.
     hashes.set(name, found.bytes === bytes ? (await writeHashed(join(folder, name), await found.read())).sha256 : '')
   }
   const scratch = undone.move()

@@ -10,16 +10,16 @@ import type { BackupPlace } from '../place/place.ts'
 type Into = { stores: Record<NamedBlob['store'], BlobStore>; lacking: ReadonlySet<string> }
 
 /**
- * Brings every blob of a list from the place of backups into its store, verified; `lacking` are those that the backup does not have.
- * @throws ApiError Conflict when one is missing or damaged.
+ * Copies every listed blob from the backup location into its store and verifies it. Blobs in `lacking` are skipped, since the backup lacks them.
+ * @throws ApiError Conflict when a blob is missing or corrupt.
  */
 export async function restoreBlobs(place: BackupPlace, list: AsyncIterable<NamedBlob>, { stores, lacking }: Into): Promise<void> {
   await forEachOf(list, async ({ sha256, bytes, store }) => {
     if (lacking.has(sha256)) return
     const path = place.nameOf(blobKey(sha256))
     const found = await place.find(blobKey(sha256))
-    if (!found) throw conflict(`The backup is not whole: ${path} is missing. Nothing can be used yet; restore another backup.`)
-    // Not even a pipe is waited for, nor more written than there should be.
+    if (!found) throw conflict(`The backup is incomplete: ${path} is missing. Nothing was restored. Restore another backup.`)
+    // Comparing sizes first avoids reading pipes and writing more than the expected size.
     if (found.bytes !== bytes) throw damaged(path)
     const [name, blobs] = [`restore-${randomUUID()}`, stores[store]]
     try {

@@ -4,8 +4,8 @@ import { z } from 'zod'
 const rowsShape = z.array(z.object({ name: z.string(), needs: z.array(z.string()) }))
 
 /**
- * The tables of the schema, each after those that it refers to.
- * @throws Error when tables refer to each other in a circle.
+ * Sorts the tables of the schema so that each comes after the tables that its foreign keys refer to.
+ * @throws Error for circular references.
  */
 export async function byReference(client: Client): Promise<string[]> {
   const { rows } = await client.query(

@@ -20,8 +20,8 @@ import { byReference } from './postgres-order.ts'
 import { occupied, settingsLeftOut, type Target } from './target.ts'
 
 /**
- * A PostgreSQL database to restore into: the schema of the backup first, then all rows in one transaction.
- * @throws ApiError Conflict while a server or another command that fills it uses it; ConfigError when something is being moved to it.
+ * Opens a PostgreSQL database as the target of a restore. The schema of the backup is created first, then all rows in one transaction.
+ * @throws ApiError Conflict while a server, a restore or a move uses the database; ConfigError when an unfinished move into it exists.
  */
 export async function openPostgresTarget(config: Config, manifest: Manifest): Promise<Target> {
   const url = config.POSTGRES_URL ?? ''
@@ -47,7 +47,7 @@ export async function openPostgresTarget(config: Config, manifest: Manifest): Pr
   }
 }
 
-/** The id of the store that a database with accounts or packages belongs to. */
+/** Returns the store id of a database that has accounts or packages; null for an unused database. */
 async function occupantOf(client: Client): Promise<string | null> {
   const isUsed = async (table: string) =>
     (await hasTable(client, table)) && (await client.query(`select from ${table} limit 1`)).rowCount === 1
@@ -57,9 +57,9 @@ async function occupantOf(client: Client): Promise<string | null> {
   return row ? z.string().parse(JSON.parse(row.value)) : 'unknown'
 }
 
-/** @throws ApiError Conflict when there are tables, and they are not those of the backup. */
+/** @throws ApiError Conflict when the database has tables that do not match the schema of the backup. */
 async function requireSchema(client: Client, { migrations }: Manifest): Promise<void> {
-  // Migrations happen all at once, but for this table: what was killed while they ran has it, and nothing else.
+  // Migrations run in one transaction, except for the creation of this table. Interrupted migrations leave only this table behind.
   const begun = await client.query("select from pg_tables where schemaname = current_schema() and tablename <> 'schema_migrations' limit 1")
   if (begun.rowCount === 0) return
   const { rows } = (await hasTable(client, 'schema_migrations')) ? await client.query('select name from schema_migrations') : { rows: [] }
@@ -84,16 +84,16 @@ async function makeSchema(config: Config, { migrations }: Manifest): Promise<voi
   }
 }
 
-/** Replaces what the migrations put into the tables by what the backup has. */
+/** Replaces the rows that migrations inserted with those of the backup. */
 async function fill(client: Client, { tables }: Manifest, files: SnapshotFiles): Promise<void> {
   await client.query('begin')
   const names = await byReference(client)
   const quoted = (name: string) => client.escapeIdentifier(name)
-  // This keeps everybody else from writing, too.
+  // The lock that this statement takes also blocks writes of other connections.
   for (const name of names) await client.query(`alter table ${quoted(name)} disable trigger user`)
   if ((await occupantOf(client)) !== null) throw occupied()
   for (const name of names.toReversed()) await client.query(`delete from ${quoted(name)}`)
-  // Tables that others made beside those of the server stay in the backup.
+  // Tables that do not belong to Snug are not restored.
   for (const name of names) {
     const table = tables.find((one) => one.name === name)
     if (!table) throw damaged(files.nameOf(tableFile(name)))
@@ -112,7 +112,7 @@ async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotT
   try {
     await pipeline(Readable.from(readInto(sum, files.read(tableFile(name)))), stream)
   } catch (error) {
-    // What was damaged may look like rows, or not.
+    // Corrupt data can still look like valid rows, so compare the hash before reporting the database error.
     if ((await files.hash(tableFile(name))) !== sha256) throw damaged(files.nameOf(tableFile(name)))
     throw error
   }
@@ -121,7 +121,7 @@ async function copyIn(client: Client, { name, columns, rows, sha256 }: SnapshotT
 
 const numbered = z.array(z.object({ table: z.string(), column: z.string(), sequence: z.string() }))
 
-/** The numbers that PostgreSQL gives to new rows go on after those that there are. */
+/** Makes each sequence continue after the highest value in its column. */
 export async function continueSequences(client: Client): Promise<void> {
   const { rows } = await client.query(
     `select * from (

@@ -16,10 +16,11 @@ import { requireRoom } from './room.ts'
 import { occupied, type Target } from './target.ts'
 
 /**
- * Restores a backup into an empty database and an empty store: the blobs first, then the database at once, then the two are tied together.
- * Until the end the store bears a mark, and no server starts with it. What is killed is run again, from the beginning.
- * @throws ApiError NotFound without a backup; Conflict when the place is not empty, the backup is of another kind of database or of a newer
- * version, or something in it is damaged.
+ * Restores a backup into an empty database and an empty store: the blobs first, then the database atomically, then the store is linked to the
+ * database. Until then the store is marked as unfinished and servers refuse to start with it. An interrupted restore is started again from the
+ * beginning.
+ * @throws ApiError NotFound without a backup; Conflict when the target is not empty, when the backup is for another kind of database or from a
+ * newer version, or when the backup is corrupt.
  */
 export async function restoreBackup(config: Config, address: string, id?: string): Promise<{ manifest: Manifest; blobs: number }> {
   const place = await openPlace(config, address)
@@ -30,13 +31,13 @@ export async function restoreBackup(config: Config, address: string, id?: string
     const stores = await openStores(config)
     const [marked, mark] = [await stores.archives.identity(), `${restoringMark}${manifest.id}`]
     const occupant = await target.occupiedBy()
-    // The database came last, so everything else is there.
+    // If the database is already restored, so are the blobs: the database is written last.
     if (!(marked === mark && occupant === manifest.storeId)) {
       if (occupant !== null) throw occupied()
-      // What an interrupted restore brought, of this backup or another one, is named by nothing.
+      // After an interrupted restore the store may have leftover blobs of any backup. Nothing refers to them, so the store counts as empty.
       if (!marked?.startsWith(restoringMark)) await requireEmpty(config, stores)
       await requireRoom(config, manifest, { stores, isRemote: readBucketAddress(address) !== null })
-      // Only now: what is in a bucket may take long to come.
+      // Fetched only after the checks above, since downloading from a bucket can take long.
       await using files = await place.bring(manifest.id, manifest.files)
       await requireList(manifest, files)
       await stores.archives.identify(mark, { replace: true })
@@ -50,7 +51,7 @@ export async function restoreBackup(config: Config, address: string, id?: string
   }
 }
 
-/** What is left out of the list would not be missed. */
+/** Verifies the blob list. A truncated list would otherwise go unnoticed. */
 async function requireList(manifest: Manifest, files: SnapshotFiles): Promise<void> {
   const expected = manifest.files.find(({ name }) => name === blobList)
   if (!expected || (await files.hash(blobList)) !== expected.sha256) throw damaged(files.nameOf(blobList))
@@ -63,7 +64,7 @@ async function fillStores({ place, manifest, files }: Backup, stores: Stores): P
   await restoreBlobs(place, listWithin(manifest, files), { stores, lacking })
 }
 
-/** The list of blobs. @throws ApiError Conflict when it names more than the manifest says. */
+/** Reads the blob list. @throws ApiError Conflict when it has more entries or bytes than the manifest. */
 async function* listWithin({ blobs }: Manifest, files: SnapshotFiles): AsyncGenerator<NamedBlob> {
   const name = files.nameOf(blobList)
   let [count, bytes] = [0, 0]
@@ -77,7 +78,7 @@ async function* listWithin({ blobs }: Manifest, files: SnapshotFiles): AsyncGene
 
 function requireFit({ DB_BACKEND }: Config, { database, migrations, version }: Manifest): void {
   if (database !== DB_BACKEND) {
-    const onward = database === 'sqlite' ? ', and move the database from there' : ': nothing moves it to another kind of database'
+    const onward = database === 'sqlite' ? ', then move it to PostgreSQL' : ': it cannot be converted to SQLite'
     throw conflict(`The backup is of a server on ${database}; DB_BACKEND is ${DB_BACKEND}. Restore it on ${database}${onward}.`)
   }
   const known = new Set(migrationNames(DB_BACKEND))

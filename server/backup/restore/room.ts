@@ -7,9 +7,9 @@ import type { Stores } from '../../store/open.ts'
 import type { Manifest } from '../manifest.ts'
 
 /**
- * Refuses a backup that does not fit on the disks of this machine, by the sizes in its manifest. What an interrupted restore brought before
- * counts as free. `isRemote` says whether the files of the database are copied here first.
- * @throws ApiError Conflict
+ * Checks that a backup fits on the local disks, by the sizes in its manifest. Blobs that an interrupted restore already wrote count as free space.
+ * `isRemote` means that the database files are downloaded first and need space, too.
+ * @throws ApiError Conflict when there is not enough free space.
  */
 export async function requireRoom(
   config: Config,
@@ -29,10 +29,10 @@ export async function requireRoom(
   }
   for (const { path, bytes } of volumes.values()) {
     const { blocks, bavail, bsize } = await statfs(path)
-    // Volumes that count no blocks report zero for everything.
+    // Some volumes do not count blocks and report zero for every value.
     if (blocks > 0 && bavail * bsize < bytes + config.MIN_FREE_BYTES)
       throw conflict(
-        `The backup needs ${bytes} bytes at ${path}, where ${bavail * bsize} are free. Make room there, or name another place.`,
+        `The backup needs ${bytes} bytes at ${path}, but only ${bavail * bsize} are free. Free up space there, or use another location.`,
       )
   }
 }

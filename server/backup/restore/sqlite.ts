@@ -16,8 +16,8 @@ import type { SnapshotFiles } from '../place/place.ts'
 import { settingsLeftOut, type Target } from './target.ts'
 
 /**
- * An SQLite file to restore into. Everything happens in a file beside it, which takes its name at the end.
- * @throws Error while a server has the file.
+ * Opens an SQLite file as the target of a restore. The data is written to a temporary file in the same folder, which is renamed at the end.
+ * @throws Error while a server uses the file.
  */
 export async function openSqliteTarget(config: Config, manifest: Manifest): Promise<Target> {
   const path = config.SQLITE_PATH
@@ -41,13 +41,13 @@ export async function openSqliteTarget(config: Config, manifest: Manifest): Prom
       await rename(partial, path)
       await syncDirectory(dirname(path))
     },
-    // It was brought up to date before it got its name.
+    // Nothing to do: the temporary file was migrated before it was renamed.
     upgrade: async () => {},
     close: async () => unlock(),
   }
 }
 
-/** The id of the store that a file with accounts or packages belongs to. */
+/** Returns the store id of a database file that has accounts or packages; null for an unused database. */
 function occupantOf(path: string): string | null {
   if (!existsSync(path)) return null
   const db = new SqliteDatabase(path, { fileMustExist: true })

@@ -6,20 +6,20 @@ import type { SnapshotFiles } from '../place/place.ts'
 /** A database that a backup is restored into. */
 export type Target = {
   /**
-   * The id of the store that it belongs to when it has accounts or packages; null when it is empty.
-   * @throws ApiError Conflict when it has tables, and they are not those of the backup.
+   * Returns the store id of a database that has accounts or packages; null when it is empty.
+   * @throws ApiError Conflict when it has tables that do not match the schema of the backup.
    */
   occupiedBy: () => Promise<string | null>
-  /** Brings the rows in, verified, all at once: until then nothing of them is there. `prepared` runs right before. */
+  /** Restores and verifies all rows atomically. `prepared` runs right before, and nothing is visible until the end. */
   fill: (files: SnapshotFiles, prepared: () => Promise<void>) => Promise<void>
-  /** Brings the schema from the backup's to this version's. */
+  /** Migrates the schema from the version of the backup to the current version. */
   upgrade: () => Promise<void>
   close: () => Promise<void>
 }
 
-/** Settings of the server that was backed up, and not of the one that is restored: the hold of the backup itself, and whose its backups are. */
+/** Settings that are not restored because they belong to the server that was backed up: its removal hold and its id as the owner of backups. */
 export const settingsLeftOut: readonly string[] = [holdSetting.key, ownerSetting.key]
 
-/** Nobody's data is overwritten. */
+/** Builds the error for a target database that is in use. A restore never overwrites data. */
 export const occupied = () =>
   conflict('The database has accounts or packages. A backup is restored into an empty database only: name another one.')

@@ -11,7 +11,7 @@ import type { Made } from '../create.ts'
 import { changeState } from './state.ts'
 import type { Outcome, Told } from './thread.ts'
 
-/** Backs up to a place when a job says so, deletes the backups that are too many, and keeps what became of it. */
+/** Handles a backup job: creates a backup, deletes old ones, and records the outcome. */
 export function backupJob({ config, database, log, now }: Services, place: string): Handler {
   const note = (changes: Parameters<typeof changeState>[1]) => changeState(database.fork(), changes)
   const failed = (reason: string) => note(async () => [{ lastFailure: { at: now().toISOString(), reason } }, null])
@@ -30,7 +30,7 @@ export function backupJob({ config, database, log, now }: Services, place: strin
   return handler(z.object({}), backUp, { maxConcurrent: 1, isApart: true, gaveUp: async (_subject, error) => void (await failed(error)) })
 }
 
-/** A backup that lacks something is no good news, although there is no better one to be had. */
+/** Logs a completed backup; as a warning if archives or documentation are missing from it. */
 function tellMade(log: Log, { manifest: { id, blobs }, copied }: Made, size: string): void {
   const { count, lacking } = blobs
   const counts = `${count} blobs, ${copied} of them copied now, ${size}`
@@ -38,12 +38,12 @@ function tellMade(log: Log, { manifest: { id, blobs }, copied }: Made, size: str
   const missing = lacking.filter(({ problem }) => problem === 'missing').length
   const parts = `${missing} missing, ${lacking.length - missing} damaged`
   log.warning(
-    `Backup ${id} lacks ${lacking.length} archives or documentations that the server itself does not have whole (${parts}): ${counts}. ` +
+    `Backup ${id} lacks ${lacking.length} archives or documentations that are missing or damaged on the server itself (${parts}): ${counts}. ` +
       `To find the versions of archives: ${adminCommand} check-integrity`,
   )
 }
 
-/** What the thread told, as the job's failure. A stack is that of the thread: its first line is all that people are shown. */
+/** Converts a failure in the thread to an error of the job. Users see only the first line; the stack is that of the thread. */
 function failureOf({ isKnown, text }: Described): Error {
   if (isKnown) return conflict(text)
   const [message = ''] = text.replace(/^Error: /, '').split('\n')
@@ -54,7 +54,7 @@ function inThread(config: Config, place: string, { signal, progress }: Work): Pr
   signal.throwIfAborted()
   const { promise, resolve, reject } = Promise.withResolvers<Outcome>()
   const worker = new Worker(new URL('./thread.ts', import.meta.url), { workerData: { config, place } })
-  // It clears away what it has begun, and ends.
+  // On this message the thread removes the unfinished backup and exits.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   const stop = () => worker.postMessage('stop')
   signal.addEventListener('abort', stop)
@@ -64,6 +64,6 @@ function inThread(config: Config, place: string, { signal, progress }: Work): Pr
     else progress({ done: told.done })
   })
   worker.once('error', reject)
-  worker.once('exit', () => reject(new Error('The thread that backs up ended without a result.')))
+  worker.once('exit', () => reject(new Error('The backup thread exited without a result.')))
   return promise.finally(() => signal.removeEventListener('abort', stop))
 }

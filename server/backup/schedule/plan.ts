@@ -3,20 +3,20 @@ import { enqueue } from '../../jobs/queue.ts'
 import type { Services } from '../../services.ts'
 import { changeState, readSchedule } from './state.ts'
 
-/** The kind and subject of the jobs that back up: one at a time. */
+/** Kind and subject of backup jobs. Sharing one subject prevents concurrent backups. */
 export const backupKind = 'backup'
 const everything = 'everything'
 
 /**
- * Asks for a backup once it is due, and once for all that were missed while no server was running. Any number of instances may: one of them
- * asks, and one of them makes it. Gives whether it was due.
+ * Enqueues a backup when one is due. Backups missed while no server was running are made up by a single one. Safe to call on any number of
+ * instances: only one of them enqueues the job. Returns whether a backup was due.
  */
 export async function scheduleBackups({ config, database, now }: Pick<Services, 'config' | 'database' | 'now'>): Promise<boolean> {
   const at = now()
   const schedule = await readSchedule(config, database.reads, at)
   if (!schedule || (schedule.askedAt !== null && (schedule.nextAt === null || schedule.nextAt > at))) return false
   return changeState(database.fork(), async ({ askedAt }, em) => {
-    // A schedule begins when it is first seen.
+    // The schedule starts when it is first seen, so that a new server does not back up immediately.
     if (askedAt === null) return [{ askedAt: at.toISOString() }, false]
     const due = nextMoment(config.BACKUP_SCHEDULE, new Date(askedAt))
     if (!due || due > at) return [{}, false]

@@ -5,11 +5,11 @@ const MadeRef = builder.objectRef<NonNullable<BackupState['lastSuccess']>>('Back
   description: 'A backup that is complete.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    id: t.exposeString('id', { description: 'Its plain identifier, by which it is restored.' }),
-    at: t.field({ type: 'DateTime', description: 'When it was complete.', resolve: ({ at }) => new Date(at) }),
-    bytes: t.expose('bytes', { type: 'BigInt', description: 'Its size in bytes, with the archives that it shares with other backups.' }),
-    blobs: t.exposeInt('blobs', { description: 'How many archives and documentations belong to it.' }),
-    lacking: t.exposeInt('lacking', { description: 'How many of those the server itself did not have whole, so that it lacks them.' }),
+    id: t.exposeString('id', { description: 'Identifier of the backup, used to restore it.' }),
+    at: t.field({ type: 'DateTime', description: 'When the backup was completed.', resolve: ({ at }) => new Date(at) }),
+    bytes: t.expose('bytes', { type: 'BigInt', description: 'Size in bytes, including archives shared with other backups.' }),
+    blobs: t.exposeInt('blobs', { description: 'Number of archives and documentations in the backup.' }),
+    lacking: t.exposeInt('lacking', { description: 'Number of archives and documentations that were missing or damaged on the server itself and are not in the backup.' }),
   }),
 })
 
@@ -17,24 +17,24 @@ const FailureRef = builder.objectRef<NonNullable<BackupState['lastFailure']>>('B
   description: 'A backup that failed.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    at: t.field({ type: 'DateTime', description: 'When it failed.', resolve: ({ at }) => new Date(at) }),
-    reason: t.exposeString('reason', { description: 'Why.' }),
+    at: t.field({ type: 'DateTime', description: 'When the backup failed.', resolve: ({ at }) => new Date(at) }),
+    reason: t.exposeString('reason', { description: 'Why the backup failed.' }),
   }),
 })
 
 const ScheduleRef = builder.objectRef<BackupSchedule>('BackupSchedule').implement({
-  description: 'Backups that the server makes by itself.',
+  description: 'The schedule of automatic backups.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
-    place: t.exposeString('place', { description: 'Where they are: BACKUP_TO.' }),
-    expression: t.exposeString('expression', { description: 'When they are made: a cron expression in UTC, BACKUP_SCHEDULE.' }),
-    keep: t.exposeInt('keep', { description: 'How many stay: BACKUP_KEEP.' }),
-    nextAt: t.expose('nextAt', { type: 'DateTime', nullable: true, description: 'When the next one is due; null when there is none.' }),
-    lastSuccess: t.expose('lastSuccess', { type: MadeRef, nullable: true, description: 'The last one; null before the first.' }),
+    place: t.exposeString('place', { description: 'Location of the backups (BACKUP_TO).' }),
+    expression: t.exposeString('expression', { description: 'Cron expression in UTC (BACKUP_SCHEDULE).' }),
+    keep: t.exposeInt('keep', { description: 'Number of backups to keep (BACKUP_KEEP).' }),
+    nextAt: t.expose('nextAt', { type: 'DateTime', nullable: true, description: 'When the next backup is due; null if none is scheduled.' }),
+    lastSuccess: t.expose('lastSuccess', { type: MadeRef, nullable: true, description: 'The last complete backup; null before the first one.' }),
     lastFailure: t.expose('lastFailure', {
       type: FailureRef,
       nullable: true,
-      description: 'The last failure, which may be older than the last backup; null before the first.',
+      description: 'The last failure, which may be older than the last backup; null if no backup has failed.',
     }),
   }),
 })
@@ -43,7 +43,7 @@ builder.queryField('backupSchedule', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: ScheduleRef,
     nullable: true,
-    description: 'Backups that the server makes by itself; null when no setting asks for any. For administrators.',
+    description: 'The schedule of automatic backups; null if BACKUP_TO is not set. For administrators.',
     resolve: (_root, _args, { config, database, now }) => readSchedule(config, database.reads, now()),
   }),
 )

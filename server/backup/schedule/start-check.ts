@@ -6,9 +6,9 @@ import { dataAround } from '../place/apart.ts'
 import { openPlace } from '../place/open.ts'
 
 /**
- * Looks whether scheduled backups can be made where they should be, if there are to be any, and makes nothing. A service that is away keeps no
- * server from starting: it is told.
- * @throws ConfigError when the place cannot be used.
+ * Checks that scheduled backups, if configured, can be created in BACKUP_TO, without writing anything. An unreachable bucket is logged and does
+ * not prevent the start.
+ * @throws ConfigError when the location cannot be used.
  */
 export async function checkBackupPlace(config: Config, log: Log): Promise<void> {
   const { BACKUP_TO } = config
@@ -26,8 +26,8 @@ export async function checkBackupPlace(config: Config, log: Log): Promise<void> 
 }
 
 /**
- * Makes the folder of the scheduled backups, if there are to be any.
- * @throws ConfigError when it cannot be made.
+ * Creates the folder for scheduled backups, if configured.
+ * @throws ConfigError when it cannot be created.
  */
 export async function makeBackupFolder(config: Config): Promise<void> {
   const { BACKUP_TO } = config

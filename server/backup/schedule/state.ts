@@ -7,15 +7,15 @@ import { lockSetting, readSetting, readSettingIn, type Setting, writeSetting } f
 
 const moment = z.iso.datetime()
 const stateShape = z.object({
-  /** When a backup was asked for last; before the first one, since when there is a schedule. */
+  /** When a backup was last enqueued. Before the first backup: when the schedule was first seen. */
   askedAt: moment.nullable(),
-  /** The last backup that was made: its size with all its blobs, how many of those the server itself did not have whole, and where it is. */
+  /** The last complete backup: its size including all blobs, how many blobs were missing or corrupt on the server itself, and its location. */
   lastSuccess: z
     .object({ id: z.string(), at: moment, bytes: z.number(), blobs: z.number(), lacking: z.number(), place: z.string().optional() })
     .nullable(),
   lastFailure: z.object({ at: moment, reason: z.string() }).nullable(),
 })
-/** What became of scheduled backups. */
+/** State of scheduled backups. */
 export type BackupState = z.infer<typeof stateShape>
 
 const setting: Setting<BackupState> = {
@@ -24,13 +24,13 @@ const setting: Setting<BackupState> = {
   initial: { askedAt: null, lastSuccess: null, lastFailure: null },
 }
 
-/** What became of scheduled backups, wherever they were made. */
+/** Reads the state of scheduled backups, which all instances share. */
 export const readState = (em: EntityManager): Promise<BackupState> => readSettingIn(em, setting)
 
-/** The scheduled backups of a server: where, when, how many stay, and what became of them. */
+/** Schedule and state of backups: location, cron expression, retention, next run and last outcome. */
 export type BackupSchedule = BackupState & { place: string; expression: string; keep: number; nextAt: Date | null }
 
-/** The scheduled backups; null when no setting asks for any. */
+/** Returns the backup schedule; null when BACKUP_TO is not set. */
 export async function readSchedule(
   { BACKUP_TO, BACKUP_SCHEDULE, BACKUP_KEEP }: Config,
   reads: Reads,
@@ -42,7 +42,7 @@ export async function readSchedule(
   return { place: BACKUP_TO, expression: BACKUP_SCHEDULE, keep: BACKUP_KEEP, nextAt, ...state }
 }
 
-/** Changes what is known in a transaction, which gives something more; others who do so wait. */
+/** Updates the state in a transaction that locks it against concurrent updates. Returns the second value that `change` returns. */
 export async function changeState<Result>(
   em: EntityManager,
   change: (state: BackupState, em: EntityManager) => Promise<[Partial<BackupState>, Result]>,

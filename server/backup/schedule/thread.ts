@@ -11,16 +11,16 @@ import { openPlace } from '../place/open.ts'
 import { type Forgotten, forgetBackups } from '../forget.ts'
 import { lostPlace } from './lost-place.ts'
 
-/** What became of a backup and of the old ones: these are looked at only once the new one is complete. */
+/** The new backup, the deleted old backups, and the error if deleting them failed. Old backups are deleted only once the new one is complete. */
 export type Outcome = { made: Made; forgotten: Forgotten | null; problem: string | null }
-/** What the thread tells. */
+/** A message from the thread: progress, result or failure. */
 export type Told = { done: number } | { outcome: Outcome } | { failure: Described }
 
-// A thread of its own: the copies are hashed, which would keep requests waiting.
+// Backups run in a separate thread, since hashing the copies would block requests.
 const { config, place } = workerData as { config: Config; place: string }
 const stop = new AbortController()
 lowerPriority()
-parentPort?.once('message', () => stop.abort(new Error('The backup was told to stop.')))
+parentPort?.once('message', () => stop.abort(new Error('The backup was canceled.')))
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
 const tell = (told: Told) => parentPort?.postMessage(told)
 await backUp()

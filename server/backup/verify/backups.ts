@@ -10,9 +10,9 @@ import { type Findings, openFindings, type Verified } from './findings.ts'
 import { verifyBlobs } from './blobs.ts'
 
 /**
- * Reads all backups in a place: every file against its hash, what is in the copies of the database, and every blob that they name. Changes
+ * Verifies all backups in a location: the hash of every file, the contents of the database copies, and every blob that they refer to. Changes
  * nothing.
- * @throws ApiError NotFound when there is none.
+ * @throws ApiError NotFound when there is no backup.
  */
 export async function verifyBackups(config: PlaceConfig, address: string): Promise<Verified> {
   const place = await openPlace(config, address)
@@ -38,12 +38,12 @@ async function verifySnapshot(place: BackupPlace, manifest: Manifest, needed: Ma
     findings.count('files')
     const found = await files.hash(name)
     if (found === sha256) continue
-    findings.add(files.nameOf(name), found === null ? 'is missing' : 'has other bytes than the manifest says')
+    findings.add(files.nameOf(name), found === null ? 'is missing' : 'does not match the checksum in the manifest')
     isWhole = false
   }
   for (const { sha256, problem } of manifest.blobs.lacking)
-    findings.add(manifest.id, `The server itself had ${sha256} only ${problem} when it was backed up`)
-  // What is damaged cannot be read for more.
+    findings.add(manifest.id, `The blob ${sha256} was ${problem} on the server itself when the backup was created`)
+  // Damaged files are not inspected further.
   if (!isWhole) return
   const lacking = new Set(manifest.blobs.lacking.map((one) => one.sha256))
   const listed = new Set<string>()

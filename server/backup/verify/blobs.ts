@@ -3,7 +3,7 @@ import { blobKey } from '../place/layout.ts'
 import { type BackupPlace, hashIn } from '../place/place.ts'
 import type { Findings } from './findings.ts'
 
-/** Reads every blob that the backups in a place need, each once; `needed` has their sizes by hash. */
+/** Reads each blob that the backups need once and verifies its hash. `needed` maps hashes to sizes. */
 export async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string, number>, findings: Findings): Promise<void> {
   async function* blobs() {
     yield* needed
@@ -11,6 +11,6 @@ export async function verifyBlobs(place: BackupPlace, needed: ReadonlyMap<string
   await forEachOf(blobs(), async ([sha256, bytes]) => {
     findings.count('blobs')
     const found = await hashIn(place, blobKey(sha256), bytes)
-    if (found !== sha256) findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'has other bytes than its name says')
+    if (found !== sha256) findings.add(place.nameOf(blobKey(sha256)), found === null ? 'is missing' : 'does not match the checksum in its name')
   })
 }

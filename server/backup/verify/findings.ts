@@ -1,15 +1,15 @@
-/** Something that is not as it should be: where, and what. */
+/** A problem that was found: where, and what is wrong. */
 export type Finding = { where: string; problem: string }
 
-/** What was looked at, and what is wrong with it. */
+/** Result of a verification: the number of checked items by kind, and the problems found. */
 export type Verified = { checked: Record<string, number>; problems: Finding[] }
 
-/** Collects what a verification finds. */
+/** Collects the results of a verification. */
 export function openFindings() {
   const result: Verified = { checked: {}, problems: [] }
   return {
     result,
-    /** Counts what was looked at, by what it is, such as `archives`. */
+    /** Adds to the number of checked items of a kind, such as `archives`. */
     count: (what: string, by = 1): void => void (result.checked[what] = (result.checked[what] ?? 0) + by),
     add: (where: string, problem: string): void => void result.problems.push({ where, problem }),
   }

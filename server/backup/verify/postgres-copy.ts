@@ -5,13 +5,13 @@ import { tableFile } from '../place/layout.ts'
 import type { SnapshotFiles } from '../place/place.ts'
 import type { Findings } from './findings.ts'
 
-/** Looks into the copied tables of a PostgreSQL database: how many rows they have, the blobs that they name, the audit log. */
+/** Verifies the copied tables of a PostgreSQL database: row counts, referenced blobs and the order of the audit log. */
 export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
   for (const { name, rows } of manifest.tables) {
     findings.count('tables')
     let found = 0
     for await (const _ of linesIn(files.read(tableFile(name)))) found++
-    if (found !== rows) findings.add(files.nameOf(tableFile(name)), `has ${found} rows instead of the ${rows} of the manifest`)
+    if (found !== rows) findings.add(files.nameOf(tableFile(name)), `has ${found} rows, but the manifest lists ${rows}`)
   }
   for (const [table, column] of [
     ['package_versions', 'archive_sha256'],
@@ -19,7 +19,7 @@ export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, liste
   ] as const)
     for await (const [sha256 = nothing] of valuesOf(files, manifest, table, [column]))
       if (sha256 !== nothing && !listed.has(sha256))
-        findings.add(files.nameOf(tableFile(table)), `The blob ${sha256} is named, but not in the backup's list`)
+        findings.add(files.nameOf(tableFile(table)), `The blob ${sha256} is referenced, but missing from the blob list`)
   const entries: Stamped[] = []
   for await (const [id = '', at = ''] of valuesOf(files, manifest, 'audit_entries', ['id', 'created_at']))
     entries.push({ id, at: momentOf(at) })
@@ -27,13 +27,13 @@ export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, liste
   await verifyAuditOrder(entries, files.nameOf(tableFile('audit_entries')), findings)
 }
 
-/** What COPY writes for NULL. */
+/** How COPY represents NULL. */
 const nothing = '\\N'
 
-/** PostgreSQL leaves the minutes of a time zone out when there are none. */
+/** Parses a timestamp of PostgreSQL, which omits the minutes of a time zone offset when they are zero. */
 const momentOf = (text: string) => Date.parse(`${text.replace(' ', 'T')}:00`)
 
-/** Some columns of a table's rows, as COPY writes them: a tab between two, and none within one. */
+/** Reads some columns of a table's rows in COPY format, in which tabs separate columns and never occur inside a value. */
 async function* valuesOf(files: SnapshotFiles, { tables }: Manifest, table: string, wanted: string[]): AsyncGenerator<string[]> {
   const columns = tables.find(({ name }) => name === table)?.columns ?? []
   const places = wanted.map((column) => columns.indexOf(column))

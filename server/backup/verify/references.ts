@@ -6,7 +6,7 @@ import type { SnapshotConfig } from '../snapshot.ts'
 import { verifySqliteFile } from './sqlite-checks.ts'
 import type { Findings } from './findings.ts'
 
-/** Whether every row that another one refers to is there. */
+/** Verifies that every foreign key refers to an existing row. */
 export async function verifyReferences({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: SnapshotConfig, findings: Findings): Promise<void> {
   if (DB_BACKEND === 'postgres') return withClient(POSTGRES_URL, (client) => verifyConstraints(client, findings))
   const db = new SqliteDatabase(SQLITE_PATH, { readonly: true, fileMustExist: true, timeout: 5000 })
@@ -22,7 +22,7 @@ const constraints = z.array(
 )
 const total = z.array(z.object({ rows: z.coerce.number() }))
 
-/** PostgreSQL holds to its constraints unless somebody switched them off, or its files are damaged: so every reference is looked up. */
+/** Checks every foreign key of a PostgreSQL database. A constraint may have been disabled, or the files may be corrupt. */
 async function verifyConstraints(client: Client, findings: Findings): Promise<void> {
   await client.query('begin isolation level repeatable read read only')
   const names = (columns: string) =>
@@ -41,7 +41,7 @@ async function verifyConstraints(client: Client, findings: Findings): Promise<vo
       `select count(*) as rows from ${quoted(table)} c where ${set} and not exists (select from ${quoted(parent)} p where ${match})`,
     )
     const [{ rows: count } = { rows: 0 }] = total.parse(lost.rows)
-    if (count > 0) findings.add(`the table ${table}`, `${count} rows refer to rows of ${parent} that are not there (${name})`)
+    if (count > 0) findings.add(`the table ${table}`, `${count} rows refer to missing rows of ${parent} (${name})`)
   }
   await client.query('commit')
 }

@@ -11,8 +11,8 @@ import { verifyReferences } from './references.ts'
 export type Place = { em: EntityManager; config: SnapshotConfig; stores: Record<NamedBlob['store'], BlobStore> }
 
 /**
- * Reads everything that the server keeps: every version's archive and documentation against their hashes, every picture, the references between
- * rows, the order of the audit log. Changes nothing. The server may be serving: what is deleted meanwhile is passed over.
+ * Verifies all data of the server: the hashes of archives, documentation and avatars, the references between rows, and the order of the audit
+ * log. Changes nothing. Safe while the server is running: concurrently deleted data is skipped.
  */
 export async function verifyPlace(place: Place): Promise<Verified> {
   const findings = openFindings()
@@ -20,7 +20,7 @@ export async function verifyPlace(place: Place): Promise<Verified> {
   await forEachOf(rowsOf<Named>(place.em, documentation), (row) => verifyNamed(place, 'docs', row, findings))
   for await (const { id, png, sha256 } of rowsOf<Picture>(place.em, pictures)) {
     findings.count('pictures')
-    if (hash('sha256', png) !== sha256) findings.add(`the picture of the account ${id}`, 'has other bytes than its hash says')
+    if (hash('sha256', png) !== sha256) findings.add(`the picture of the account ${id}`, 'does not match its checksum')
   }
   await verifyReferences(place.config, findings)
   await verifyAuditOrder(entriesOf(place), 'the audit log', findings)
@@ -29,7 +29,7 @@ export async function verifyPlace(place: Place): Promise<Verified> {
 
 type Named = { id: string; name: string; version: string; sha256: string }
 type Picture = { id: string; png: Uint8Array; sha256: string }
-/** A statement that gives rows by their ids, after one of them, and how many at once. */
+/** A statement that selects rows after a given id, and the batch size. */
 type Listing = { sql: string; batch: number }
 
 const archives: Listing = {
@@ -67,7 +67,7 @@ async function verifyNamed({ em, stores }: Place, store: NamedBlob['store'], row
   const isStillNamed = await em.execute<unknown[]>(`select 1 from ${column} where ${key} = ? and ${hashColumn} = ?`, [row.id, row.sha256])
   if (isStillNamed.length === 0) return
   const what = store === 'docs' ? 'the documentation' : 'the archive'
-  findings.add(`${row.name} ${row.version}`, `${what} ${row.sha256} ${found === null ? 'is missing' : 'has other bytes'}`)
+  findings.add(`${row.name} ${row.version}`, `${what} ${row.sha256} ${found === null ? 'is missing' : 'does not match its checksum'}`)
 }
 
 async function* entriesOf({ em, config }: Place): AsyncGenerator<Stamped> {

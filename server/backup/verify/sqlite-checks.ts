@@ -4,10 +4,10 @@ import type { Findings } from './findings.ts'
 
 const violations = z.array(z.object({ table: z.string(), rowid: z.number().nullable(), parent: z.string() }))
 
-/** SQLite's own checks of a file: its pages and indexes, and references to rows that are not there. */
+/** Runs the built-in checks of SQLite: the integrity of pages and indexes, and foreign keys. */
 export function verifySqliteFile(db: Database, where: string, findings: Findings): void {
   for (const line of z.array(z.string()).parse(db.prepare('pragma integrity_check').pluck().all()))
     if (line !== 'ok') findings.add(where, line)
   for (const { table, rowid, parent } of violations.parse(db.pragma('foreign_key_check')))
-    findings.add(where, `The row ${rowid} of ${table} refers to a row of ${parent} that is not there`)
+    findings.add(where, `The row ${rowid} of ${table} refers to a missing row of ${parent}`)
 }

@@ -10,10 +10,10 @@ import { verifySqliteFile } from './sqlite-checks.ts'
 import { summarizeTables } from '../sqlite-tables.ts'
 import type { Findings } from './findings.ts'
 
-/** Looks into the copy of an SQLite database: SQLite's own checks, every table's rows, the blobs that it names, the audit log. */
+/** Verifies the copy of an SQLite database: built-in checks, the rows of every table, referenced blobs and the order of the audit log. */
 export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, listed: ReadonlySet<string>, findings: Findings): Promise<void> {
   const path = files.nameOf(sqliteFile)
-  // SQLite would read these as part of the database.
+  // SQLite would treat these files as part of the database.
   const extra = ['-journal', '-wal', '-shm'].filter((end) => lstatSync(`${files.path(sqliteFile)}${end}`, { throwIfNoEntry: false }))
   for (const end of extra) findings.add(`${path}${end}`, 'does not belong to the backup')
   if (extra.length > 0) return
@@ -24,11 +24,11 @@ export async function verifyCopy(files: SnapshotFiles, manifest: Manifest, liste
     findings.count('tables', found.length)
     for (const { name, rows, sha256 } of manifest.tables) {
       const table = found.find((one) => one.name === name)
-      if (table?.sha256 !== sha256) findings.add(path, `The table ${name} has other rows than the ${rows} of the manifest`)
+      if (table?.sha256 !== sha256) findings.add(path, `The table ${name} differs from the manifest, which lists ${rows} rows`)
     }
     for (const row of db.prepare(namedBlobs).iterate()) {
       const { sha256 } = named.parse(row)
-      if (!listed.has(sha256)) findings.add(path, `The blob ${sha256} is named, but not in the backup's list`)
+      if (!listed.has(sha256)) findings.add(path, `The blob ${sha256} is referenced, but missing from the blob list`)
     }
     await verifyAuditOrder(entriesOf(db), path, findings)
   } finally {

@@ -26,7 +26,7 @@ it('fails for a file that is removed after it was found', async () => {
   await using files = await place.bring(id, [{ name, bytes: 5, sha256: '' }])
   rmSync(path)
   await expect(found?.read()).rejects.toMatchObject({ code: 'ENOENT' })
-  await expect(buffer(files.read(name))).rejects.toThrow(`${path} has other bytes`)
+  await expect(buffer(files.read(name))).rejects.toThrow(`${path} is missing or corrupt`)
   expect(await files.hash(name)).toBeNull()
 })
 
