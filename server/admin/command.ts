@@ -4,10 +4,10 @@ import type { SnapshotConfig } from '../backup/snapshot.ts'
 import type { Config } from '../config/config.ts'
 import type { StoreConfig } from '../store/open.ts'
 
-/** What a command tells: `text` for people, `data` for scripts. `ok` is false when it found something wrong, which is exit code 1. */
+/** Result of a command: `text` for people, `data` for scripts. `ok` is false if the command found a problem, which gives exit code 1. */
 export type Outcome = { text: string; data: Record<string, unknown>; ok?: boolean }
 
-/** What the operator's commands need of the server. */
+/** What admin commands need to run. */
 export type Operation = {
   em: EntityManager
   config: Pick<Config, 'BCRYPT_COST' | 'SERVER_URL' | 'DATA_DIR' | 'MIN_FREE_BYTES' | 'DOCS_BACKEND' | 'DOCS_PATH'> &
@@ -16,48 +16,48 @@ export type Operation = {
     StoreConfig
 }
 
-/** Options that were given, by their names: what came with one that takes a value, else true. */
+/** Options by name: the value of an option that takes one, otherwise true. */
 export type Options = Record<string, string | boolean | undefined>
 
-/** An option of a command: `value` is what it takes, such as `<file>`; without one it is a switch. */
+/** An option of a command. `value` is the placeholder of its value, such as `<file>`; options without it are switches. */
 export type Option = { about: string; value?: `<${string}>` }
 
-/** What a command tells of itself. */
+/** Usage information of a command. */
 export type Help = {
   name: string
-  /** What follows its name, such as `<folder> [<backup>]`. */
+  /** Placeholders of the positional arguments, such as `<folder> [<backup>]`. */
   values?: string
   about: string
-  /** What to know before, for `--help`. */
+  /** Additional information for `--help`. */
   details?: string
   options?: Record<string, Option>
-  /** One or two, without what stands before every command. */
+  /** One or two examples, without the `snug admin` prefix. */
   examples: readonly [string, ...string[]]
 }
 
-/** A command that needs the database as this version left it; a server may be running. */
+/** A command that needs a database with the current schema. A server may be running. */
 type WithDatabase = {
   run: (operation: Operation, values: string[], options: Options) => Promise<string | Outcome>
-  /** Whether it brings the schema up to date, which needs the server to be stopped. */
+  /** Whether the command migrates the schema first, which requires the server to be stopped. */
   migrates?: boolean
 }
-/** A command for a place that may have no database yet. */
+/** A command that does not need an existing database. */
 type WithSettings = { runAlone: (config: Config, values: string[], options: Options) => Promise<string | Outcome> }
-/** A command that finds out for itself whether the settings can be used. */
+/** A command that reads and validates the settings itself. */
 type WithNothing = {
   runAnywhere: (environment: NodeJS.ProcessEnv | undefined, values: string[], options: Options) => Promise<string | Outcome>
 }
 
-/** A command of the operator. */
+/** An admin command. */
 export type Command = Help & (WithDatabase | WithSettings | WithNothing)
 
-/** The fewest and the greatest number of values that a command takes. */
+/** Returns the minimum and maximum number of positional arguments of a command. */
 export function countsOf({ values = '' }: Help): { fewest: number; greatest: number } {
   const words = values.match(/\[?<[^>]+>\]?/g) ?? []
   return { fewest: words.filter((word) => !word.startsWith('[')).length, greatest: words.length }
 }
 
-/** What came with an option that takes a value; undefined when it was not given. */
+/** Returns the value of an option that takes one; undefined when the option was not given. */
 export function textIn(options: Options, name: string): string | undefined {
   const value = options[name]
   return typeof value === 'string' ? value : undefined

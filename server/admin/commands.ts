@@ -17,8 +17,8 @@ import { adminCommand } from '../version.ts'
 import type { Operation, Outcome } from './command.ts'
 
 /**
- * Gives somebody, the owner included, a one-time password and ends their sessions; tokens stay.
- * @returns what to tell the operator.
+ * Sets a one-time password for an account, which may be the owner's, and ends its sessions. Access tokens remain valid.
+ * @returns the message for the operator.
  * @throws ApiError NotFound.
  */
 export async function resetPassword({ em, config }: Operation, email = ''): Promise<Outcome> {
@@ -26,28 +26,26 @@ export async function resetPassword({ em, config }: Operation, email = ''): Prom
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
   await em.transactional(async (inner) => {
-    // A write comes first: it waits for its turn beside a running server, where a write after a read would fail.
+    // Write first. SQLite lets the first statement wait for a running server, but fails a write that follows a read.
     if (!(await inner.nativeUpdate(User, { id: user.id }, { passwordHash, mustChangePassword: true }))) throw unknown(email)
     await revokeSessions(inner, user.id)
     await inner.nativeDelete(Invite, { user: user.id })
     audit(inner, { kind: 'user.password_reset', actor: null, user, summary: byOperator(`reset the password of ${user.displayName}`) })
   })
-  const hint = user.isActive
-    ? ''
-    : `\nThe account is disabled. Enable it before anybody can sign in: ${adminCommand} enable-user ${user.email}`
+  const hint = user.isActive ? '' : `\nThe account is disabled. Enable it first: ${adminCommand} enable-user ${user.email}`
   const url = `${config.SERVER_URL}/login`
   const text = `New password of ${user.email}: ${password}\nSign in with it at ${url} and choose another.${hint}`
   return { text, data: { email: user.email, password, url, isActive: user.isActive } }
 }
 
 /**
- * Makes somebody the owner, whatever their role; the owner so far becomes an administrator, in one step.
- * @returns what to tell the operator.
- * @throws ApiError NotFound; Conflict when the person cannot sign in.
+ * Transfers the ownership to an account of any role. The previous owner becomes an administrator in the same transaction.
+ * @returns the message for the operator.
+ * @throws ApiError NotFound; Conflict when the account cannot sign in.
  */
 export async function makeOwner({ em }: Operation, email = ''): Promise<string> {
   const user = await person(em, email)
-  if (user.role === 'owner') return `${user.email} is the owner already.`
+  if (user.role === 'owner') return `${user.email} is already the owner.`
   if (!user.isActive) throw conflict(`${user.email} is disabled. Enable the account first: ${adminCommand} enable-user ${user.email}`)
   if (!user.passwordHash) throw conflict(`${user.email} has no password yet. Give one first: ${adminCommand} reset-password ${user.email}`)
   const previous = await em.findOne(User, { role: 'owner' })
@@ -65,8 +63,8 @@ export async function makeOwner({ em }: Operation, email = ''): Promise<string> 
 }
 
 /**
- * Keeps the security advisories of a file.
- * @returns what to tell the operator.
+ * Imports the security advisories in a file.
+ * @returns the message for the operator.
  * @throws ApiError InvalidInput; Error when the file cannot be read.
  */
 export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<string> {
@@ -77,19 +75,19 @@ export async function importAdvisoryFile({ em }: Operation, path = ''): Promise<
 }
 
 /**
- * Takes in the archive of an SDK for the server to install.
- * @returns what to tell the operator.
- * @throws ApiError InvalidInput, Conflict; Error when the file cannot be read or there is no room for it.
+ * Imports an SDK archive, which the server then installs.
+ * @returns the message for the operator.
+ * @throws ApiError InvalidInput, Conflict; Error when the file cannot be read or the disk is full.
  */
 export async function importSdkFile({ em, config }: Operation, path = ''): Promise<string> {
   await requireFile(path)
   const install = await importSdk({ em, config }, path, new Date())
-  return `${titleOf(install)} (${install.channel}) was taken in: the server installs it, at once or when it starts. /admin/sdks shows how far it is.`
+  return `${titleOf(install)} (${install.channel}) was imported. The server installs it now, or when it starts. For the progress see /admin/sdks.`
 }
 
 /**
- * Looks whether a file that a command was given can be read; pipes are files here.
- * @throws Error that names it, and says what is wrong.
+ * Checks that a file is readable. Pipes are allowed.
+ * @throws Error that names the file and the problem.
  */
 async function requireFile(path: string): Promise<void> {
   try {
@@ -98,15 +96,15 @@ async function requireFile(path: string): Promise<void> {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT' || code === 'ENOTDIR')
-      throw new Error(`There is no file ${path} (${code}). Check its name: a relative one begins at ${process.cwd()}.`, { cause: error })
+      throw new Error(`File ${path} not found (${code}). Relative paths are resolved from ${process.cwd()}.`, { cause: error })
     if (code === 'EACCES')
-      throw new Error(`${path} cannot be read: permission denied. Let this account read it, or copy it.`, { cause: error })
+      throw new Error(`${path} cannot be read: permission denied. Make it readable for the current user.`, { cause: error })
     throw error
   }
 }
 
 /**
- * The account with this e-mail address.
+ * Returns the account with this e-mail address.
  * @throws ApiError NotFound.
  */
 export async function person(em: EntityManager, email = '') {
@@ -115,7 +113,7 @@ export async function person(em: EntityManager, email = '') {
   return user
 }
 
-/** What the audit log says of a change that was made by a command. */
+/** Returns the summary of an audit entry for a change by an admin command. */
 export const byOperator = (done: string): string => `The operator ${done}, on the command line`
 
 const unknown = (email: string) => notFound(`There is no user with the e-mail address ${email}.`)

@@ -4,8 +4,8 @@ import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 
 /**
- * Looks at everything that the server needs, a line each; `withSettings` shows the settings as well, secrets masked.
- * @returns what to tell the operator; it is not well when a check failed, and well with warnings.
+ * Runs all diagnostic checks and prints one line per check. `withSettings` also prints the settings, with secrets masked.
+ * @returns the message for the operator; `ok` is false when a check failed. Warnings do not affect it.
  */
 export async function doctor(environment: NodeJS.ProcessEnv | undefined, { quick = false, withSettings = false } = {}): Promise<Outcome> {
   const { checks, settings } = await diagnose(environment, { quick })

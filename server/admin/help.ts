@@ -1,19 +1,19 @@
 import { adminCommand } from '../version.ts'
 import type { Command, Help, Option } from './command.ts'
 
-/** Options that every command has. */
+/** Options that every command supports. */
 export const commonOptions: Record<string, Option> = {
-  json: { about: 'Prints one JSON object; whatever else there is to say goes to stderr.' },
-  help: { about: 'Prints how the command is used.' },
+  json: { about: 'Prints the result as one JSON object; progress and errors go to stderr.' },
+  help: { about: 'Prints this help.' },
 }
 
-/** A command with all that follows it. */
+/** Returns the usage line of a command: its name, arguments and options. */
 export const usageOf = ({ name, values, options = {} }: Help): string =>
   [name, values, ...Object.entries(options).map(([option, { value }]) => `[--${option}${value ? ` ${value}` : ''}]`)]
     .filter(Boolean)
     .join(' ')
 
-/** The list of all commands, in groups with a title. */
+/** Formats the list of all commands in titled groups. */
 export function listOfCommands(groups: Record<string, readonly Command[]>): string {
   const lines = Object.entries(groups).flatMap(([title, commands]) => [
     '',
@@ -24,14 +24,14 @@ export function listOfCommands(groups: Record<string, readonly Command[]>): stri
     `Usage: ${adminCommand} <command> [--json]`,
     ...lines,
     '',
-    `How a command is used: ${adminCommand} <command> --help`,
+    `Help for a command: ${adminCommand} <command> --help`,
     '',
     'Run it where the server runs, with the same settings. The server may be running, except for adopt-store and restore.',
-    'Exit codes: 0 all is well, 1 the command failed or found something wrong, 2 wrong usage or a value that cannot be used, 78 the settings cannot be used.',
+    'Exit codes: 0 success, 1 the command failed or found a problem, 2 wrong usage or invalid value, 78 invalid settings.',
   ].join('\n')
 }
 
-/** How one command is used. */
+/** Formats the help of a command. */
 export function helpOf(command: Command): string {
   const options = Object.entries({ ...command.options, ...commonOptions })
   return [

@@ -6,10 +6,10 @@ process.exitCode = await runAdmin(process.argv.slice(2), {
   out: (text) => void process.stdout.write(`${text}\n`),
   err: (text) => void process.stderr.write(`${text}\n`),
 })
-// Whatever was given up, such as a connection to what does not answer, does not keep it from ending.
+// Exit even if open handles remain, such as a connection to an unresponsive service.
 setTimeout(() => process.exit(), 2000).unref()
 
-/** A reader that has read enough (`… | head -1`) is no failure; a full disk is one, since what was asked for is not there. */
+/** Handles failed writes. A closed pipe (`… | head -1`) is not an error. Any other failure, such as a full disk, is, since output was lost. */
 function notWritten(this: NodeJS.WriteStream, error: NodeJS.ErrnoException): void {
   if (error.code === 'EPIPE') return
   process.exitCode = 1

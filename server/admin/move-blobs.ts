@@ -7,16 +7,16 @@ import { nameOfStore, openBlobs } from '../store/open.ts'
 import type { Operation } from './command.ts'
 
 /**
- * Copies all archives to the other kind of store: `s3` or `filesystem`. Servers may be running.
- * @returns what to tell the operator.
- * @throws ConfigError without a bucket; ApiError InvalidInput; Conflict while a backup runs, when a store belongs to another database, or, with everything else copied, when
- *   archives were missing or damaged at the source.
+ * Copies all archives to the other kind of store, `s3` or `filesystem`. Servers may be running.
+ * @returns the message for the operator.
+ * @throws ConfigError without a bucket; ApiError InvalidInput; Conflict while a backup runs, when a store belongs to another database, or when
+ * archives are missing or damaged at the source (all others are copied anyway).
  */
 export async function move({ em, config }: Operation, kind = '', say = sayNow): Promise<string> {
   if (kind !== 's3' && kind !== 'filesystem') throw invalidInput(`Unknown store ${kind}: write s3 or filesystem.`)
   if (!config.S3_BUCKET)
-    throw new ConfigError(['S3_BUCKET is not set: set it, and the other variables of the bucket, beside those of the server.'])
-  // A backup goes on with the store that it began with, and the server is to be stopped when everything is copied.
+    throw new ConfigError(['S3_BUCKET is not set. Set it and the other S3 settings in addition to those of the server.'])
+  // A running backup keeps reading from the old store, but the server must be stopped once everything is copied.
   if (await areRemovalsHeld(em, (await sharedClock(em, config))()))
     throw conflict('A backup of this server is running. Wait until it is complete, then run this again. Nothing was copied.')
   const places = {
@@ -35,11 +35,11 @@ export async function move({ em, config }: Operation, kind = '', say = sayNow): 
   return summary
 }
 
-/** What is left to do. */
+/** Returns the next step for the operator. */
 const next = (used: string, kind: string) =>
   used === kind
-    ? `The server uses it already. Nothing else is to be done; ${used === 's3' ? 'the folder' : 'the bucket'} was left as it was.`
-    : `Now stop the server, run this once more for what was published meanwhile, and start the server with BLOB_BACKEND=${kind}.`
+    ? `The server already uses this store. Nothing else to do; ${used === 's3' ? 'the folder' : 'the bucket'} was not changed.`
+    : `Now stop the server, run this command again to copy what was published in the meantime, and start the server with BLOB_BACKEND=${kind}.`
 
 function everySecond(say: (line: string) => void): (progress: MoveProgress) => void {
   let saidAt = Number.NEGATIVE_INFINITY

@@ -7,17 +7,17 @@ import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 import { showProgress } from './progress-line.ts'
 
-const titles = { checking: 'Looking for changes in', copying: 'Copying', comparing: 'Comparing', indexing: 'Making the search index' }
+const titles = { checking: 'Looking for changes in', copying: 'Copying', comparing: 'Comparing', indexing: 'Building the search index' }
 
 /**
- * Moves everything from the SQLite file to an empty PostgreSQL database: the one that is named, or that of POSTGRES_URL. A server may run: it can
- * only be read from then on.
- * @returns what to tell the operator.
- * @throws ApiError InvalidInput for the URL; Conflict, ConfigError when it cannot be done.
+ * Moves all data from the SQLite file to an empty PostgreSQL database, given by `url` or POSTGRES_URL. A server may be running, but is read-only from
+ * then on.
+ * @returns the message for the operator.
+ * @throws ApiError InvalidInput for the URL; Conflict, ConfigError when the move is not possible.
  */
 export async function moveToPostgres(config: Config, url = config.POSTGRES_URL): Promise<Outcome> {
   const to = destination(config, url)
-  // Only then: it needs a large part of the server.
+  // Imported on demand, since the module loads a large part of the server.
   const { moveDatabase } = await import('../move/move.ts')
   const progress = showProgress()
   const moved = await moveDatabase(config, to, ({ step, table, done, total }) => {
@@ -30,9 +30,9 @@ export async function moveToPostgres(config: Config, url = config.POSTGRES_URL):
 
 function destination(config: Config, url: string | undefined): Config {
   if (config.DB_BACKEND !== 'sqlite') throw conflict('The server uses PostgreSQL already. Run this with the settings of the SQLite file.')
-  if (url === undefined) throw invalidInput('Name the database to move to, as an argument or in POSTGRES_URL.')
+  if (url === undefined) throw invalidInput('No target database. Give its URL as an argument or in POSTGRES_URL.')
   const read = variables.POSTGRES_URL.schema.safeParse(url)
-  if (!read.success) throw invalidInput(`The URL of the database cannot be used: ${read.error.issues[0]?.message}.`)
+  if (!read.success) throw invalidInput(`Invalid database URL: ${read.error.issues[0]?.message}.`)
   return { ...config, DB_BACKEND: 'postgres', POSTGRES_URL: read.data }
 }
 
@@ -40,7 +40,7 @@ function describe({ SQLITE_PATH }: Config, name: string, { tables, isContinued }
   const rows = tables.reduce((sum, table) => sum + table.rows, 0)
   return [
     ...tables.map((table) => `${table.sha256}  ${table.name}: ${counted(table.rows, 'rows')}`),
-    `Moved to ${name}${isContinued ? ', beginning where the interrupted move was' : ''}: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, every one compared. The search index is made.`,
-    `${SQLITE_PATH} is as it was, and nothing is changed there any more: a server that runs on it only answers reads. Restart it with DB_BACKEND=postgres and POSTGRES_URL.`,
+    `Moved to ${name}${isContinued ? ', continuing the interrupted move' : ''}: ${counted(rows, 'rows')} in ${counted(tables.length, 'tables')}, all verified. The search index is complete.`,
+    `${SQLITE_PATH} was not changed and is now read-only: a server that runs on it rejects changes. Restart it with DB_BACKEND=postgres and POSTGRES_URL.`,
   ].join('\n')
 }

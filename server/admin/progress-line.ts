@@ -1,16 +1,13 @@
 import { clearLine, cursorTo } from 'node:readline'
 
-/** Where progress is shown: what programs read of a command goes to stdout. */
+/** The stream that progress is written to. Stdout is reserved for the result. */
 export type Screen = Pick<NodeJS.WriteStream, 'write' | 'isTTY' | 'columns'>
 
 const widthOfBar = 24
 const everyMs = 1000
 const onTerminalEveryMs = 100
 
-/**
- * Shows how far a command is, now and then: on a terminal as a bar in one line that is rewritten, elsewhere in lines. The end of a step is always
- * shown.
- */
+/** Shows the progress of a command at intervals: as a progress bar on a terminal, otherwise as lines of text. The end of a step is always shown. */
 export function showProgress(screen: Screen = process.stderr) {
   let shownAt = Number.NEGATIVE_INFINITY
   return {
@@ -25,7 +22,7 @@ export function showProgress(screen: Screen = process.stderr) {
       const bar = `[${'#'.repeat(filled)}${'-'.repeat(widthOfBar - filled)}]`
       rewrite(screen, `${bar} ${String(percent).padStart(3)} %  ${title}: ${counts}`)
     },
-    /** Leaves the line free for what is said next. */
+    /** Clears the progress bar, so that other output can follow. */
     end(): void {
       if (screen.isTTY) rewrite(screen, '')
     },

@@ -7,13 +7,13 @@ import { type Command, countsOf, type Options, type Outcome } from './command.ts
 import { commonOptions, helpOf, listOfCommands, usageOf } from './help.ts'
 import { commandGroups, commands } from './registry.ts'
 
-/** Where a command's words go, and where its settings come from: the environment, unless others are given. */
+/** Output streams of a command, and its environment variables (default: those of the process). */
 export type Surroundings = { out: (text: string) => void; err: (text: string) => void; environment?: NodeJS.ProcessEnv }
 
-/** `usage` is for values that cannot be used, too; `config` is EX_CONFIG of sysexits.h, as the server's own. */
+/** Exit codes. `usage` also covers invalid values; `config` is EX_CONFIG of sysexits.h, as for the server itself. */
 const codes = { fine: 0, wrong: 1, usage: 2, config: 78 }
 
-/** Runs the command that the words after `admin` name; gives the exit code. */
+/** Runs the command given by the arguments after `admin`. Returns the exit code. */
 export async function runAdmin([name = '', ...words]: string[], { out, err, environment }: Surroundings): Promise<number> {
   if (['help', '--help', '-h'].includes(name)) return helpFor(words[0], { out, err })
   const command = commands.get(name)
@@ -49,7 +49,7 @@ function refuse(err: Surroundings['err'], why: string, usage: string): number {
 
 type Given = { values: string[]; options: Options }
 
-/** The words as values and options; or what is wrong with them. */
+/** Parses arguments into values and options. Returns an error message for invalid arguments. */
 function parse(command: Command, words: string[]): Given | string {
   const known = Object.entries({ ...command.options, ...commonOptions }).map(
     ([name, { value }]): [string, { type: 'string' | 'boolean' }] => [name, { type: value ? 'string' : 'boolean' }],
@@ -65,7 +65,7 @@ function parse(command: Command, words: string[]): Given | string {
       return `Wrong number of values: ${adminCommand} ${usageOf(command)}`
     return { values, options }
   } catch (error) {
-    // The first sentence says what is wrong; the rest is about names of files that begin with a dash.
+    // Node's first sentence describes the problem. The rest is about file names that begin with a dash.
     return `${messageOf(error).split('. ')[0]?.replace(/\.$/, '')}.`
   }
 }
@@ -94,7 +94,7 @@ async function openWithServer(config: Config) {
 
 function codeAfter(error: unknown, { values }: Command): number {
   if (error instanceof ConfigError) return codes.config
-  // What is in a file that was named rightly is no matter of usage.
+  // Invalid contents of an existing file are not a usage error.
   const isUsage = error instanceof ApiError && error.code === 'InvalidInput' && values !== '<file>'
   return isUsage ? codes.usage : codes.wrong
 }

@@ -11,22 +11,21 @@ import { byOperator } from './commands.ts'
 import { counted } from './counted.ts'
 
 /**
- * Ties the archive store to the database, whatever it belonged to.
- * @returns what to tell the operator.
- * @throws ConfigError when only a part of a backup was restored into the store.
+ * Links the archive store to the database, whatever database it was linked to before.
+ * @returns the message for the operator.
+ * @throws ConfigError when the store contains an unfinished restore.
  */
 export async function adopt({ em, config }: Operation): Promise<string> {
   const blobs = await openBlobs(config)
   if ((await blobs.identity())?.startsWith(restoringMark)) throw refusal('unfinished', config)
   await adoptStore(em, blobs, (inner) => record(inner, `tied the archive store ${nameOfStore(config)} to this database`))
-  return `The archive store ${nameOfStore(config)} belongs to this database now. Any other database that used it is refused from now on. Start the server.`
+  return `The archive store ${nameOfStore(config)} now belongs to this database. Servers on other databases can no longer use it. Start the server.`
 }
 
 /**
- * Takes archives out of the store that no version names, as the server does now and then; `dryRun` only says which, `confirmed` does it
- * however many there are.
- * @returns what to tell the operator.
- * @throws Error before the setup is done, or when the store is not the database's own.
+ * Removes orphaned archives from the store, as the server does at intervals. `dryRun` only lists them; `confirmed` allows removing any number.
+ * @returns the message for the operator.
+ * @throws Error before the setup is complete, or when the store belongs to another database.
  */
 export async function collect({ em, config }: Operation, { dryRun = false, confirmed = false } = {}): Promise<Outcome> {
   const lines: string[] = []
@@ -38,36 +37,36 @@ export async function collect({ em, config }: Operation, { dryRun = false, confi
   if (done.heldBack) return { text: describeHeldBack(done.heldBack), data }
   const { removed, purged } = done
   if (removed.length + purged.length > 0) {
-    const counts = `${counted(removed.length, 'archives')} removed, ${counted(purged.length, 'archives')} deleted for good`
-    await em.transactional(async (inner) => record(inner, `collected what no version names: ${counts}`))
+    const counts = `${counted(removed.length, 'archives')} removed, ${counted(purged.length, 'archives')} permanently deleted`
+    await em.transactional(async (inner) => record(inner, `collected orphaned archives: ${counts}`))
   }
-  const summary = `Removed ${removed.length}, which are kept aside for ${graceDays} days; deleted ${purged.length} for good.`
+  const summary = `Removed ${removed.length} (can be restored for ${graceDays} days), permanently deleted ${purged.length}.`
   return { text: [...lines, summary].join('\n'), data }
 }
 
 /**
- * Puts a removed archive back into the store: by its SHA-256, or by package and version.
- * @returns what to tell the operator.
- * @throws ApiError NotFound when nothing is known of it, or its bytes are gone.
+ * Restores a removed archive, given by its SHA-256 or by package and version.
+ * @returns the message for the operator.
+ * @throws ApiError NotFound when the archive is unknown or already deleted.
  */
 export async function restoreArchive({ em, config }: Operation, name = '', version?: string): Promise<string> {
   const sha256 = version === undefined ? name : await hashOf(em, name, version)
-  if (!/^[0-9a-f]{64}$/.test(sha256)) throw invalidInput('Name the archive by its SHA-256 in lower-case hex, or by package and version.')
+  if (!/^[0-9a-f]{64}$/.test(sha256)) throw invalidInput('Give the SHA-256 of the archive in lower-case hex, or package and version.')
   const blobs = await openBlobs(config)
   if (!(await blobs.restore(sha256))) {
-    if (await blobs.has(sha256)) return `The archive ${sha256} is in the store already.`
-    throw notFound(`The archive ${sha256} is not among the removed ones: those are deleted for good after ${graceDays} days.`)
+    if (await blobs.has(sha256)) return `The archive ${sha256} is already in the store.`
+    throw notFound(`No removed archive ${sha256} found. Removed archives are permanently deleted after ${graceDays} days.`)
   }
   const what = version === undefined ? sha256 : `of ${name} ${version} (${sha256})`
   await em.transactional(async (inner) => record(inner, `put the removed archive ${what} back into the store`))
   const [named] = await em.execute<unknown[]>('select 1 from package_versions where archive_sha256 = ?', [sha256])
   const rest = named
     ? ''
-    : `\nNo version names it, so it is removed again after a day. Copy it from ${pathOf(config, sha256)} if you need it.`
+    : `\nNo version refers to it, so it will be removed again after a day. Copy it from ${pathOf(config, sha256)} if you need it.`
   return `The archive ${sha256} is back in the store.${rest}`
 }
 
-/** What changes the store is not undone when this fails, so that comes first. */
+/** Writes an audit entry. Called before the store is changed, because that change cannot be rolled back. */
 const record = (em: Operation['em'], done: string): void =>
   audit(em, { kind: 'server.settings_updated', actor: null, summary: byOperator(done) })
 
@@ -77,7 +76,7 @@ async function hashOf(em: Operation['em'], name: string, version: string): Promi
     [name, version],
   )
   const sha256 = published?.sha256 ?? (await em.findOne(DeletedVersion, { packageName: name, version }))?.archiveSha256
-  if (!sha256) throw notFound(`Nothing is known of an archive of ${name} ${version}. Name it by its SHA-256: the server's log says it.`)
+  if (!sha256) throw notFound(`No archive of ${name} ${version} is known. Give its SHA-256, which the server log contains.`)
   return sha256
 }
 
@@ -86,8 +85,8 @@ const pathOf = (config: StoreConfig, sha256: string) => `${nameOfStore(config).r
 function describePlan({ removed, purged, heldBack }: Collection): string {
   return [
     ...removed.map(({ sha256, bytes }) => `would remove ${sha256} (${bytes} bytes)`),
-    ...purged.map(({ sha256, bytes }) => `would delete ${sha256} (${bytes} bytes) for good`),
-    `Would remove ${removed.length} and delete ${purged.length} for good. Nothing was changed.`,
-    ...(heldBack ? ['That many are removed only with --confirm.'] : []),
+    ...purged.map(({ sha256, bytes }) => `would permanently delete ${sha256} (${bytes} bytes)`),
+    `Would remove ${removed.length} and permanently delete ${purged.length}. Nothing was changed.`,
+    ...(heldBack ? ['Removing this many requires --confirm.'] : []),
   ].join('\n')
 }

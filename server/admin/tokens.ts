@@ -9,8 +9,8 @@ import { counted } from './counted.ts'
 import { byOperator, person } from './commands.ts'
 
 /**
- * Lists the tokens that are not revoked, of everybody or of one person, by their owners. Secrets are kept nowhere, so none is shown.
- * @throws ApiError NotFound for an e-mail address that nobody has.
+ * Lists the active tokens of all accounts or of one account, sorted by owner. Secrets are not stored, so they cannot be shown.
+ * @throws ApiError NotFound for an unknown e-mail address.
  */
 export async function listAccessTokens({ em }: Operation, email?: string): Promise<Outcome> {
   const where = { revokedAt: null, ...(email !== undefined && { user: (await person(em, email)).id }) }
@@ -32,7 +32,7 @@ export async function listAccessTokens({ em }: Operation, email?: string): Promi
 }
 
 /**
- * Revokes a token, the owner's included, and what was made with it, at once and for good.
+ * Revokes a token of any account, and all tokens created with it, immediately and permanently.
  * @throws ApiError NotFound.
  */
 export async function revokeAccessToken({ em, config }: Operation, given = ''): Promise<Outcome> {
@@ -48,6 +48,6 @@ export async function revokeAccessToken({ em, config }: Operation, given = ''): 
     return count
   })
   const data = { id: token.id, owner: user.email, name, revoked }
-  if (revoked === 0) return { text: `The token "${name}" of ${user.email} was revoked before.`, data }
+  if (revoked === 0) return { text: `The token "${name}" of ${user.email} is already revoked.`, data }
   return { text: `The token "${name}" of ${user.email} is revoked${alongWith(revoked)}.`, data }
 }

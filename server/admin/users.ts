@@ -19,8 +19,8 @@ import { counted } from './counted.ts'
 import { byOperator, person } from './commands.ts'
 
 /**
- * Lists the accounts by e-mail address: all, or those with this role.
- * @throws ApiError InvalidInput for a role that there is not.
+ * Lists the accounts by e-mail address, optionally filtered by role.
+ * @throws ApiError InvalidInput for an unknown role.
  */
 export async function listAccounts({ em }: Operation, wanted?: string): Promise<Outcome> {
   const role = wanted === undefined ? undefined : roleIn(wanted)
@@ -48,16 +48,16 @@ const told = (user: User) => ({
 })
 
 /**
- * Makes an account with a one-time password; as owner only while there is none, which completes the setup.
- * @throws ApiError InvalidInput; Conflict when the e-mail address has an account, or there is an owner.
+ * Creates an account with a one-time password. The role owner is allowed only if there is no owner, and then completes the setup.
+ * @throws ApiError InvalidInput; Conflict when the e-mail address is taken, or an owner exists.
  */
 export async function createAccount({ em, config }: Operation, given: { email?: string; name?: string; role?: string }): Promise<Outcome> {
   const [email, name] = [parsed(address, given.email, '<email>'), parsed(displayName, given.name ?? given.email?.split('@')[0], '--name')]
   const role = roleIn(given.role ?? 'member')
   const key = emailKey(email)
-  if (await em.count(User, { emailKey: key })) throw conflict(`There is an account with the e-mail address ${email} already.`)
+  if (await em.count(User, { emailKey: key })) throw conflict(`An account with the e-mail address ${email} already exists.`)
   const owner = role === 'owner' ? await em.findOne(User, { role }) : null
-  if (owner) throw conflict(`${owner.email} is the owner. To hand the server over: ${adminCommand} make-owner ${email}`)
+  if (owner) throw conflict(`${owner.email} is the owner. To transfer the ownership: ${adminCommand} make-owner ${email}`)
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
   const createdAt = (await sharedClock(em, config))()
@@ -65,10 +65,10 @@ export async function createAccount({ em, config }: Operation, given: { email?: 
   await em
     .transactional(async (inner) => insert(inner, account))
     .catch((error: unknown) => {
-      throw error instanceof UniqueConstraintViolationException ? conflict('The accounts were changed a moment ago. Try again.') : error
+      throw error instanceof UniqueConstraintViolationException ? conflict('The accounts were changed at the same time. Try again.') : error
     })
   const url = `${config.SERVER_URL}/login`
-  const text = `Made an account for ${email} (${role}).\nOne-time password: ${password}\nSign in with it at ${url} and choose another.`
+  const text = `Created an account for ${email} (${role}).\nOne-time password: ${password}\nSign in with it at ${url} and choose another.`
   return { text, data: { email, role, password, url } }
 }
 
@@ -79,7 +79,7 @@ async function insert(
   const user = em.create(User, account)
   await em.flush()
   const { displayName: name, role } = account
-  // Whoever has the setup code must not become owner any more.
+  // Invalidates the setup code, so that it cannot be used to create another owner.
   if (role === 'owner') await em.nativeDelete(SetupCode, {})
   const summary = byOperator(
     role === 'owner' ? `made ${name} the owner, which completed the setup` : `created an account for ${name} (${role})`,
@@ -88,14 +88,14 @@ async function insert(
 }
 
 /**
- * Disables an account, which ends its sessions and keeps its tokens from working; or enables it again.
+ * Disables an account, which ends its sessions and blocks its tokens, or enables it again.
  * @throws ApiError NotFound; InsufficientPermissions for the owner.
  */
 export async function setActive({ em }: Operation, email: string | undefined, isActive: boolean): Promise<Outcome> {
   const user = await person(em, email)
   const state = isActive ? 'active' : 'disabled'
   const data = { email: user.email, isActive, changed: user.isActive !== isActive }
-  if (!data.changed) return { text: `${user.email} is ${state} already.`, data }
+  if (!data.changed) return { text: `${user.email} is already ${state}.`, data }
   await em.transactional(async (inner) => {
     await changeUnlessOwner(inner, user.id, { isActive })
     if (!isActive) {
@@ -104,29 +104,29 @@ export async function setActive({ em }: Operation, email: string | undefined, is
     }
     audit(inner, { kind: 'user.updated', actor: null, user, summary: byOperator(`changed ${user.displayName}: ${state}`) })
   })
-  return { text: `${user.email} is ${state} now.`, data }
+  return { text: `${user.email} is now ${state}.`, data }
 }
 
 /**
- * Gives somebody another role, but not that of the owner.
- * @throws ApiError NotFound; InvalidInput for a role that there is not, and for that of the owner; InsufficientPermissions for the owner.
+ * Changes the role of an account to any role but owner.
+ * @throws ApiError NotFound; InvalidInput for an unknown role or owner as the new role; InsufficientPermissions if the account is the owner's.
  */
 export async function changeRole({ em }: Operation, email: string | undefined, wanted = ''): Promise<Outcome> {
   const role = roleIn(wanted)
-  if (role === 'owner') throw invalidInput(`To hand the server over: ${adminCommand} make-owner <email>`)
+  if (role === 'owner') throw invalidInput(`To transfer the ownership: ${adminCommand} make-owner <email>`)
   const user = await person(em, email)
   const data = { email: user.email, role, changed: user.role !== role }
-  if (!data.changed) return { text: `${user.email} has the role ${role} already.`, data }
+  if (!data.changed) return { text: `${user.email} already has the role ${role}.`, data }
   await em.transactional(async (inner) => {
     await changeUnlessOwner(inner, user.id, { role })
     audit(inner, { kind: 'user.updated', actor: null, user, summary: byOperator(`changed ${user.displayName}: role ${role}`) })
   })
-  return { text: `${user.email} has the role ${role} now.`, data }
+  return { text: `${user.email} now has the role ${role}.`, data }
 }
 
 function roleIn(text: string): Role {
   const role = roles.find((one) => one === (text === 'editor' ? 'member' : text))
-  if (!role) throw invalidInput(`There is no role ${text}: write ${roles.join(', ')}.`)
+  if (!role) throw invalidInput(`Unknown role ${text}. Use one of ${roles.join(', ')}.`)
   return role
 }
 

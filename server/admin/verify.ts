@@ -8,9 +8,9 @@ import type { Outcome } from './command.ts'
 import { counted } from './counted.ts'
 
 /**
- * Verifies the backups in a place, or without one everything that this server keeps.
- * @returns what to tell the operator; it is not well when something is missing or damaged.
- * @throws ApiError NotFound for a place without backups.
+ * Verifies the backups in a location, or all data of this server if no location is given.
+ * @returns the message for the operator; `ok` is false when something is missing or damaged.
+ * @throws ApiError NotFound for a location without backups.
  */
 export async function verify(config: Config, place?: string): Promise<Outcome> {
   const verified = place === undefined ? await verifyServer(config) : await verifyBackups(config, place)
@@ -31,6 +31,6 @@ function describe({ checked, problems }: Verified): string {
   const counts = Object.entries(checked).map(([what, count]) => counted(count, what))
   return [
     ...lines,
-    `Verified ${counts.join(', ')}: ${problems.length === 0 ? 'all as it should be' : counted(problems.length, 'problems')}.`,
+    `Verified ${counts.join(', ')}: ${problems.length === 0 ? 'no problems found' : counted(problems.length, 'problems')}.`,
   ].join('\n')
 }

@@ -2,7 +2,7 @@ import { hasFirst } from './compare-table.ts'
 import { copiedNote } from './target.ts'
 import type { Move } from './under-way.ts'
 
-/** Filled from the other tables, so made anew when any of them changed. */
+/** Search tables. They are derived from the other tables, so they are rebuilt when any of those changed. */
 const index = [
   'package_search_documents',
   'package_search_brief',
@@ -13,8 +13,8 @@ const index = [
 ]
 
 /**
- * Takes out of the target what an interrupted move brought and the SQLite file has otherwise by now, with all that refers to it. What was written
- * behind the last row that was copied is left to the copy.
+ * Prepares the continuation of an interrupted move: clears the target tables whose copied rows differ from the SQLite file, and the tables that
+ * refer to them. Rows appended after the last copied row are left to the copy step.
  */
 export async function takeOutChanged({ source, target, tables, tell }: Move): Promise<void> {
   const copied: number[] = []

@@ -6,13 +6,13 @@ import { conflict } from '../errors.ts'
 import { type PlannedTable, selectFromPostgres } from './plan.ts'
 import type { Source } from './source.ts'
 
-/** What both databases have in a table: the number of rows, and the SHA-256 of their canonical forms by key, a line each. */
+/** Result of comparing a table: the number of rows, and the SHA-256 of their canonical forms in key order, one per line. */
 export type ComparedTable = { name: string; rows: number; sha256: string }
 
 type Tell = (done: number) => void
 
 /**
- * Compares every row of a table with the SQLite file, and the hashes of all of them. `tell` hears how many were compared.
+ * Compares every row of a table in both databases. `tell` receives the number of compared rows.
  * @throws ApiError Conflict that names the first row that differs.
  */
 export async function compareTable(source: Source, client: Client, table: PlannedTable, tell: Tell): Promise<ComparedTable> {
@@ -22,13 +22,13 @@ export async function compareTable(source: Source, client: Client, table: Planne
   return { name: table.name, rows, sha256: here }
 }
 
-/** Whether PostgreSQL has just the first `count` rows of a table, as the SQLite file has them now. */
+/** Returns whether PostgreSQL has exactly the first `count` rows of a table, with the current values of the SQLite file. */
 export async function hasFirst(source: Source, client: Client, table: PlannedTable, count: number, tell: Tell): Promise<boolean> {
   const { rows, differsAt, there, here } = await readBoth(source, client, table, tell)
   return differsAt === null && there === here && rows === count
 }
 
-/** The rows that PostgreSQL has of a table beside as many of the SQLite file: how many are the same, and where they begin to differ. */
+/** Reads the rows of a table from both databases in parallel. Returns the number of equal rows and the position of the first difference. */
 async function readBoth(source: Source, client: Client, table: PlannedTable, tell: Tell) {
   const stream = client.query(copyTo(`copy (${selectFromPostgres(table)}) to stdout`))
   stream.setEncoding('utf8')
@@ -36,7 +36,7 @@ async function readBoth(source: Source, client: Client, table: PlannedTable, tel
   const rows = source.rows(table)
   let [count, differsAt]: [number, number | null] = [0, null]
   try {
-    // Read to the end in any case: the connection is of no use before.
+    // Always read the stream to the end, since the connection cannot be used before.
     for await (const line of splitLines(stream as AsyncIterable<string>)) {
       if (differsAt !== null) continue
       const next = rows.next()
@@ -59,6 +59,6 @@ const rowsBetween = 1000
 
 const differs = ({ name, key }: PlannedTable, position: number) =>
   conflict(
-    `The table ${name} is not the same in both databases: they differ at row ${position} in the order of ${key.join(', ')}. The move stays unfinished. ` +
-      'Somebody else has changed the PostgreSQL database: drop it, create it anew and run the move again.',
+    `The table ${name} differs between the databases at row ${position} (ordered by ${key.join(', ')}). The move is unfinished. ` +
+      'Another program has changed the PostgreSQL database. Drop and re-create it, then run the move again.',
   )

@@ -7,12 +7,12 @@ import { columnList, type PlannedTable, quoted } from './plan.ts'
 import type { Source } from './source.ts'
 import { copiedNote, type Target } from './target.ts'
 
-/** So much is sent before it is committed, with how far the move is: an interrupted one goes on from there. */
+/** Bytes per transaction. Each commit also records the progress, so that an interrupted move can continue from there. */
 const bytesAtOnce = 8 << 20
-/** So much is handed to the connection at a time. */
+/** Bytes sent to the connection at a time. */
 const bytesOfChunk = 1 << 16
 
-/** Brings the rows of a table that are not in the target yet. `tell` hears how many are. */
+/** Copies the rows of a table that the target does not have yet. `tell` receives the number of copied rows. */
 export async function copyTable(source: Source, target: Target, table: PlannedTable, tell: (done: number) => void): Promise<void> {
   const { client } = target
   const total = source.count(table.name)
@@ -23,12 +23,12 @@ export async function copyTable(source: Source, target: Target, table: PlannedTa
   try {
     while (done < total) {
       await client.query('begin')
-      // Rows come as they were, also those that nobody may write later, such as what was deleted of the audit log.
+      // Triggers are disabled so that all rows can be copied unchanged, including changes that triggers forbid, such as deletions in the audit log.
       await client.query(`alter table ${quoted(table.name)} disable trigger user`)
-      // The migrations tell in a setting which version ran them; that of the file is among the rows.
+      // Migrations store their version in a setting. It is replaced by the row of the SQLite file.
       if (done === 0 && table.name === 'server_settings') await client.query('delete from server_settings')
       const copied = await copySome(client, table, take(rows, table.refersToItself ? Number.POSITIVE_INFINITY : bytesAtOnce))
-      if (copied === 0) throw conflict(`The table ${table.name} has fewer rows than it counts. Check the SQLite file.`)
+      if (copied === 0) throw conflict(`The table ${table.name} has fewer rows than expected. Check the SQLite file for corruption.`)
       done += copied
       await target.write(noted, String(done))
       await client.query(`alter table ${quoted(table.name)} enable trigger user`)
@@ -45,7 +45,7 @@ async function copySome(client: Client, table: PlannedTable, chunks: Iterable<st
   try {
     await pipeline(Readable.from(chunks), stream)
   } catch (error) {
-    // PostgreSQL adds the value to the place, which is nobody's business.
+    // PostgreSQL appends the value to the location. Values may be confidential, so only the column is reported.
     const { message = String(error), where } = error as { message?: string; where?: string }
     const column = /column (\w+)/.exec(where ?? '')?.[1]
     throw conflict(`The table ${table.name}${column ? `, column ${column}` : ''} cannot be moved: ${message}`)
@@ -53,7 +53,7 @@ async function copySome(client: Client, table: PlannedTable, chunks: Iterable<st
   return stream.rowCount
 }
 
-/** The next rows, of so many bytes at least, in chunks. What reads them may go on with the rest later. */
+/** Takes chunks of rows until at least `bytes` bytes were taken. The caller can continue with the remaining rows later. */
 function* take(rows: Generator<string, void>, bytes: number): Generator<string> {
   let [taken, chunk] = [0, '']
   for (let next = rows.next(); !next.done; next = rows.next()) {

@@ -8,8 +8,8 @@ import { completeIndex } from '../search/rebuild.ts'
 const counts = z.tuple([z.object({ done: z.coerce.number(), total: z.coerce.number() })])
 
 /**
- * Makes the search index of a database whose packages were copied. What is interrupted goes on with the packages that are missing. `tell` hears
- * every second how many packages are in it.
+ * Builds the search index after all packages were copied. An interrupted run continues with the missing packages. `tell` receives the progress
+ * every second.
  */
 export async function makeIndex(config: Config, client: Client, tell: (done: number, total: number) => void): Promise<void> {
   const database = await openDatabase(config, { isMove: true })
@@ -20,7 +20,7 @@ export async function makeIndex(config: Config, client: Client, tell: (done: num
     const [{ done, total }] = counts.parse(rows)
     tell(done, total)
   }
-  // A count that fails is told by what fails with it.
+  // Errors are ignored here: a broken connection also fails the index build, which reports the error.
   const timer = setInterval(() => void count().catch(() => {}), 1000)
   try {
     await completeIndex({ config, database, log: openLog('error', () => {}), now: database.now })

@@ -14,15 +14,15 @@ import { openSource } from './source.ts'
 import { openTarget } from './target.ts'
 import type { Move, MoveProgress, Tell } from './under-way.ts'
 
-/** What was moved, and whether an interrupted move was gone on with. */
+/** Result of a move, and whether it continued an interrupted one. */
 export type Moved = { tables: ComparedTable[]; isContinued: boolean }
 
 /**
- * Moves everything in the SQLite file of the settings to the PostgreSQL database of `to`: copies the rows, compares every one, makes the search
- * index, and only then lets servers use the database. A server on the file may run: it answers reads all the time, refuses changes meanwhile, and
- * goes on refusing them afterwards, because of a note beside the file that keeps others from using it. The file stays as it is. What is interrupted
- * is run again, and goes on where it was, with what has changed since brought anew.
- * @throws ApiError Conflict, ConfigError when it cannot be done; see `openSource` and `openTarget`.
+ * Moves all data from the SQLite file of `from` to the PostgreSQL database of `to`. Copies the rows, compares each of them, builds the search
+ * index, and only then allows servers to use the database. A server may keep running on the file: it serves reads and rejects changes during the
+ * move. It also rejects changes afterwards, because a marker file next to the SQLite file blocks further use. The SQLite file is not changed. An
+ * interrupted move can be run again: it continues where it stopped and copies rows that changed since then again.
+ * @throws ApiError Conflict or ConfigError when the move is not possible; see `openSource` and `openTarget`.
  */
 export async function moveDatabase(from: Config, to: Config, tell: Tell): Promise<Moved> {
   const source = await openSource(from)
@@ -43,7 +43,7 @@ export async function moveDatabase(from: Config, to: Config, tell: Tell): Promis
   }
 }
 
-/** Copies what is missing, then compares everything. */
+/** Copies the missing rows, then compares all rows. */
 async function bringRows(move: Move): Promise<ComparedTable[]> {
   const { source, target, tables, tell } = move
   if (target.isContinued) await takeOutChanged(move)
@@ -60,7 +60,7 @@ async function bringRows(move: Move): Promise<ComparedTable[]> {
   return compared
 }
 
-/** Two databases must not work with one store: what one removes, the other may name. */
+/** Writes the marker file. Two databases must not share a blob store, since each would delete blobs that only the other one refers to. */
 async function leaveNote({ SQLITE_PATH }: Config, to: Config): Promise<void> {
   const path = noteBeside(SQLITE_PATH)
   {

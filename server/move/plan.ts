@@ -4,12 +4,12 @@ import { byReference } from '../backup/restore/postgres-order.ts'
 import type { Column } from './rows.ts'
 import { movedTables } from './tables.ts'
 
-/** A table to move: its columns, and those of its primary key, by which rows are read. */
+/** A table to move: its columns, and the columns of its primary key, which define the order of rows. */
 export type PlannedTable = {
   name: string
   columns: Column[]
   key: string[]
-  /** Whether its rows refer to each other, so that they have to come at once. */
+  /** Whether rows refer to other rows of the same table, so that all rows must be copied in one transaction. */
   refersToItself: boolean
 }
 
@@ -22,7 +22,7 @@ const shape = z.array(
   }),
 )
 
-/** The tables to move, as PostgreSQL has them, each after those that it refers to. */
+/** Lists the tables to move from the PostgreSQL catalog, each after the tables that it refers to. */
 export async function planMove(client: Client): Promise<PlannedTable[]> {
   const { rows } = await client.query(
     `select c.relname as name,
@@ -41,19 +41,19 @@ export async function planMove(client: Client): Promise<PlannedTable[]> {
   return (await byReference(client)).flatMap((name) => tables.get(name) ?? [])
 }
 
-/** The columns of a table as SQL lists them, in either database. */
+/** Returns a comma-separated list of the quoted columns of a table, for either database. */
 export const columnList = ({ columns }: PlannedTable): string => columns.map(({ name }) => quoted(name)).join(', ')
 
-/** The rows of a table in SQLite, by its key. */
+/** Returns the query that selects the rows of a table in SQLite, in key order. */
 export const selectFromSqlite = (table: PlannedTable): string =>
   `select ${columnList(table)} from ${quoted(table.name)} order by ${table.key.map(quoted).join(', ')}`
 
-/** The same rows in PostgreSQL, in the same order: SQLite compares texts by their bytes. */
+/** Returns the query that selects the same rows in the same order from PostgreSQL. Texts are compared bytewise, as in SQLite. */
 export function selectFromPostgres(table: PlannedTable): string {
   const isText = (key: string) => ['varchar', 'text'].includes(table.columns.find(({ name }) => name === key)?.type ?? '')
   const order = table.key.map((key) => `${quoted(key)}${isText(key) ? ' collate "C"' : ''}`)
   return `select ${columnList(table)} from ${quoted(table.name)} order by ${order.join(', ')}`
 }
 
-/** A name as SQL writes it in either database. */
+/** Quotes an identifier for either database. */
 export const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

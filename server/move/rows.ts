@@ -1,10 +1,10 @@
-/** A column of a table that is moved: its name, and the name of its type in PostgreSQL. */
+/** A column of a moved table: its name and its PostgreSQL type name. */
 export type Column = { name: string; type: string }
 
 /**
- * A row of SQLite as PostgreSQL writes it (COPY in text form, moments in UTC): the one form in which rows are sent, compared and hashed. Integers
- * come as bigint.
- * @throws Error for a value that does not fit its column, without telling it.
+ * Formats a row of SQLite in PostgreSQL's COPY text format with timestamps in UTC. Rows are sent, compared and hashed in this canonical form.
+ * Integers must be given as bigint.
+ * @throws Error for a value that does not fit its column. The message does not contain the value.
  */
 export function canonicalRow(columns: readonly Column[], values: readonly unknown[]): string {
   return columns.map((column, index) => field(column, values[index])).join('\t')
@@ -17,7 +17,7 @@ function field({ name, type }: Column, value: unknown): string {
   return text
 }
 
-/** How values of a type are written; undefined for what is none of it. */
+/** Formats a value of each type. Returns undefined for a value that is not valid for the type. */
 const forms: Record<string, (value: unknown) => string | undefined> = {
   uuid: text,
   varchar: text,
@@ -34,7 +34,7 @@ function whole(value: unknown): string | undefined {
   return typeof value === 'bigint' ? String(value) : undefined
 }
 
-/** PostgreSQL takes no text with a zero character. */
+/** Rejects texts with NUL characters, which PostgreSQL does not support. */
 function text(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.includes('\0')) return undefined
   return value.replaceAll(/[\\\b\f\n\r\t\v]/g, (character) => escapes[character] ?? character)
@@ -42,12 +42,12 @@ function text(value: unknown): string | undefined {
 
 const escapes: Record<string, string> = { '\\': '\\\\', '\b': '\\b', '\f': '\\f', '\n': '\\n', '\r': '\\r', '\t': '\\t', '\v': '\\v' }
 
-/** Milliseconds since 1970, as SQLite has them. */
+/** Formats a timestamp given in milliseconds since 1970. */
 function moment(value: unknown): string | undefined {
   const date = new Date(typeof value === 'bigint' ? Number(value) : Number.NaN)
   const year = date.getUTCFullYear()
   if (!(year >= 1)) return undefined
-  // Years have four digits or more, and a fraction of a second has no zeros at its end.
+  // PostgreSQL pads years to at least four digits and omits trailing zeros of fractional seconds.
   const [, rest = '', fraction = ''] = /-(\d\d-\d\dT\d\d:\d\d:\d\d)\.(\d{3})Z$/.exec(date.toISOString()) ?? []
   const digits = fraction.replace(/0+$/, '')
   return `${String(year).padStart(4, '0')}-${rest.replace('T', ' ')}${digits && `.${digits}`}+00`

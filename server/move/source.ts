@@ -11,19 +11,19 @@ import { idOfDatabase } from '../store/identity.ts'
 import { type PlannedTable, quoted, selectFromSqlite } from './plan.ts'
 import { canonicalRow } from './rows.ts'
 
-/** An SQLite file that nobody changes while it is open; a server may go on reading it. */
+/** An SQLite file that is locked against changes while it is open. A server can still read it. */
 export type Source = {
-  /** The id that ties it to its store of archives. */
+  /** The id that links the database to its archive store. */
   storeId: string
   count: (table: string) => number
-  /** The rows of a table by its key in their canonical form, after the first `done`. */
+  /** Returns the rows of a table in key order and canonical form, skipping the first `done` rows. */
   rows: (table: PlannedTable, done?: number) => Generator<string, void>
   close: () => void
 }
 
 /**
- * Opens the SQLite file, and keeps servers and commands from changing it, until it is closed or this process dies.
- * @throws Error when it is not there or its schema is another version's; ApiError Conflict while it is moved or backed up.
+ * Opens the SQLite file and blocks changes by servers and commands until it is closed or the process ends.
+ * @throws Error when the file is missing or its schema has another version; ApiError Conflict while it is being moved or backed up.
  */
 export async function openSource(config: DatabaseConfig): Promise<Source> {
   const orm = await openBeside(config, { isMove: true })
@@ -35,7 +35,7 @@ export async function openSource(config: DatabaseConfig): Promise<Source> {
     unlock()
   }
   try {
-    // What others write has been committed by then, and nobody writes from then on.
+    // The write lock waits for running writes to commit, and blocks all later ones.
     db.exec('begin immediate')
     const storeId = await requireReady(orm.em.fork(), config)
     return { storeId, count: (table) => countIn(db, table), rows: (table, done) => rowsOf(db, table, done), close }
@@ -47,16 +47,16 @@ export async function openSource(config: DatabaseConfig): Promise<Source> {
   }
 }
 
-/** How long a write that is under way may take. */
+/** How long to wait for running writes. */
 const patienceMs = 30_000
-/** A server looks whether somebody has the lock, which takes it for a moment. */
+/** How long to wait for the move lock. Servers test for a running move by taking the lock for a moment. */
 const lookMs = 1000
 
 function lockMove(path: string): () => void {
   try {
     return lockSqlite(lockOfMove(path), lookMs)
   } catch {
-    throw conflict(`Another move of ${path} is running. Wait until it has ended.`)
+    throw conflict(`Another move of ${path} is running. Wait until it ends.`)
   }
 }
 

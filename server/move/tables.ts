@@ -1,6 +1,6 @@
 /**
- * The tables whose rows are moved from one kind of database to another: all that people and the server have written. The others each database
- * fills itself.
+ * The tables whose rows are moved to another kind of database: everything that users and the server have written. All other tables contain derived
+ * data that is rebuilt.
  */
 export const movedTables = [
   'access_tokens',

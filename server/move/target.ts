@@ -11,24 +11,24 @@ import { conflict } from '../errors.ts'
 import { quoted } from './plan.ts'
 import type { Source } from './source.ts'
 
-/** A PostgreSQL database while everything is moved to it. Nobody else uses it. */
+/** A PostgreSQL database that data is being moved to, locked for exclusive use. */
 export type Target = {
   client: Client
-  /** What was written down about how far the move is; it lasts as long as the move. */
+  /** Reads and writes notes about the progress of the move. They are deleted when the move is complete. */
   read: (key: string) => Promise<string | null>
   write: (key: string, value: string) => Promise<void>
-  /** Whether an interrupted move goes on: then what it brought is there, which may have changed in the file since. */
+  /** Whether this continues an interrupted move. The copied rows may have changed in the SQLite file since. */
   isContinued: boolean
-  /** Takes everything out of these tables, and of those that refer to them. */
+  /** Deletes all rows of these tables and of the tables that refer to them. */
   clear: (tables: string[]) => Promise<void>
-  /** Makes it a database like every other. */
+  /** Completes the move, so that servers can use the database. */
   release: () => Promise<void>
   close: () => Promise<void>
 }
 
 /**
- * Opens a database to move to: an empty one, or one that a move of the same file was interrupted in. Its schema is made.
- * @throws ApiError Conflict for a database with other tables, or while somebody uses it; ConfigError when it cannot be used.
+ * Opens the database to move to and creates its schema. It must be empty, or contain an interrupted move of the same file.
+ * @throws ApiError Conflict for a database with other tables, or one that is in use; ConfigError when it cannot be used.
  */
 export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, source: Source): Promise<Target> {
   const client = await holdAlone(to.POSTGRES_URL ?? '').catch((error: unknown) => {
@@ -56,14 +56,14 @@ export async function openTarget(from: DatabaseConfig, to: DatabaseConfig, sourc
   }
 }
 
-/** Whether the database has a part of the file already. */
+/** Returns whether the database contains an interrupted move of this file. */
 async function isPartOf(client: Client, to: DatabaseConfig, source: Source): Promise<boolean> {
   if (!(await hasTable(client, unfinishedTable))) return false
   if ((await readNote(client, 'store')) === source.storeId) return true
   throw conflict(`Another SQLite database is being moved to ${nameOfDatabase(to)}. Name an empty database, or run the move of that one.`)
 }
 
-/** From here on no server starts with the database until everything is in it. */
+/** Marks the database as unfinished. No server starts with it until the move is complete. */
 async function claim(client: Client, to: DatabaseConfig, source: Source): Promise<void> {
   await requireEmpty(client, to)
   await client.query('begin')
@@ -79,7 +79,7 @@ async function requireEmpty(client: Client, config: DatabaseConfig): Promise<voi
   throw conflict(`${capitalized(nameOfDatabase(config))} is not empty. Create a new, empty database (createdb) and name that one.`)
 }
 
-/** A server that began to use the database before the claim may not have seen it; those that begin later do. */
+/** Checks again that no server uses the database. A server that started right before the mark was written may have missed it. */
 async function requireStillVacant(client: Client): Promise<void> {
   try {
     await requireNoServer(client)
@@ -89,7 +89,7 @@ async function requireStillVacant(client: Client): Promise<void> {
   }
 }
 
-/** Audit entries can only be removed with their triggers off. */
+/** Clears tables. Triggers are disabled because they forbid deleting audit entries. */
 async function clear(client: Client, tables: string[]): Promise<void> {
   const all = (await byReference(client)).filter((name) => name !== unfinishedTable)
   await client.query('begin')
@@ -112,7 +112,7 @@ async function makeSchema(config: DatabaseConfig): Promise<void> {
   }
 }
 
-/** Under what it is written down how many rows of a table were copied. */
+/** Returns the key of the note with the number of copied rows of a table. */
 export const copiedNote = (table: string): string => `copied ${table}`
 
 const notes = z.array(z.object({ value: z.string() }))

@@ -2,9 +2,9 @@ import type { PlannedTable } from './plan.ts'
 import type { Source } from './source.ts'
 import type { Target } from './target.ts'
 
-/** How far a move is: what it does, in which table, and how many rows or packages of all are done. */
+/** Progress of a move: the current step and table, and the number of processed rows or packages out of all. */
 export type MoveProgress = { step: 'checking' | 'copying' | 'comparing' | 'indexing'; table: string; done: number; total: number }
-/** Hears of every step. */
+/** Receives the progress. */
 export type Tell = (progress: MoveProgress) => void
-/** A move that is under way. */
+/** The parts of a running move. */
 export type Move = { source: Source; target: Target; tables: PlannedTable[]; tell: Tell }

@@ -24,7 +24,7 @@ it('makes an owner where there is none, whom no setup code replaces', async () =
   ])
   const second = await adminJson(app, 'create-user', 'eve@example.com', '--role', 'owner')
   expect([second.code, second.body]).toMatchObject([1, { ok: false, error: { code: 'Conflict' } }])
-  expect(second.err).toBe('Ada@example.com is the owner. To hand the server over: npm run admin -- make-owner eve@example.com')
+  expect(second.err).toBe('Ada@example.com is the owner. To transfer the ownership: npm run admin -- make-owner eve@example.com')
   expect((await adminJson(app, 'users')).body.users).toHaveLength(1)
 })
 
@@ -32,13 +32,16 @@ it('makes accounts, lists them and changes their roles', async () => {
   await using app = await testApp()
   const owner = await app.owner()
   const { code, out } = await admin(app, 'create-user', 'bob@example.com')
-  expect([code, out]).toEqual([0, expect.stringMatching(/^Made an account for bob@example\.com \(member\)\.\nOne-time password: \S{16}\n/)])
+  expect([code, out]).toEqual([
+    0,
+    expect.stringMatching(/^Created an account for bob@example\.com \(member\)\.\nOne-time password: \S{16}\n/),
+  ])
   expect(await admin(app, 'change-role', ' BOB@example.com', 'admin')).toEqual({
     code: 0,
-    out: 'bob@example.com has the role admin now.',
+    out: 'bob@example.com now has the role admin.',
     err: '',
   })
-  expect((await admin(app, 'change-role', 'bob@example.com', 'admin')).out).toBe('bob@example.com has the role admin already.')
+  expect((await admin(app, 'change-role', 'bob@example.com', 'admin')).out).toBe('bob@example.com already has the role admin.')
   expect((await adminJson(app, 'change-role', 'bob@example.com', 'editor')).body).toMatchObject({ role: 'member', changed: true })
   expect((await adminJson(app, 'users', '--role', 'editor')).body.users).toMatchObject([{ email: 'bob@example.com', role: 'member' }])
   await admin(app, 'change-role', 'bob@example.com', 'admin')
@@ -52,12 +55,12 @@ it('makes accounts, lists them and changes their roles', async () => {
     'user.created: The operator created an account for bob (member), on the command line',
   ])
   for (const [code, words, message] of [
-    [1, ['create-user', 'bob@EXAMPLE.com'], 'There is an account with the e-mail address bob@EXAMPLE.com already.'],
+    [1, ['create-user', 'bob@EXAMPLE.com'], 'An account with the e-mail address bob@EXAMPLE.com already exists.'],
     [2, ['create-user', 'bob'], '<email>: must be an e-mail address.'],
     [2, ['create-user', 'eve@example.com', '--name', 'a\nb'], '--name: must not contain control characters.'],
-    [2, ['create-user', 'eve@example.com', '--role', 'king'], 'There is no role king: write viewer, member, admin, owner.'],
-    [2, ['users', '--role', 'king'], 'There is no role king'],
-    [2, ['change-role', 'bob@example.com', 'owner'], 'To hand the server over: npm run admin -- make-owner'],
+    [2, ['create-user', 'eve@example.com', '--role', 'king'], 'Unknown role king. Use one of viewer, member, admin, owner.'],
+    [2, ['users', '--role', 'king'], 'Unknown role king'],
+    [2, ['change-role', 'bob@example.com', 'owner'], 'To transfer the ownership: npm run admin -- make-owner'],
     [1, ['change-role', owner.email, 'viewer'], 'The owner cannot be changed here.'],
     [1, ['change-role', 'nobody@example.com', 'viewer'], 'There is no user with the e-mail address nobody@example.com.'],
   ] as const)
@@ -69,11 +72,11 @@ it('disables and enables people, and never the owner', async () => {
   await using app = await testApp()
   const [owner, bob] = [await app.owner(), await app.member()]
   const browser = await bob.session()
-  expect(await admin(app, 'disable-user', bob.email)).toEqual({ code: 0, out: `${bob.email} is disabled now.`, err: '' })
+  expect(await admin(app, 'disable-user', bob.email)).toEqual({ code: 0, out: `${bob.email} is now disabled.`, err: '' })
   expect(await bob.get('/api/auth/me')).toMatchObject({ status: 401 })
   expect((await admin(app, 'reset-password', bob.email)).out).toContain(`npm run admin -- enable-user ${bob.email}`)
-  expect((await admin(app, 'disable-user', bob.email)).out).toBe(`${bob.email} is disabled already.`)
-  expect((await admin(app, 'enable-user', bob.email)).out).toBe(`${bob.email} is active now.`)
+  expect((await admin(app, 'disable-user', bob.email)).out).toBe(`${bob.email} is already disabled.`)
+  expect((await admin(app, 'enable-user', bob.email)).out).toBe(`${bob.email} is now active.`)
   expect(await bob.get('/api/auth/me')).toMatchObject({ status: 200 })
   expect(await browser.get('/api/auth/me')).toMatchObject({ status: 401 })
   expect(await admin(app, 'disable-user', owner.email)).toMatchObject({
@@ -110,7 +113,7 @@ it('lists tokens by person without their secrets, and revokes one with those tha
   expect(revoked).toMatchObject({ code: 0, body: { ok: true, owner: bob.email, revoked: 2 } })
   expect(await bob.get('/api/auth/me')).toMatchObject({ status: 401 })
   expect(await app.withToken(made.secret).get('/api/auth/me')).toMatchObject({ status: 401 })
-  expect((await admin(app, 'revoke-token', first.id)).out).toContain('was revoked before.')
+  expect((await admin(app, 'revoke-token', first.id)).out).toContain('is already revoked.')
   expect((await adminJson(app, 'tokens', bob.email)).body.tokens).toEqual([])
   expect(await audited(app)).toEqual([
     expect.stringMatching(

@@ -89,7 +89,7 @@ it('hands the server to somebody else at once', async () => {
   ])
   expect(await runAdmin(settings(app), 'make-owner', viewer.email)).toMatchObject({
     code: 0,
-    out: `${viewer.email} is the owner already.\n`,
+    out: `${viewer.email} is already the owner.\n`,
   })
 })
 
@@ -173,14 +173,14 @@ it('checks the stored archives, and fails when one is missing', async () => {
   const archive = await publish(alice, { name: 'acme', version: '1.0.0' })
   expect(await runAdmin(settings(app), 'check-integrity')).toEqual({
     code: 0,
-    out: '1 archives read: 0 missing, 0 damaged. 0 stored that no version names.\n',
+    out: '1 archives checked: 0 missing, 0 damaged. 0 orphaned.\n',
     err: '',
   })
   const sha256 = createHash('sha256').update(archive).digest('hex')
   await app.services.blobs.remove(sha256, { at: new Date() })
   expect(await runAdmin(settings(app), 'check-integrity')).toMatchObject({
     code: 1,
-    out: expect.stringMatching(new RegExp(`^missing: acme 1.0.0 ${sha256}\n1 archives read: 1 missing`)),
+    out: expect.stringMatching(new RegExp(`^missing: acme 1.0.0 ${sha256}\n1 archives checked: 1 missing`)),
     err: '',
   })
 })
@@ -191,7 +191,7 @@ it('takes in an archive of an SDK, which the server then installs, and says what
   await writeFile(path, await zipOf(dartFiles('3.11.0')))
   expect(await runAdmin(settings(app), 'import-sdk', path)).toEqual({
     code: 0,
-    out: 'Dart 3.11.0 (stable) was taken in: the server installs it, at once or when it starts. /admin/sdks shows how far it is.\n',
+    out: 'Dart 3.11.0 (stable) was imported. The server installs it now, or when it starts. For the progress see /admin/sdks.\n',
     err: '',
   })
   await runJobs(app)

@@ -48,11 +48,11 @@ it.each([
 })
 
 it.each([
-  [2, ['restore-archive', 'acme'], 'Name the archive by its SHA-256'],
+  [2, ['restore-archive', 'acme'], 'Give the SHA-256 of the archive'],
   [2, ['move-blobs', 'tape'], 'Unknown store tape: write s3 or filesystem.'],
   [2, ['backup', 's3://'], 'The place for backups cannot be used'],
   [2, ['remember-address', 'nowhere'], 'nowhere is not an address that packages can be hosted at.'],
-  [2, ['verify-audit', 'svc'], 'svc is no hash of the audit log'],
+  [2, ['verify-audit', 'svc'], 'svc is not a valid hash'],
   [1, ['import-advisories', import.meta.filename], ''],
   [1, ['revoke-token', 'svc_pat_x'], 'There is no token'],
   [78, ['move-blobs', 's3'], 'S3_BUCKET is not set'],
@@ -133,6 +133,6 @@ it.each(['import-advisories', 'import-sdk'])('says what is wrong with the file t
   onTestFinished(() => rmSync(folder, { recursive: true }))
   expect(await admin(app, command, folder)).toEqual({ code: 1, out: '', err: `${folder} is a folder. Name a file.` })
   const none = join(folder, 'none.json')
-  const err = `There is no file ${none} (ENOENT). Check its name: a relative one begins at ${process.cwd()}.`
+  const err = `File ${none} not found (ENOENT). Relative paths are resolved from ${process.cwd()}.`
   expect(await admin(app, command, none)).toEqual({ code: 1, out: '', err })
 })

@@ -59,7 +59,7 @@ it('shows what was changed, removed, added or made anew', async () => {
   await entriesOf(app, 6)
   await seal(app)
   const { head } = await verify(app)
-  await expect(command(app)).resolves.toBe(`The audit log is as it was written. Entries in the chain: 6; the hash of the last is ${head}.`)
+  await expect(command(app)).resolves.toBe(`The audit log is unchanged. Entries in the chain: 6; the last hash is ${head}.`)
   await expect(command(app, head ?? '')).resolves.toContain('as it was written')
   const ids = (await app.services.database.reads.all<{ id: string }>('select id from audit_entries order by id')).map(({ id }) => id)
   for (const table of ['audit_entries', 'audit_chain']) {
@@ -80,7 +80,7 @@ it('shows what was changed, removed, added or made anew', async () => {
     `The entry ${ids[5]} at position 6, or its hash, was changed.`,
   ])
   expect(await command(app)).toMatchObject({
-    wrong: expect.stringMatching(/at position 4 was removed\.[^]*\nEntries in the chain: 6\. Not in the chain yet: 1;/),
+    wrong: expect.stringMatching(/at position 4 was removed\.[^]*\nEntries in the chain: 6\. Not yet in the chain: 1;/),
   })
   app.clock.now = new Date(Date.now() + 2 * 3_600_000)
   expect((await verify(app)).problems.at(-1)).toMatch(/^Entries older than an hour that are not in the chain: 1\./)

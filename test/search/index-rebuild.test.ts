@@ -43,7 +43,7 @@ it('is made anew by the operator beside a running server, and goes on where that
   const [half] = await database.fork().execute<{ id: string }[]>('select id from packages order by id limit 1 offset 9')
   await database.fork().execute('update package_search_documents set updated_at = 0')
   await writeSetting(database.fork(), renewedTo, half?.id ?? null)
-  expect(await admin(app, 'reindex')).toEqual({ code: 0, out: 'Indexed 12 packages anew.', err: '' })
+  expect(await admin(app, 'reindex')).toEqual({ code: 0, out: 'Reindexed 12 packages.', err: '' })
   const rows = await database
     .fork()
     .execute<{ updated_at: number | string }[]>('select updated_at from package_search_documents order by package_id')

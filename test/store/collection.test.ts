@@ -45,17 +45,17 @@ it('waits for a word before it removes more than 20 archives and a hundredth', a
 
   const { text: plan } = await collect(operation(app), { dryRun: true })
   for (const sha256 of orphans) expect(plan).toContain(`would remove ${sha256} (10 bytes)`)
-  expect(plan).toMatch(/Would remove 21 and delete 0 for good\. Nothing was changed\.\nThat many are removed only with --confirm\.$/)
+  expect(plan).toMatch(/Would remove 21 and permanently delete 0\. Nothing was changed\.\nRemoving this many requires --confirm\.$/)
   expect((await collect(operation(app))).text).toContain('Nothing was removed')
   expect(stillStored(app, orphans)).toBe(21)
 
   const { text: done } = await collect(operation(app), { confirmed: true })
   for (const sha256 of orphans) expect(done).toContain(`removed archive ${sha256} (10 bytes)`)
-  expect(done).toMatch(/Removed 21, which are kept aside for 7 days; deleted 0 for good\.$/)
+  expect(done).toMatch(/Removed 21 \(can be restored for 7 days\), permanently deleted 0\.$/)
   expect([stillStored(app, orphans), removedOf(app).length]).toEqual([0, 21])
   const [entry] = (await admin.get('/api/admin/audit-log?kind=server.settings_updated')).body.entries
-  const counts = '21 archives removed, 0 archives deleted for good'
-  expect(entry).toMatchObject({ agent: null, summary: `The operator collected what no version names: ${counts}, on the command line` })
+  const counts = '21 archives removed, 0 archives permanently deleted'
+  expect(entry).toMatchObject({ agent: null, summary: `The operator collected orphaned archives: ${counts}, on the command line` })
   expect((await admin.graphql(heldBack)).body.data.heldBackCollection).toBeNull()
   expect((await alice.get('/api/archives/acme-1.0.0.tar.gz')).raw.equals(archive)).toBe(true)
 })
@@ -68,13 +68,13 @@ it('removes a few, or a small part, by itself, keeps them for a week, and says e
   app.clock.now = new Date(Date.now() + 6.9 * day)
   await collectGarbage(app.services)
   expect(removedOf(app)).toHaveLength(20)
-  expect(await restoreArchive(operation(app), orphans[0])).toMatch(/is back in the store\.\nNo version names it/)
+  expect(await restoreArchive(operation(app), orphans[0])).toMatch(/is back in the store\.\nNo version refers to it/)
   app.clock.now = new Date(Date.now() + 7.1 * day)
   await collectGarbage(app.services)
   expect(app.lines.filter((line) => / INFO collecting: deleted archive [0-9a-f]{64} \(10 bytes\) for good/.test(line))).toHaveLength(19)
   // What was brought back is removed anew, and has a week of its own.
   expect(removedOf(app)).toEqual([expect.stringContaining(String(orphans[0]))])
-  await expect(restoreArchive(operation(app), orphans[1])).rejects.toThrow('is not among the removed ones')
+  await expect(restoreArchive(operation(app), orphans[1])).rejects.toThrow('Removed archives are permanently deleted after 7 days')
 })
 
 it('brings the archive of a deleted version back, and serves one again that was removed by mistake', async () => {
@@ -87,7 +87,7 @@ it('brings the archive of a deleted version back, and serves one again that was 
   expect(app.lines.join('')).toContain(`removed archive ${deleted}`)
   expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 404 })
   expect(await restoreArchive(operation(app), 'acme', '1.0.0')).toContain(pathOf(app, deleted))
-  expect(await restoreArchive(operation(app), 'acme', '1.0.0')).toContain('in the store already')
+  expect(await restoreArchive(operation(app), 'acme', '1.0.0')).toContain('is already in the store')
   expect(await alice.get('/api/archives/acme-1.0.0.tar.gz')).toMatchObject({ status: 404 })
   for (const [name, version] of [['acme', '9.9.9'], ['other', '1.0.0'], ['../../etc/passwd']] as const)
     await expect(restoreArchive(operation(app), name, version)).rejects.toThrow(/Nothing is known|Name the archive/)

@@ -36,7 +36,9 @@ it('moves everything to a bucket while the server serves, and back to a folder',
 
   const said: string[] = []
   const told = await move(operation(app, {}), 's3', (line) => void said.push(line))
-  expect(told).toMatch(/ has 3 of 3 archives, verified: 2 were copied now .*\nNow stop the server, run this once more .* BLOB_BACKEND=s3\./)
+  expect(told).toMatch(
+    / has 3 of 3 archives, verified: 2 were copied now .*\nNow stop the server, run this command again .* BLOB_BACKEND=s3\./,
+  )
   expect(said[0]).toMatch(/^\d of 3 archives \(\d+ %\), \d copied$/)
 
   // What is published meanwhile comes with the next run.
