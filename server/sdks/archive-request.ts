@@ -11,9 +11,9 @@ const redirects = new Set([301, 302, 303, 307, 308])
 type Options = { headers?: Record<string, string>; signal: AbortSignal }
 
 /**
- * Requests a file of an SDK archive. Follows redirects on the archive's own host only, and to private addresses only when the archive itself
- * has one. The body is not decoded; `signal` also ends reading it.
- * @throws Error when the archive cannot be reached or redirects elsewhere; the reason of `signal` when it aborts.
+ * Requests a file of an SDK archive. Follows redirects only to the archive's own host, and to a private address only if the archive itself has a
+ * private address. The response body is not decoded. Aborting `signal` also stops reading the body.
+ * @throws Error when the archive cannot be reached or redirects to another host; the abort reason of `signal` when it is aborted.
  */
 export async function requestFile(address: string, { headers = {}, signal }: Options): Promise<IncomingMessage> {
   const options = { headers: { ...headers, 'accept-encoding': 'identity' }, signal }
@@ -32,10 +32,10 @@ export async function requestFile(address: string, { headers = {}, signal }: Opt
 
 async function send(url: URL, options: RequestOptions & { signal: AbortSignal }): Promise<IncomingMessage> {
   options.signal.throwIfAborted()
-  // Loaded when needed: importing node:http by name loads the platform's fetch, which would slow every start.
+  // Imported lazily: importing named exports of node:http also loads the platform's fetch, which would slow down every server start.
   const { request: requestOver } = url.protocol === 'https:' ? https : await import('node:http')
   const request = requestOver(url, options)
-  // After the response began, its body reports errors.
+  // Ignores request errors after the response has started: the response stream emits these too.
   request.on('error', () => {}).end()
   try {
     const [response] = (await once(request, 'response')) as [IncomingMessage]
@@ -53,8 +53,8 @@ function requireHttp(address: string): URL {
 }
 
 /**
- * Returns where a redirect leads.
- * @throws Error unless that is the same host with the same scheme and port, or the same host over https.
+ * Resolves the target of a redirect.
+ * @throws Error unless the target has the same scheme, host and port, or the same host with https.
  */
 export function redirectTarget(from: URL, location: string): URL {
   const to = URL.canParse(location, from) ? new URL(location, from) : null
@@ -64,12 +64,12 @@ export function redirectTarget(from: URL, location: string): URL {
   return to
 }
 
-/** Whether an IP address is anything other than a public unicast one. */
+/** Returns true unless the IP address is a public unicast address. */
 export function isPrivate(address: string): boolean {
   return parseAddress(address)?.range() !== 'unicast'
 }
 
-/** Resolves a name like `dns.lookup`; fails when any of its addresses is private. */
+/** Resolves a host name with the signature of `dns.lookup`. Fails if any of the resolved addresses is private. */
 export const lookupPublic: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, options, (error, found, family) => {
     const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address)

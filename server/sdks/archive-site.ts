@@ -2,30 +2,30 @@ import type { IncomingMessage } from 'node:http'
 import { type ApiError, serviceUnavailable } from '../errors.ts'
 import { requestFile } from './archive-request.ts'
 
-/** A site that SDKs are downloaded from. */
+/** A website that offers SDK archives. */
 export type Site = {
-  /** As people know it, such as `Dart archive`. */
+  /** Display name, such as `Dart archive`. */
   name: string
   url: string
-  /** The variable that says where it is. */
+  /** Setting that contains the URL. */
   variable: string
 }
 
 const timeoutMs = 15_000
 
-/** The length of a listing, and of everything else that is read: in bytes at most. */
+/** Maximum size of a release listing, in bytes. */
 export const maxListing = 8 * 1024 ** 2
 const maxNote = 64 * 1024
 
 type Asked = {
   mostBytes?: number
-  /** When all that is read together has to be there. */
+  /** Time limit shared by several requests. */
   deadline?: AbortSignal
 }
 
 /**
- * Reads a small text from a site. Null when the site says that there is none.
- * @throws ApiError ServiceUnavailable when the site cannot be reached, or answers otherwise.
+ * Reads a small text file from an archive site. Returns null on 404.
+ * @throws ApiError ServiceUnavailable when the site cannot be reached or returns another status than 200.
  */
 export async function readFrom(site: Site, address: string, { mostBytes = maxNote, deadline }: Asked = {}): Promise<string | null> {
   const timeout = AbortSignal.timeout(timeoutMs)
@@ -43,15 +43,18 @@ export async function readFrom(site: Site, address: string, { mostBytes = maxNot
   }
 }
 
-/** 503: the site does not answer, or not as it should. The message says which, and where that is set. */
+/**
+ * Returns a 503 error for a site that does not respond or returns unexpected data. The message contains the site's URL and the setting that changes
+ * it.
+ */
 export const siteAway = ({ name, url, variable }: Site, error: unknown): ApiError =>
   serviceUnavailable(`The ${name} at ${url} cannot be read: ${reasonOf(error)}. Check the network, or set ${variable} to a mirror.`, 60)
 
-/** Returns why a request failed, in words. */
+/** Returns a readable reason for a failed request. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.name === 'TimeoutError') return 'there was no answer in time'
-  // What tried several addresses has a code only.
+  // AggregateError, thrown after several addresses were tried, has a code but no message.
   return error.message || String((error as NodeJS.ErrnoException).code)
 }
 

@@ -5,15 +5,15 @@ import type { SdkChannel } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { type Download, newest, type Release, sha256In } from './release.ts'
 
-// The layout of Google's archive: a bucket of Google Cloud Storage, whose prefixes can be listed as with S3 (XML), and below
-// channels/<channel>/release/<version>/ the files VERSION (JSON) and sdk/dartsdk-<os>-<arch>-release.zip with its .sha256sum.
+// Layout of Google's Dart archive: a Google Cloud Storage bucket that lists prefixes as XML, like S3. Each channels/<channel>/release/<version>/
+// contains VERSION (JSON) and sdk/dartsdk-<os>-<arch>-release.zip with its .sha256sum.
 
 type Settings = Pick<Config, 'SDK_ARCHIVE_URL'>
 
 const siteOf = ({ SDK_ARCHIVE_URL }: Settings): Site => ({ name: 'Dart archive', url: SDK_ARCHIVE_URL, variable: 'SDK_ARCHIVE_URL' })
 
 /**
- * The newest releases of a channel, the newest first.
+ * Lists the newest releases of a channel, newest first.
  * @throws ApiError ServiceUnavailable
  */
 export async function listDart(config: Settings, channel: SdkChannel): Promise<Release[]> {
@@ -32,7 +32,7 @@ export async function listDart(config: Settings, channel: SdkChannel): Promise<R
 }
 
 /**
- * Where a release is; null when there is none of this version in this channel, or none for this platform.
+ * Returns the download of a release. Returns null when the channel does not have this version, or not for this platform.
  * @throws ApiError ServiceUnavailable
  */
 export async function findDart(config: Settings, channel: SdkChannel, version: string): Promise<Download | null> {
@@ -42,13 +42,13 @@ export async function findDart(config: Settings, channel: SdkChannel, version: s
   const text = await readFrom(siteOf(config), `${url}.sha256sum`)
   if (text === null) return null
   const sha256 = sha256In(text)
-  if (!sha256) throw siteAway(siteOf(config), new Error(`${url}.sha256sum is no SHA-256`))
+  if (!sha256) throw siteAway(siteOf(config), new Error(`${url}.sha256sum is not a SHA-256 checksum`))
   return { url, sha256 }
 }
 
 const concurrency = 8
 const listingMs = 60_000
-/** A thousand versions a page. */
+/** A page of the listing has up to 1,000 versions. */
 const maxPages = 5
 
 const folderOf = ({ SDK_ARCHIVE_URL }: Settings, channel: SdkChannel, version: string) =>
@@ -61,7 +61,7 @@ async function listVersions(site: Site, channel: SdkChannel, deadline: AbortSign
   for (let page = 0; page < maxPages; page++) {
     const query = new URLSearchParams({ prefix, delimiter: '/', ...(marker && { marker }) })
     const text = await readFrom(site, `${site.url}?${query}`, { mostBytes: maxListing, deadline })
-    if (text === null || !text.includes('<ListBucketResult')) throw siteAway(site, new Error('it gives no listing'))
+    if (text === null || !text.includes('<ListBucketResult')) throw siteAway(site, new Error('it returns no listing'))
     for (const [, path = ''] of text.matchAll(/<Prefix>([^<]*)<\/Prefix>/g))
       if (path.startsWith(prefix) && path.endsWith('/')) found.push(path.slice(prefix.length, -1))
     marker = /<NextMarker>([^<]*)<\/NextMarker>/.exec(text)?.[1]
@@ -84,7 +84,7 @@ async function readVersion(
   return { publishedAt: dateIn(text) }
 }
 
-/** `2024-08-06`, and in older releases `201311121112`. */
+/** Parses `2024-08-06`, or `201311121112` as in older releases. */
 function dateIn(text: string): Date | null {
   const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)/.exec(described.safeParse(jsonIn(text)).data?.date ?? '') ?? []
   const date = new Date(`${year}-${month}-${day}T00:00:00Z`)

@@ -10,7 +10,7 @@ export type SdkChannel = (typeof sdkChannels)[number]
 export const installStatuses = ['downloading', 'extracting', 'preparing', 'ready', 'failed'] as const
 export type InstallStatus = (typeof installStatuses)[number]
 
-/** An SDK that is installed on the server, or on its way there. A job does the work; what it has reached stands here. */
+/** An SDK on this server: installed, being installed, or failed. A background job installs it and records its progress in this entity. */
 export const SdkInstall = defineEntity({
   name: 'SdkInstall',
   tableName: 'sdk_installs',
@@ -20,26 +20,26 @@ export const SdkInstall = defineEntity({
     kind: p.enum(sdkKinds),
     version: p.string().length(64),
     channel: p.enum(sdkChannels),
-    /** Operating system and architecture, as the archives name them. */
+    /** Operating system and architecture, as in the names of archive files. */
     platform: p.string().length(32),
     status: p.enum(installStatuses).default('downloading'),
     isDefault: p.boolean().default(false),
-    /** Counts how often it was begun: what works for an earlier one has to end. Each has a folder of its own. */
+    /** Number of installation attempts. A job that works for an earlier generation must stop. Each generation has its own folder. */
     generation: p.integer().default(1),
-    /** SHA-256 of an archive that was imported from a file; null for one that is downloaded. */
+    /** SHA-256 of an archive that was imported from a local file; null for a downloaded archive. */
     importedSha256: p.string().length(64).nullable(),
     bytesDone: p.bigint('number').default(0),
     bytesTotal: p.bigint('number').nullable(),
-    /** What happened, a line each: the last ones. */
+    /** Last lines of the installation log, separated by line breaks. */
     log: p.text().default('').lazy(),
     errorMessage: p.string().length(1000).nullable(),
-    /** Who asked for it. */
+    /** User who requested the install. */
     requestedById: p.uuid().nullable(),
     readyAt: p.datetime(3).nullable(),
     sizeBytes: p.bigint('number').nullable(),
-    /** The version of Dart in it, as it says itself. */
+    /** Dart version reported by the SDK. */
     dartVersion: p.string().length(64).nullable(),
-    /** The version of pana that was made ready with it. */
+    /** Version of pana that was activated with this SDK. */
     panaVersion: p.string().length(64).nullable(),
   },
 })

@@ -5,7 +5,7 @@ import { type SdkChannel, sdkChannels } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { type Download, newest, type Release, sha256In } from './release.ts'
 
-// The layout of Flutter's archive: releases_<os>.json names every release of a system, with the path of its archive and its SHA-256.
+// Layout of Flutter's archive: releases_<os>.json lists every release for an operating system, with the path and SHA-256 of its archive.
 
 type Settings = Pick<Config, 'FLUTTER_ARCHIVE_URL'>
 
@@ -24,12 +24,12 @@ const releaseShape = z.object({
   archive: z.string(),
   sha256: z.string(),
 })
-/** Far more than there are: to read many takes the server's time. */
+/** Upper bound well above the real number of releases, so that a hostile listing cannot keep the server busy. */
 const listingShape = z.object({ releases: z.array(releaseShape).max(20_000) })
 type Listed = z.infer<typeof releaseShape>
 
 /**
- * The newest releases of a channel, the newest first.
+ * Lists the newest releases of a channel, newest first.
  * @throws ApiError ServiceUnavailable
  */
 export async function listFlutter(config: Settings, channel: SdkChannel): Promise<Release[]> {
@@ -38,13 +38,13 @@ export async function listFlutter(config: Settings, channel: SdkChannel): Promis
     version: release.version,
     channel,
     publishedAt: dateOf(release),
-    // `3.5.0`, or `3.6.0 (build 3.6.0-149.3.beta)`.
+    // Extracts the version from `3.5.0` or `3.6.0 (build 3.6.0-149.3.beta)`.
     dartVersion: /(?<=build )[^)]+/.exec(release.dart_sdk_version ?? '')?.[0] ?? release.dart_sdk_version ?? null,
   }))
 }
 
 /**
- * Where a release is; null when there is none of this version in this channel for this platform.
+ * Returns the download of a release. Returns null when the channel does not have this version for this platform.
  * @throws ApiError ServiceUnavailable
  */
 export async function findFlutter(config: Settings, channel: SdkChannel, version: string): Promise<Download | null> {
@@ -52,18 +52,18 @@ export async function findFlutter(config: Settings, channel: SdkChannel, version
   const release = (await readListing(config)).find((one) => one.channel === channel && one.version === version)
   if (!release) return null
   const sha256 = sha256In(release.sha256)
-  if (!sha256 || !isPath(release.archive)) throw siteAway(site, new Error(`it describes ${version} in an unknown way`))
+  if (!sha256 || !isPath(release.archive)) throw siteAway(site, new Error(`its entry for ${version} is invalid`))
   return { url: `${site.url.replace(/\/$/, '')}/${release.archive}`, sha256 }
 }
 
-/** Releases for this platform; those that do not name a processor are for x64. */
+/** Reads the releases for this platform. Releases without an architecture are for x64. */
 async function readListing(config: Settings): Promise<Listed[]> {
   const site = siteOf(config)
   const { os, arch } = thisPlatform()
   const text = await readFrom(site, `${site.url.replace(/\/$/, '')}/releases_${os}.json`, { mostBytes: maxListing })
   if (text === null) throw siteAway(site, new Error(`it has no releases_${os}.json`))
   const { data, error } = listingShape.safeParse(parse(site, text))
-  if (!data) throw siteAway(site, new Error(`releases_${os}.json is not as expected: ${error.issues[0]?.message}`))
+  if (!data) throw siteAway(site, new Error(`releases_${os}.json has an unexpected format: ${error.issues[0]?.message}`))
   const channels: readonly string[] = sdkChannels
   return data.releases.filter((release) => channels.includes(release.channel) && (release.dart_sdk_arch ?? 'x64') === arch)
 }
@@ -76,7 +76,7 @@ function parse(site: Site, text: string): unknown {
   }
 }
 
-/** A path below the archive, of plain characters. */
+/** Whether the text is a plain relative path without `..` segments. */
 const isPath = (path: string) => /^[\w.+-]+(\/[\w.+-]+)*$/.test(path) && !path.split('/').includes('..')
 
 function dateOf({ release_date: text = '' }: Listed): Date | null {

@@ -1,6 +1,6 @@
 import { isServerAdmin } from '../roles/viewer.ts'
 
-/** Server admins see the SDKs, and install, rebuild and remove them. */
+/** Server administrators can list, install, rebuild and remove SDKs. */
 export const canManageSdks = isServerAdmin
-/** The same as the scope of a field. */
+/** GraphQL authorization scope for `canManageSdks`. */
 export const byServerAdmin = { scope: 'admin' } as const

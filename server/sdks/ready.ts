@@ -6,33 +6,33 @@ import type { Services } from '../services.ts'
 import { SdkInstall, type SdkKind } from './entity.ts'
 import { attemptFolder, thisPlatform } from './platform.ts'
 
-/** An SDK that can be used on this machine. */
+/** An SDK that is usable on this machine. */
 export type ReadySdk = {
   id: string
   kind: SdkKind
   version: string
-  /** Its folder: what was in the archive. */
+  /** Folder with the unpacked archive. */
   path: string
-  /** The program `dart`; that of Flutter's own Dart in a Flutter SDK. */
+  /** Path of the `dart` executable. In a Flutter SDK, this is the bundled Dart SDK's. */
   dart: string
   dartVersion: string
-  /** The PUB_CACHE in which pana is activated; to be read, not to be written to. */
+  /** PUB_CACHE in which pana is activated. Read-only. */
   pubCache: string
-  /** The script that runs pana; it needs `dart` in the PATH and PUB_CACHE. */
+  /** Path of the pana script. It needs `dart` in PATH and the PUB_CACHE variable. */
   panaPath: string
   panaVersion: string | null
-  /** What is there as long as the SDK is whole. */
+  /** Path of the mark file, which exists while the SDK is complete. */
   mark: string
 }
 
-/** The name of the file that says that an SDK is whole. */
+/** Name of the file that marks an SDK folder as complete. */
 export const markName = 'ready'
 
 type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
 
 /**
- * Returns the paths of an install. All of them are in its folder, which is removed as a whole.
- * @throws RangeError for an id that could lead elsewhere.
+ * Returns the paths of an install. All paths are inside the install's folder.
+ * @throws RangeError for an id that is not a plain file name.
  */
 export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
   const folder = attemptFolder(config, { id, generation })
@@ -41,24 +41,24 @@ export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kin
   const pubCache = join(folder, 'pub-cache')
   return {
     folder,
-    /** What was downloaded and verified; what was imported is never taken for it. */
+    /** Imported and downloaded archives have different names, so that one is never mistaken for the other. */
     archive: join(folder, importedSha256 ? 'imported' : 'archive'),
     unpacking: join(folder, 'unpacking'),
     path,
     dart: join(binaries, 'dart'),
     pubCache,
     panaPath: join(pubCache, 'bin', 'pana'),
-    /** Written last: an SDK without it is not whole. */
+    /** Written last. An SDK without this file is incomplete. */
     mark: join(folder, markName),
   }
 }
 
 /**
- * The default SDK of a kind, when it is ready and its folder is on this machine; else null. Several instances share the folder DATA_DIR/sdks;
- * one that does not have it can use no SDK.
+ * Returns the default SDK of a kind if it is ready and present on this machine, else null. Instances may share the folder DATA_DIR/sdks; an instance
+ * without access to it has no SDK.
  */
 export async function readySdk({ config, database }: Pick<Services, 'config' | 'database'>, kind: SdkKind): Promise<ReadySdk | null> {
-  // Most registries have none, which is seen at a tenth of the cost of an entity.
+  // Fast path for registries without an SDK: a tenth of the cost of loading the entity.
   if (!(await database.reads.get("select 1 from sdk_installs where kind = ? and is_default and status = 'ready'", kind))) return null
   const install = await defaultInstall(database.fork(), kind)
   if (!install || !(await isUsable(config, install))) return null
@@ -67,7 +67,7 @@ export async function readySdk({ config, database }: Pick<Services, 'config' | '
   return { id, kind, version, path, dart, dartVersion: dartVersion ?? version, pubCache, panaPath, mark, panaVersion: panaVersion ?? null }
 }
 
-/** Whether an install can be used on this machine. */
+/** Whether an install is ready and present on this machine. */
 export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkInstall): Promise<boolean> {
   if (install.status !== 'ready' || install.platform !== thisPlatform().sdkPlatform) return false
   try {

@@ -1,24 +1,24 @@
 import { compareParsed, parseVersion } from '../pub/version.ts'
 import type { SdkChannel, SdkKind } from './entity.ts'
 
-/** An SDK that can be installed. */
+/** A release of an SDK that can be installed. */
 export type Release = {
   kind: SdkKind
   version: string
   channel: SdkChannel
-  /** Null where the archive does not say. */
+  /** Null when the archive does not state the date. */
   publishedAt: Date | null
-  /** The version of Dart in it. */
+  /** Version of the included Dart SDK. */
   dartVersion: string | null
 }
 
-/** Where the archive of a release is, for this platform. */
+/** URL and checksum of a release's archive for this platform. */
 export type Download = { url: string; sha256: string }
 
-/** So many releases are listed of a channel, the newest. Others can be installed, too. */
+/** Maximum number of releases listed per channel. Older releases can still be installed by version. */
 const maxListed = 100
 
-/** The newest of some, the newest first; what has no proper version is left out. */
+/** Returns the newest releases, newest first. Omits entries with an invalid version. */
 export function newest<Named extends { version: string }>(releases: Named[]): Named[] {
   const parsed = releases.flatMap((release) => {
     const version = parseVersion(release.version)
@@ -28,5 +28,5 @@ export function newest<Named extends { version: string }>(releases: Named[]): Na
   return sorted.slice(0, maxListed).map(({ release }) => release)
 }
 
-/** A SHA-256 in hex, at the beginning of a text such as `sha256sum` writes. */
+/** Extracts the hex SHA-256 at the beginning of a text in `sha256sum` format. */
 export const sha256In = (text: string): string | null => /^[0-9a-f]{64}(?=\s|$)/i.exec(text.trim())?.[0].toLowerCase() ?? null

@@ -10,15 +10,15 @@ const keptMs = 3_600_000
 
 type Environment = Pick<Services, 'config' | 'now'>
 
-/** Which release somebody means. */
+/** Identifies a requested release. */
 export type Wanted = { kind: SdkKind; version: string; channel: SdkChannel }
 
-/** Releases of a channel, and what could not be read: a sentence for each archive. */
+/** Releases of a channel, and a warning for each archive that could not be read. */
 export type ReleaseListing = { releases: Release[]; warnings: string[] }
 
 /**
- * Returns the newest releases of a channel, newest first; of both kinds unless one is named. An archive that cannot be read becomes a warning.
- * Each archive is read at most once an hour.
+ * Returns the newest releases of a channel, newest first, of both kinds unless `kind` is given. An archive that cannot be read adds a warning.
+ * Listings are cached for an hour.
  * @throws ApiError ServiceUnavailable when none of the requested archives can be read.
  */
 export async function listReleases(services: Environment, channel: SdkChannel, kind?: SdkKind | null): Promise<ReleaseListing> {
@@ -32,24 +32,25 @@ export async function listReleases(services: Environment, channel: SdkChannel, k
 }
 
 /**
- * Where a release is for this platform; null when there is none.
- * @throws ApiError InvalidInput for what is no version; ServiceUnavailable.
+ * Returns the download of a release for this platform, or null when it does not exist.
+ * @throws ApiError InvalidInput for an invalid version; ServiceUnavailable when the archive cannot be read.
  */
 export function findRelease({ config }: Pick<Services, 'config'>, { kind, version, channel }: Wanted): Promise<Download | null> {
   requireVersion(version)
   return kind === 'dart' ? findDart(config, channel, version) : findFlutter(config, channel, version)
 }
 
-/** Refuses what is no version before it becomes a part of an address, a path or a command line. @throws ApiError InvalidInput. */
+/** Validates a version before it becomes part of a URL, path or command line. @throws ApiError InvalidInput for an invalid version. */
 export function requireVersion(version: string): void {
-  if (!parseVersion(version)) throw invalidInput(`version: ${JSON.stringify(version.slice(0, 80))} is no version such as 3.5.0.`, 'version')
+  if (!parseVersion(version))
+    throw invalidInput(`version: ${JSON.stringify(version.slice(0, 80))} is not a valid version. Use a version such as 3.5.0.`, 'version')
 }
 
 type Kept = { readAt: number; listing: Promise<Release[]> }
-/** By configuration, since that says which archive it is. */
+/** Cached listings per configuration, which contains the URLs of the archives. */
 const kept = new WeakMap<Services['config'], Map<string, Kept>>()
 
-/** Whoever asks while a listing is being read waits for the same; one that failed is not kept. */
+/** Returns a cached listing. Concurrent callers share one request. Failed requests are not cached. */
 function keptListing({ config, now }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
   const listings = kept.get(config) ?? new Map<string, Kept>()
   kept.set(config, listings)

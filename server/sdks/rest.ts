@@ -11,7 +11,7 @@ export const sdkRoutes = [
     `query ($channel: SdkChannel!, $kind: SdkKind) { releases: sdkReleases(channel: $channel, kind: $kind) { ${release} } warnings: sdkReleaseWarnings(channel: $channel, kind: $kind) }`,
     {
       summary:
-        'The newest releases of a channel (stable, beta or dev), of Dart and Flutter unless a kind is given. `warnings` names an archive that cannot be read.',
+        'The newest releases of a channel (stable, beta or dev), of both Dart and Flutter unless `kind` is given. `warnings` lists archives that cannot be read.',
       changes: {
         warnings: {
           from: (warnings) => ((warnings as string[]).length > 0 ? warnings : undefined),
@@ -24,7 +24,7 @@ export const sdkRoutes = [
     summary: 'The SDKs on this server.',
   }),
   route('POST /api/admin/sdk/installs', `mutation ($input: InstallSdkInput!) { installSdk(input: $input) { install { ${install} } } }`, {
-    summary: 'Begins to install an SDK; one that is installed is given as it is.',
+    summary: 'Starts to install an SDK. Returns an SDK that is already installed unchanged.',
     status: 201,
     answer: 'installSdk.install',
     refuses: [404],
@@ -32,7 +32,7 @@ export const sdkRoutes = [
   route(
     'GET /api/admin/sdk/installs/:id/progress',
     'query ($id: ID!) { sdkInstallProgress(installId: $id) { installId status bytesDone bytesTotal percent log } }',
-    { summary: 'How far an install is.', answer: 'sdkInstallProgress' },
+    { summary: 'The progress of an install.', answer: 'sdkInstallProgress' },
   ),
   route(
     'POST /api/admin/sdk/installs/:id/set-default',
@@ -46,7 +46,7 @@ export const sdkRoutes = [
   route(
     'POST /api/admin/sdk/installs/:id/rebuild',
     `mutation ($input: RebuildSdkInput!) { rebuildSdk(input: $input) { install { ${install} } } }`,
-    { summary: 'Installs an SDK anew.', ids, answer: 'rebuildSdk.install' },
+    { summary: 'Reinstalls an SDK.', ids, answer: 'rebuildSdk.install' },
   ),
   route('DELETE /api/admin/sdk/installs/:id', 'mutation ($input: RemoveSdkInput!) { removeSdk(input: $input) }', {
     summary: 'Removes an SDK.',
@@ -54,7 +54,7 @@ export const sdkRoutes = [
     answer: ok,
   }),
   route('GET /api/admin/sdk/platform', '{ platform: sdkPlatform { os arch sdkPlatform freeDiskBytes } }', {
-    summary: 'What the server runs on.',
+    summary: 'The platform of the server.',
     answer: 'platform',
   }),
 ]

@@ -9,8 +9,8 @@ import { SdkChannelEnum, SdkInstallProgressRef, SdkInstallRef, SdkKindEnum, SdkP
 import { findInstall, installSdk, listInstalls, loadInstall, rebuildSdk, removeSdk, setDefaultSdk } from './service.ts'
 
 const releaseArguments = builder.args((t) => ({
-  channel: t.field({ type: SdkChannelEnum, required: true, description: 'Which channel.' }),
-  kind: t.field({ type: SdkKindEnum, description: 'Which SDK; both when left out.' }),
+  channel: t.field({ type: SdkChannelEnum, required: true, description: 'Release channel.' }),
+  kind: t.field({ type: SdkKindEnum, description: 'Kind of the SDK; both if omitted.' }),
 }))
 
 builder.queryFields((t) => ({
@@ -18,32 +18,32 @@ builder.queryFields((t) => ({
     type: [SdkReleaseRef],
     extensions: { size: 200 },
     description:
-      'The newest releases of a channel that can be installed, newest first, at most a hundred of each kind; for administrators. Releases of an archive that cannot be read are missing: see `sdkReleaseWarnings`.',
+      'The newest installable releases of a channel, newest first, at most 100 of each kind. Omits releases of archives that cannot be read: see `sdkReleaseWarnings`. Administrators only.',
     args: releaseArguments,
     resolve: async (_root, { channel, kind }, context) => (await listReleases(context, channel, kind)).releases,
   }),
   sdkReleaseWarnings: t.withAuth(byServerAdmin).field({
     type: ['String'],
     extensions: { size: 2 },
-    description: 'Archives whose releases are missing from `sdkReleases` because they cannot be read, a sentence each; for administrators.',
+    description: 'A message for each archive that cannot be read and is therefore missing from `sdkReleases`. Administrators only.',
     args: releaseArguments,
     resolve: async (_root, { channel, kind }, context) => (await listReleases(context, channel, kind)).warnings,
   }),
   sdkInstalls: t.withAuth(byServerAdmin).field({
     type: [SdkInstallRef],
     extensions: { size: 20 },
-    description: 'The SDKs on this server, installed or on their way; for administrators.',
+    description: 'The SDKs on this server, including those that are being installed or failed. Administrators only.',
     resolve: (_root, _args, { em }) => listInstalls(em),
   }),
   sdkInstallProgress: t.withAuth(byServerAdmin).field({
     type: SdkInstallProgressRef,
-    description: 'How far the install of an SDK is; for administrators.',
+    description: 'The progress of an SDK install. Administrators only.',
     args: { installId: t.arg.id({ required: true, description: 'Plain identifier of the install.' }) },
     resolve: async (_root, { installId }, { em }) => progressOf(await findInstall(em, installId)),
   }),
   sdkPlatform: t.withAuth(byServerAdmin).field({
     type: SdkPlatformRef,
-    description: 'What the server runs on; for administrators.',
+    description: 'The platform of the server. Administrators only.',
     resolve: () => thisPlatform(),
   }),
 }))
@@ -51,7 +51,7 @@ builder.queryFields((t) => ({
 builder.subscriptionField('sdkInstallProgress', (t) =>
   t.withAuth(byServerAdmin).field({
     type: SdkInstallProgressRef,
-    description: 'How far the install of an SDK is, and again whenever it gets ahead, until it is ready or failed; for administrators.',
+    description: 'Sends the progress of an SDK install, now and after every change, until it is ready or failed. Administrators only.',
     args: { installId: t.arg.id({ required: true, description: 'Plain identifier of the install.' }) },
     subscribe: (_root, { installId }, context) =>
       watch(context, {
@@ -68,7 +68,7 @@ builder.subscriptionField('sdkInstallProgress', (t) =>
   }),
 )
 
-const InstallPayload = payload('SdkInstallPayload', 'An SDK as it is now.', {
+const InstallPayload = payload('SdkInstallPayload', 'The SDK after the change.', {
   install: { type: SdkInstallRef, description: 'The SDK.' },
 })
 
@@ -76,13 +76,13 @@ builder.mutationField('installSdk', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
     type: InstallPayload,
     description:
-      'Begins to install an SDK; `sdkInstallProgress` tells how far it is. One that is installed is given as it is, one that failed begins anew.',
+      'Starts to install an SDK; see `sdkInstallProgress` for its progress. Returns an SDK that is already installed or being installed unchanged. Restarts a failed install.',
     typeOptions: { description: 'The SDK to install.' },
-    argOptions: { description: 'Which one.' },
+    argOptions: { description: 'The release to install.' },
     input: {
-      kind: t.input.field({ type: SdkKindEnum, description: 'Which SDK; Dart when left out.' }),
-      version: t.input.field({ type: 'SemVer', required: true, description: 'Its version.' }),
-      channel: t.input.field({ type: SdkChannelEnum, required: true, description: 'Its channel.' }),
+      kind: t.input.field({ type: SdkKindEnum, description: 'Kind of the SDK; Dart if omitted.' }),
+      version: t.input.field({ type: 'SemVer', required: true, description: 'Version of the SDK.' }),
+      channel: t.input.field({ type: SdkChannelEnum, required: true, description: 'Release channel.' }),
     },
     resolve: async (_root, { input: { kind, version, channel } }, context) => ({
       install: await installSdk(context, { kind: kind ?? 'dart', version, channel }),
@@ -95,8 +95,8 @@ builder.mutationField('setDefaultSdk', (t) =>
     type: InstallPayload,
     description: 'Makes an SDK that is ready the default of its kind.',
     typeOptions: { description: 'The SDK to make the default.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'Which one.' }) },
+    argOptions: { description: 'The SDK.' },
+    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
     resolve: async (_root, { input }, context) => ({ install: await setDefaultSdk(context, input.id.id) }),
   }),
 )
@@ -104,10 +104,10 @@ builder.mutationField('setDefaultSdk', (t) =>
 builder.mutationField('rebuildSdk', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
     type: InstallPayload,
-    description: 'Downloads and installs an SDK anew; meanwhile it cannot be used.',
+    description: 'Downloads and installs an SDK again. The SDK is not usable until the install is ready.',
     typeOptions: { description: 'The SDK to rebuild.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'Which one.' }) },
+    argOptions: { description: 'The SDK.' },
+    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
     resolve: async (_root, { input }, context) => ({ install: await rebuildSdk(context, input.id.id) }),
   }),
 )
@@ -115,10 +115,10 @@ builder.mutationField('rebuildSdk', (t) =>
 builder.mutationField('removeSdk', (t) =>
   t.withAuth(byServerAdmin).fieldWithInput({
     type: 'Boolean',
-    description: 'Removes an SDK; one that is being installed is stopped. The default stays while scoring is on.',
+    description: 'Removes an SDK, or stops its install. If it was the default, the newest ready SDK of the same kind becomes the default.',
     typeOptions: { description: 'The SDK to remove.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'Which one.' }) },
+    argOptions: { description: 'The SDK.' },
+    input: { id: t.input.globalID({ required: true, for: [SdkInstallRef], description: 'The SDK.' }) },
     resolve: (_root, { input }, context) => done(removeSdk(context, input.id.id)),
   }),
 )

@@ -13,25 +13,25 @@ import { isOver, withLines } from './progress.ts'
 import { findRelease, requireVersion, type Wanted } from './releases.ts'
 import { adminCommand } from '../version.ts'
 
-/** The kinds of the jobs that install an SDK, and that remove what is left of one. Their subject is the install's id. */
+/** Kinds of the jobs that install an SDK and that delete its folders. The job subject is the install's id. */
 export const installKind = 'sdk.install'
 export const removalKind = 'sdk.remove'
 
-/** `Dart 3.5.0`, for people. */
+/** Display name, such as `Dart 3.5.0`. */
 export const titleOf = ({ kind, version }: Pick<SdkInstall, 'kind' | 'version'>): string =>
   `${kind === 'dart' ? 'Dart' : 'Flutter'} ${version}`
 
-/** All installs: Dart before Flutter, the latest first. */
+/** Lists all installs: Dart before Flutter, newest first. */
 export const listInstalls = (em: EntityManager): Promise<SdkInstall[]> =>
   em.find(SdkInstall, {}, { orderBy: { kind: 'asc', createdAt: 'desc', id: 'desc' } })
 
-/** An install with its log, or null. */
+/** Loads an install with its log. Returns null for an unknown id. */
 export async function loadInstall(em: EntityManager, id: string): Promise<SdkInstall | null> {
   const known = idOf(id)
   return known === null ? null : em.findOne(SdkInstall, { id: known }, { populate: ['log'] })
 }
 
-/** @throws ApiError NotFound */
+/** Loads an install with its log. @throws ApiError NotFound for an unknown id. */
 export async function findInstall(em: EntityManager, id: string): Promise<SdkInstall> {
   const install = await loadInstall(em, id)
   if (!install) throw notFound('There is no SDK install with this id.')
@@ -39,8 +39,9 @@ export async function findInstall(em: EntityManager, id: string): Promise<SdkIns
 }
 
 /**
- * Begins to install a release; a job goes on with it. One that is installed, or on its way, is given as it is; one that failed begins anew.
- * @throws ApiError InvalidInput for what is no version; NotFound when there is no such release for this platform; ServiceUnavailable when the
+ * Starts to install a release with a background job. Returns an SDK that is already installed or being installed unchanged. Restarts a failed
+ * install.
+ * @throws ApiError InvalidInput for an invalid version; NotFound when the release does not exist for this platform; ServiceUnavailable when the
  * archive cannot be read.
  */
 export async function installSdk(context: SignedInContext, wanted: Wanted): Promise<SdkInstall> {
@@ -59,7 +60,7 @@ export async function installSdk(context: SignedInContext, wanted: Wanted): Prom
       return install
     })
   } catch (error) {
-    // Somebody else asked for the same at this moment.
+    // A concurrent request created the same install.
     if (error instanceof UniqueConstraintViolationException) return em.fork().findOneOrFail(SdkInstall, wanted)
     throw error
   }
@@ -69,26 +70,26 @@ export const noRelease = ({ channel, ...wanted }: Wanted): string =>
   `There is no ${titleOf(wanted)} in the channel ${channel} for ${thisPlatform().sdkPlatform}.`
 
 /**
- * Installs an SDK anew, from the archive; meanwhile it is not ready.
- * @throws ApiError NotFound; Conflict while it is being installed, and for one that was imported.
+ * Downloads and installs an SDK again. The SDK is not usable until the job completes.
+ * @throws ApiError NotFound for an unknown id; Conflict while the SDK is being installed, and for an imported SDK.
  */
 export async function rebuildSdk({ em, now }: SignedInContext, id: string): Promise<SdkInstall> {
   const install = await findInstall(em, id)
   if (install.importedSha256)
-    throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import that again: ${adminCommand} import-sdk <file>`)
+    throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import the file again: ${adminCommand} import-sdk <file>`)
   const begun = await beginAgain(em, id, ['ready', 'failed'], now())
-  if (!begun) throw conflict(`${titleOf(install)} is being installed. Remove it to stop that, or wait.`)
+  if (!begun) throw conflict(`${titleOf(install)} is being installed. Wait until it is ready, or remove it to stop the install.`)
   return begun
 }
 
 /**
- * Makes an SDK the one that packages of its kind are analyzed with.
- * @throws ApiError NotFound; Conflict when it is not ready.
+ * Makes an SDK the default for analyzing packages of its kind.
+ * @throws ApiError NotFound for an unknown id; Conflict when the SDK is not ready.
  */
 export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: string): Promise<SdkInstall> {
   const { kind } = await findInstall(em, id)
   return em.fork().transactional(async (inner) => {
-    // Whichever of them is made the default, they wait for each other.
+    // Serializes concurrent changes of the default.
     await lockKind(inner, kind)
     const install = await findInstall(inner, id)
     if (install.status !== 'ready') throw conflict(`${titleOf(install)} is not ready (${install.status}), so it cannot be the default.`)
@@ -101,14 +102,14 @@ export async function setDefaultSdk({ em, viewer, ip }: SignedInContext, id: str
 }
 
 /**
- * Removes an SDK and stops its installation. When it was the default, the newest ready install of its kind becomes the default; without one,
+ * Removes an SDK, or stops its install. If the SDK was the default, the newest ready install of the same kind becomes the default. Without any,
  * packages are analyzed by the built-in engine.
- * @throws ApiError NotFound
+ * @throws ApiError NotFound for an unknown id.
  */
 export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
   const { kind } = await findInstall(em, id)
   return em.fork().transactional(async (inner) => {
-    await lockKind(inner, kind) // as setting a default does, so that exactly one remains
+    await lockKind(inner, kind) // serializes with changes of the default, so that exactly one default remains
     const install = await findInstall(inner, id)
     inner.remove(install)
     await inner.flush()
@@ -123,8 +124,8 @@ export async function removeSdk({ em, viewer, ip, now }: SignedInContext, id: st
 }
 
 /**
- * Ends the install that a job was to do, in the transaction of `em`, which has locked it: whoever works on it has to stop, and what there is of
- * it on the disk goes.
+ * Marks the install of a cancelled job as failed, in the transaction of `em`, which must hold the install's lock (`lockInstall`). A process that works on the install
+ * stops, and a job deletes its folder.
  */
 export async function cancelInstall(em: EntityManager, { subject, payload }: Pick<Job, 'subject' | 'payload'>, reason: string, now: Date) {
   const { generation } = installPayload.parse(JSON.parse(payload))
@@ -136,11 +137,11 @@ export async function cancelInstall(em: EntityManager, { subject, payload }: Pic
   await enqueue(em, { kind: removalKind, subject }, now)
 }
 
-/** Begins an install anew, when its status is one of these; null when it is another. */
+/** Restarts an install if it has one of the given statuses. Returns null otherwise. */
 const beginAgain = (em: EntityManager, id: string, statuses: SdkInstall['status'][], now: Date): Promise<SdkInstall | null> =>
   em.fork().transactional((inner) => beginAgainIn(inner, id, statuses, now))
 
-/** The same in the transaction of `em`. */
+/** Like `beginAgain`, but in the transaction of `em`. */
 export async function beginAgainIn(
   em: EntityManager,
   id: string,
@@ -156,14 +157,14 @@ export async function beginAgainIn(
   return install
 }
 
-/** Has whoever else makes an SDK of a kind the default wait for the transaction of `em`. */
+/** Locks all installs of a kind until the transaction of `em` ends, to serialize changes of the default. */
 export const lockKind = async (em: EntityManager, kind: SdkKind): Promise<void> =>
   void (await em.execute('update sdk_installs set generation = generation where kind = ?', [kind]))
 
-/** What the job of an install is to do: an attempt at it that was not called off meanwhile. */
+/** Payload of an install job. A job whose generation is no longer current has been cancelled. */
 export const installPayload = z.object({ generation: z.int() })
 
-/** Has a job go on with an install, in the transaction of `em`. */
+/** Enqueues the install job in the transaction of `em`. */
 export const enqueueInstall = (em: EntityManager, { id, generation }: SdkInstall, now: Date): Promise<string> =>
   enqueue(em, { kind: installKind, subject: id, payload: { generation } }, now)
 
@@ -183,6 +184,9 @@ async function lockExisting(em: EntityManager, id: string): Promise<SdkInstall> 
   return findInstall(em, id)
 }
 
-/** Has whoever else changes an install wait for the transaction of `em`: SQLite lets one that began with a read write only when nobody else did. */
+/**
+ * Locks an install until the transaction of `em` ends. Writing is required: SQLite rejects a write in a transaction that began with a read if another
+ * connection has written since.
+ */
 export const lockInstall = async (em: EntityManager, id: string): Promise<void> =>
   void (await em.execute('update sdk_installs set generation = generation where id = ?', [id]))

@@ -70,7 +70,7 @@ describe('an archive on the disk of the server', () => {
     await runJobs(app)
     expect(await admin.post(`${installs}/${id}/rebuild`)).toMatchObject({
       status: 409,
-      body: { error: { message: expect.stringContaining('import that again: npm run admin -- import-sdk <file>') } },
+      body: { error: { message: expect.stringContaining('import the file again: npm run admin -- import-sdk <file>') } },
     })
     expect((await bring(await zipOf(dartFiles('3.11.0')))).id).toBe(id)
     await runJobs(app)
@@ -101,7 +101,7 @@ describe('an archive on the disk of the server', () => {
   )
 
   it.each([
-    ['another archive', () => zipOf([{ path: 'readme.txt', content: 'hello' }]), /is no archive of a Dart or Flutter SDK/],
+    ['another archive', () => zipOf([{ path: 'readme.txt', content: 'hello' }]), /is not an archive of a Dart or Flutter SDK/],
     ['a strange version', () => zipOf(dartFiles('../../3.11.0')), /holds the version "\.\.\/\.\.\/3\.11\.0"/],
     ['no archive', () => Promise.resolve(Buffer.from('hello, this is text')), /neither a zip nor a tar\.xz file/],
   ])('is refused when it is %s', async (_what, pack, message) => {

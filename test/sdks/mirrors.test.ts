@@ -37,7 +37,7 @@ describe('a site that misbehaves is 503, soon:', () => {
   it.each<[string, (response: ServerResponse) => unknown, RegExp]>([
     ['it leads to a file of the server', toFile, /cannot be read/],
     ['it never ends', endlessly, /longer than \d+ KiB/],
-    ['it has more releases than there can be', tooMany, /is not as expected|gives no listing|is no SHA-256/],
+    ['it has more releases than there can be', tooMany, /has an unexpected format|returns no listing|is not a SHA-256/],
     ['it ends before it said', cutShort, /cannot be read/],
   ])('%s', async (_what, misbehave, message) => {
     const { site, app, admin } = await open()
@@ -53,7 +53,7 @@ describe('a site that misbehaves is 503, soon:', () => {
 
 describe('an archive is not taken', () => {
   it.each<[string, (response: ServerResponse, file: Buffer, count: number) => unknown, string, RegExp]>([
-    ['from a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*It is tried again soon/],
+    ['from a file of the server', toFile, 'downloading', /cannot be read: it redirects to "file:.*Retrying soon/],
     ['that says it is endless', (response) => response.writeHead(200, { 'content-length': 2 ** 52 }).write('PK'), 'failed', /longer than/],
     [
       'that is compressed on the way, of which nothing is unpacked',
@@ -79,7 +79,7 @@ describe('an archive is not taken', () => {
         setTimeout(() => response.destroy(), 10)
       },
       'downloading',
-      /It is tried again soon/,
+      /Retrying soon/,
     ],
   ])('%s', async (_what, misbehave, status, message) => {
     const { site, zip, app, admin } = await open()

@@ -50,7 +50,7 @@ describe('a redirect away from the host of the archive is not followed:', () => 
     const { id } = (await admin.post(installs, wanted)).body
     await runJobs(app)
     const progress = (await admin.get(`${installs}/${id}/progress`)).body
-    expect(progress.log.at(-1)).toMatch(/it redirects to "[^"]*", which is not on the same host.* It is tried again soon/)
+    expect(progress.log.at(-1)).toMatch(/it redirects to "[^"]*", which is not on the same host.* Retrying soon/)
     expect(internal.requests()).toBe(0)
   })
 

@@ -58,7 +58,7 @@ describe('an install', () => {
       (bytes: Buffer) => Buffer.concat([bytes, Buffer.from('more')]),
       /^The SHA-256 of .* is not .*, which the archive says/,
     ],
-    ['not there any more', () => null, /^The archive is not there any more/],
+    ['not there any more', () => null, /^The archive no longer exists/],
   ])('of flutter fails at once when its archive is %s, and leaves nothing', async (_what, become, message) => {
     const { site, app, admin } = await open()
     await using _ = app

@@ -8,7 +8,7 @@ import { listFolders, removeFolder } from './folders.ts'
 import { attemptFolder } from '../platform.ts'
 import { installKind } from '../service.ts'
 
-/** Removes the folders of an install that was removed or cancelled; not that of a later attempt at it. */
+/** Handles the job that deletes the folders of a removed or cancelled install. Keeps the folders of later attempts of the same install. */
 export const sdkRemoval = ({ config, database }: Services) =>
   handler(z.unknown(), async (work) => {
     const id = subjectId(work)
@@ -17,12 +17,15 @@ export const sdkRemoval = ({ config, database }: Services) =>
       if (attempt.id === id && attempt.generation < (install?.generation ?? Number.POSITIVE_INFINITY)) await removeFolder(config, attempt)
   })
 
-/** Folders that came within this time may be of an import whose record follows. */
+/** Grace period in milliseconds: an import creates the folder before the database record. */
 const graceMs = 3_600_000
 
 type Collected = Pick<Services, 'config' | 'database' | 'log'>
 
-/** Removes folders that no install names, and ends installs whose job failed for good without saying so, as when each attempt killed the server. */
+/**
+ * Deletes folders without a database record. Marks installs as failed whose job failed permanently without updating the record, for example because
+ * each attempt crashed the server.
+ */
 export async function collectSdks({ config, database, log }: Collected): Promise<void> {
   const em = database.fork()
   const installs = await em.find(SdkInstall, {}, { disableIdentityMap: true })
@@ -30,17 +33,17 @@ export async function collectSdks({ config, database, log }: Collected): Promise
   for (const attempt of await listFolders(config)) {
     const name = `${attempt.id}.${attempt.generation}`
     if (known.has(name)) continue
-    // An import may have moved it in the meantime, and another instance removed it.
+    // An import may have renamed the folder since it was listed, or another instance may have deleted it.
     const found = await stat(attemptFolder(config, attempt)).catch(() => null)
     if (!found || Date.now() - found.mtimeMs < graceMs) continue
-    log.info(`removing ${name} from the folder of SDKs: no install names it`)
+    log.info(`deleting SDK folder ${name}: no install uses it`)
     await removeFolder(config, attempt)
   }
   for (const { id, generation, status } of installs) {
     if (status === 'ready' || status === 'failed') continue
     const [job] = await em.find(Job, { kind: installKind, subject: id }, { orderBy: { id: 'desc' }, limit: 1, disableIdentityMap: true })
     if (job && job.state !== 'failed') continue
-    const errorMessage = job?.error ?? 'Its job is not there any more.'
+    const errorMessage = job?.error ?? 'The install job no longer exists.'
     await em.nativeUpdate(SdkInstall, { id, generation, status }, { status: 'failed', errorMessage })
   }
 }

@@ -13,22 +13,22 @@ import { inMegabytes, requireRoom, unpackedFactor } from './room.ts'
 import type { Track } from './track.ts'
 import { ask } from '../unpack/ask.ts'
 
-/** A connection that is slower is given up, and one that brought less is not worth another one. */
+/** Minimum transfer rate. Slower connections are closed, and a broken connection is only retried if it transferred at least this many bytes. */
 const usualPace: Pace = { bytes: 64 * 1024, ms: 60_000 }
-/** Several times what the largest SDK takes. */
+/** Maximum archive size in bytes: several times the size of the largest SDK. */
 const maxBytes = 8 * 1024 ** 3
-/** How often the room on the disk is looked at. */
+/** Free disk space is checked every 32 MiB. */
 const lookEvery = 32 * 1024 ** 2
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
-/** Whom a download is for. */
+/** The parts of an install's track that a download reports to. */
 type Listener = Pick<Track, 'signal' | 'say' | 'report'>
 type Wanted = Download & { pace: Pace }
 
 /**
- * Downloads an archive to `path`, and compares its SHA-256. What an interrupted download left is used when it is of the same file; a connection
- * that breaks is taken up again as long as each brings enough.
- * @throws InstallRefused when the archive is not there, has another SHA-256, or does not fit on the disk; Error for what may pass.
+ * Downloads an archive to `path` and verifies its SHA-256. Resumes a partial download of the same file. Reconnects after a broken connection as long
+ * as each connection transfers at least `pace.bytes`.
+ * @throws InstallRefused when the archive does not exist, has another SHA-256 or does not fit on the disk; Error for temporary failures.
  */
 export async function download(
   config: Settings,
@@ -47,7 +47,7 @@ export async function download(
       track.signal.throwIfAborted()
       const after = await sizeOf(part)
       if (error instanceof InstallRefused || after < before + pace.bytes) throw error
-      track.say(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Going on from there.`)
+      track.say(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Resuming from there.`)
       before = after
     }
   }
@@ -56,7 +56,7 @@ export async function download(
   await rm(`${part}.json`, { force: true })
 }
 
-/** What a partial download is of; `validator` says whether the file is still the same (RFC 9110 §13.1.5). */
+/** The file that a partial download belongs to. `validator` is sent as If-Range to detect a changed file (RFC 9110 §13.1.5). */
 const origin = z.object({ url: z.string(), sha256: z.string(), validator: z.string() })
 
 async function transfer(config: Settings, wanted: Wanted, part: string, track: Listener): Promise<void> {
@@ -85,7 +85,7 @@ async function transfer(config: Settings, wanted: Wanted, part: string, track: L
   } finally {
     watch.end()
   }
-  if (total !== null && done !== total) throw new Error(`${done} of ${total} bytes came`)
+  if (total !== null && done !== total) throw new Error(`only ${done} of ${total} bytes were received`)
 }
 
 async function open(wanted: Wanted, part: string, signal: AbortSignal) {
@@ -101,14 +101,17 @@ async function open(wanted: Wanted, part: string, signal: AbortSignal) {
   }
 }
 
-/** Returns which part of the archive a response has, and remembers which file it is of. `size` is how much of it is on the disk. */
+/**
+ * Validates the response, and stores the file's validator next to the partial download for a later resume. `size` is the number of bytes already on
+ * disk. Returns the offset at which the response body starts.
+ */
 async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part: string, size: number) {
   const { statusCode: status, headers } = body
-  if (status === 404 || status === 410) throw new InstallRefused(`The archive is not there any more: ${url} answered ${status}.`)
+  if (status === 404 || status === 410) throw new InstallRefused(`The archive no longer exists: ${url} answered ${status}.`)
   const [, first, all] = /^bytes (\d+)-\d+\/(\d+)$/.exec(headers['content-range'] ?? '') ?? []
   if (size > 0 && (status === 416 || (status === 206 && Number(first) !== size))) {
     await rm(part, { force: true })
-    throw new Error('what was downloaded so far does not fit')
+    throw new Error('the server cannot resume the partial download')
   }
   if (status !== 200 && status !== 206) throw new Error(`${url} answered ${status}`)
   const isWhole = status === 200
@@ -121,7 +124,7 @@ async function describeBody(body: IncomingMessage, { url, sha256 }: Wanted, part
   return { body, offset: isWhole ? 0 : size, total }
 }
 
-/** Requests an archive. Does not limit how long its body takes. */
+/** Requests an archive. The time limit applies to the response headers only, not to the body. */
 async function begin({ url, pace }: Wanted, headers: Record<string, string>, signal: AbortSignal): Promise<IncomingMessage> {
   const watch = watchPace(signal, pace)
   try {
@@ -133,20 +136,22 @@ async function begin({ url, pace }: Wanted, headers: Record<string, string>, sig
   }
 }
 
-/** What was taken up again may have been damaged meanwhile, so it gets another chance; a fresh download does not. */
+/**
+ * Verifies the SHA-256 of a download. A mismatch after a resume is retried, since the partial file may have been damaged; a mismatch of a fresh
+ * download is final.
+ */
 async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: Listener): Promise<void> {
   track.say('Comparing the SHA-256 …')
   const actual = await ask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })
   if (actual === sha256) return
   await rm(part, { force: true })
-  // The actual hash would describe what the server could read and the administrator could not.
-  const message = `The SHA-256 of ${url} is not ${sha256}, which the archive says it is.`
-  throw wasResumed ? new Error(message) : new InstallRefused(`${message} Nothing of it was kept.`)
+  // The message omits the actual hash: it would let an administrator identify content that only the server can read.
+  const message = `The SHA-256 of ${url} does not match ${sha256}, the value published by the archive.`
+  throw wasResumed ? new Error(message) : new InstallRefused(`${message} The download was deleted.`)
 }
 
 function requireLength(bytes: number, most: number): void {
-  if (bytes > most)
-    throw new InstallRefused(`The archive is longer than ${most} bytes, which is more than there should be. Nothing of it was kept.`)
+  if (bytes > most) throw new InstallRefused(`The archive is larger than the expected ${most} bytes. The download was deleted.`)
 }
 
 async function originOf(part: string): Promise<z.infer<typeof origin> | null> {

@@ -6,7 +6,7 @@ import { markName } from '../ready.ts'
 
 type Settings = Pick<Config, 'DATA_DIR'>
 
-/** Lists the attempts at installs that have a folder. */
+/** Lists the installation attempts that have a folder on disk. */
 export async function listFolders(config: Settings): Promise<Attempt[]> {
   const names = await readdir(sdkRoot(config)).catch(() => [])
   return names.flatMap((name) => {
@@ -16,8 +16,8 @@ export async function listFolders(config: Settings): Promise<Attempt[]> {
 }
 
 /**
- * Removes the folder of an attempt: first the mark that it is complete, for those who use it.
- * @throws RangeError for an id that could lead elsewhere.
+ * Deletes the folder of an attempt. Deletes the completion mark first, so that other processes stop using the SDK.
+ * @throws RangeError for an id that is not a plain file name.
  */
 export async function removeFolder(config: Settings, attempt: Attempt): Promise<void> {
   const folder = attemptFolder(config, attempt)
@@ -25,7 +25,7 @@ export async function removeFolder(config: Settings, attempt: Attempt): Promise<
   await rm(folder, { recursive: true, force: true, maxRetries: 3 })
 }
 
-/** What a folder takes on the disk, about: the sizes of all files in it, in bytes. */
+/** Returns the total size of all files in a folder, in bytes. */
 export async function bytesIn(folder: string): Promise<number> {
   let bytes = 0
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true }))

@@ -19,9 +19,11 @@ type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_B
 type Found = { kind: SdkKind; version: string; channel: SdkChannel }
 
 /**
- * Takes in an archive that lies on this machine: copies it to the folder of SDKs; the server goes on with it, at once or when it starts.
- * @returns what is being installed.
- * @throws ApiError InvalidInput for what is no archive of an SDK; Conflict while the same is being installed; InstallRefused without room.
+ * Imports an SDK archive from a local file: copies the archive into the SDK folder and enqueues the install job. A running server picks up the job
+ * immediately, a stopped one at its next start.
+ * @returns the created or restarted install.
+ * @throws ApiError InvalidInput when the file is not an SDK archive; Conflict while the same SDK is being installed; InstallRefused when there is not
+ * enough disk space.
  */
 export async function importSdk({ em, config }: Import, path: string, now: Date): Promise<SdkInstall> {
   const found = await inspect(path)
@@ -30,7 +32,7 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
   await requireRoom(config, (1 + unpackedFactor) * size)
   const known = await em.findOne(SdkInstall, found)
   if (known && known.status !== 'ready' && known.status !== 'failed') throw beingInstalled(found)
-  // Not yet the folder of the install: whoever installs the same at this moment may be the one to get it.
+  // The copy gets a temporary folder: a concurrent import of the same SDK may win the install's own folder.
   const attempt = { id: newId(), generation: 0 }
   const copy = placesOf(config, { ...found, ...attempt, importedSha256 })
   await mkdir(copy.folder, { recursive: true, mode: 0o755 })
@@ -51,7 +53,7 @@ export async function importSdk({ em, config }: Import, path: string, now: Date)
   }
 }
 
-const beingInstalled = (found: Found) => conflict(`${titleOf(found)} is being installed. Wait for that, or remove it first.`)
+const beingInstalled = (found: Found) => conflict(`${titleOf(found)} is being installed. Wait until it is ready, or remove it first.`)
 
 async function create(em: EntityManager, found: Found & { importedSha256: string }, now: Date): Promise<SdkInstall> {
   const { sdkPlatform: platform } = thisPlatform()
@@ -64,20 +66,20 @@ async function create(em: EntityManager, found: Found & { importedSha256: string
 const places = { dart: 'dart-sdk/version', flutter: 'flutter/version', flutterJson: 'flutter/bin/cache/flutter.version.json' }
 const described = z.object({ frameworkVersion: z.string(), channel: z.string().optional() })
 
-/** Which SDK an archive holds, by what stands in it. */
+/** Reads the kind, version and channel of the SDK in an archive. */
 async function inspect(path: string): Promise<Found> {
   const texts = await ask({ do: 'read', archive: path, paths: Object.values(places) }, z.record(z.string(), z.string()))
   const { [places.dart]: dart, [places.flutter]: flutter, [places.flutterJson]: json } = texts
   const framework = json === undefined ? null : described.parse(JSON.parse(json))
   const kind = dart === undefined ? 'flutter' : 'dart'
   const version = (dart ?? framework?.frameworkVersion ?? flutter)?.trim()
-  if (version === undefined) throw invalidInput(`${path} is no archive of a Dart or Flutter SDK: it does not say which version it holds.`)
+  if (version === undefined) throw invalidInput(`${path} is not an archive of a Dart or Flutter SDK: it has no version file.`)
   if (!parseVersion(version))
-    throw invalidInput(`${path} holds the version ${JSON.stringify(version.slice(0, 80))}, which is none such as 3.5.0.`)
+    throw invalidInput(`${path} has the invalid version ${JSON.stringify(version.slice(0, 80))}. Expected a version such as 3.5.0.`)
   return { kind, version, channel: sdkChannels.find((one) => one === framework?.channel) ?? channelOf(version) }
 }
 
-/** `3.6.0-149.3.beta`, `3.7.0-5.0.dev`, and for Flutter `3.24.0-0.1.pre`. */
+/** Derives the channel from a version such as `3.6.0-149.3.beta`, `3.7.0-5.0.dev` or, for Flutter, `3.24.0-0.1.pre`. */
 function channelOf(version: string): SdkChannel {
   const last = /-.*?([a-z]+)$/.exec(version)?.[1]
   return last === undefined ? 'stable' : last === 'dev' ? 'dev' : 'beta'

@@ -20,15 +20,15 @@ import { noRoom } from '../unpack/folder.ts'
 import { UnpackRefused } from '../unpack/refusal.ts'
 import { adminCommand } from '../../version.ts'
 
-/** So often an install is tried that goes wrong; more often only when the server was killed meanwhile. */
+/** From the 4th attempt on, an error is final. An attempt interrupted by a server crash is repeated, up to 10 attempts in total. */
 const maxTries = 4
 const maxAttempts = 10
 
 const bounds = { entries: 400_000, bytes: 16 * 1024 ** 3 }
 
 /**
- * Installs an SDK: downloads, unpacks and prepares it. Each step ends with a rename or begins with an empty folder, so an attempt goes on where
- * the one before was interrupted; the last one marks the folder as whole, and only then the record says so.
+ * Handles the job that downloads, unpacks and prepares an SDK. Each step ends with an atomic rename or starts with an empty folder, so a new attempt
+ * resumes where the previous one was interrupted. The mark file is written last, before the database record becomes ready.
  */
 export const sdkInstall = (services: Services) =>
   handler(
@@ -49,14 +49,14 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
   try {
     await carryOut(services, track)
   } catch (error) {
-    // Whether it is still wanted shows when the rest is written down.
+    // Writing the remaining log lines shows whether the install still exists.
     if (work.signal.aborted) await track.close()
     if (track.isObsolete) return await removeFolder(services.config, install)
-    // The server stops, or another process goes on: the folder stays as it is.
+    // The server is stopping or another process took over the job. The folder is kept for the next attempt.
     if (work.signal.aborted) throw error
     const reason = reasonOf(error)
     if (!isFinal(error) && work.attempt < maxTries) {
-      track.say(`${reason} It is tried again soon.`)
+      track.say(`${reason} Retrying soon.`)
       throw error
     }
     track.say(reason)
@@ -76,14 +76,14 @@ async function carryOut(services: Services, track: Track): Promise<void> {
     if (!(await isThere(places.archive))) await fetchArchive(services, places.archive, track)
     await unpack(services, places, track)
   }
-  await track.begin('preparing', 'Trying the SDK out …')
+  await track.begin('preparing', 'Testing the SDK …')
   const prepared = await prepare(services, places, track)
   const sizeBytes = await bytesIn(places.folder)
   await writeFile(places.mark, '')
   track.signal.throwIfAborted()
   track.say(`${titleOf(track.install)} is ready.`)
   await track.close()
-  // Somebody removed or cancelled it at the last moment.
+  // The install was removed or cancelled just before it completed.
   if (!(await complete(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, track.install)
   for (const one of await listFolders(config))
     if (one.id === track.install.id && one.generation < track.install.generation) await removeFolder(config, one)
@@ -92,7 +92,7 @@ async function carryOut(services: Services, track: Track): Promise<void> {
 async function fetchArchive(services: Services, path: string, track: Track): Promise<void> {
   const { install } = track
   if (install.importedSha256)
-    throw new InstallRefused(`The imported archive is not there any more. Import it again: ${adminCommand} import-sdk <file>`)
+    throw new InstallRefused(`The imported archive no longer exists. Import it again: ${adminCommand} import-sdk <file>`)
   await track.begin('downloading', `Downloading ${titleOf(install)} (${install.channel}, ${install.platform}) …`)
   const found = await findRelease(services, install)
   if (!found) throw new InstallRefused(noRelease(install))
@@ -104,7 +104,7 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
   const { kind, importedSha256 } = track.install
   await track.begin('extracting', 'Unpacking …')
   if (importedSha256 && (await ask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
-    throw new InstallRefused(`The imported archive was changed on the disk. Import it again: ${adminCommand} import-sdk <file>`)
+    throw new InstallRefused(`The imported archive changed on disk. Import it again: ${adminCommand} import-sdk <file>`)
   await requireRoom(config, unpackedFactor * (await stat(archive)).size)
   const top = kind === 'dart' ? 'dart-sdk' : 'flutter'
   const task = {
@@ -124,7 +124,7 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
   await rm(archive)
 }
 
-/** Says that an install is ready, unless nobody wants it any more. */
+/** Marks an install as ready, and as the default if its kind has none. Returns false when the install was removed or restarted. */
 async function complete(
   { database, now }: Services,
   { id, generation, kind, version, channel, requestedById }: SdkInstall,

@@ -1,10 +1,10 @@
-/** The least that has to come, and how long that may take. */
+/** Minimum transfer rate: at least `bytes` every `ms` milliseconds. */
 export type Pace = { bytes: number; ms: number }
 
-/** Aborts when less comes than is to: `hear` is told what did. */
+/** Returns a signal that aborts when fewer than `bytes` arrive within `ms`. The caller reports received bytes to `hear`. */
 export function watchPace(outer: AbortSignal, { bytes, ms }: Pace) {
   const tooSlow = new AbortController()
-  const timer = setTimeout(() => tooSlow.abort(new Error('too little came')), ms).unref()
+  const timer = setTimeout(() => tooSlow.abort(new Error('the transfer is too slow')), ms).unref()
   let heard = 0
   return {
     signal: AbortSignal.any([outer, tooSlow.signal]),

@@ -15,14 +15,14 @@ type Places = ReturnType<typeof placesOf>
 
 const execute = promisify(execFile)
 
-/** What of a version output is the version. */
+/** Extracts the version from the output of `dart --version`. */
 const versionLine = /Dart SDK version: (\d\S*)/
 const activated = /Activated pana (\d[^\s]*?)\.?(\s|$)/
 
 /**
- * Has an unpacked SDK say its version, and gets pana with it into a PUB_CACHE of its own. That stays where it is, since pub writes absolute
+ * Runs the unpacked SDK to read its version, and activates pana in a PUB_CACHE of its own. The PUB_CACHE must not be moved, since pub writes absolute
  * paths into it.
- * @throws InstallRefused when the SDK does not run here, or is another version; Error when pana cannot be had.
+ * @throws InstallRefused when the SDK does not run on this machine or has another version; Error when pana cannot be installed.
  */
 export async function prepare({ config }: Pick<Services, 'config'>, places: Places, track: Track): Promise<Prepared> {
   const { kind, version } = track.install
@@ -38,7 +38,7 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
   if (kind === 'flutter') {
     const flutter = await runIn(config, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
-    if (flutter.code !== 0) track.say('`flutter --version` failed, so packages that need Flutter may not be judged with this SDK.')
+    if (flutter.code !== 0) track.say('`flutter --version` failed, so the analysis of packages that need Flutter may fail with this SDK.')
   }
   track.say(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
   const outcome = await dart('pub', 'global', 'activate', 'pana')
@@ -75,9 +75,12 @@ async function runIn(config: Services['config'], { path, pubCache }: Places, tra
 }
 
 const describe = ({ end, code, lines }: Outcome): string =>
-  lines.at(-1) ?? (end === 'exited' ? `it ended with ${code ?? 'a signal'} and said nothing` : `it was ended for its ${end}`)
+  lines.at(-1) ?? (end === 'exited' ? `it exited with ${code ?? 'a signal'} and printed nothing` : `it was stopped because of its ${end}`)
 
-/** What ran as an account of its own leaves files of that account: the next job with the same one must not change them. */
+/**
+ * Makes root the owner of the files. Sandboxed commands run as a separate user, and the next command that runs as the same user must not be able to
+ * change them.
+ */
 async function keepForServer(folder: string): Promise<void> {
   if (process.getuid?.() === 0) await execute('chown', ['-RP', '0:0', folder])
 }

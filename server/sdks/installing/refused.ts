@@ -1,4 +1,4 @@
-/** An install that cannot succeed, however often it is tried. The message is for administrators. */
+/** An install that fails permanently: retrying does not help. The message is shown to administrators. */
 export class InstallRefused extends Error {
   override readonly name = 'InstallRefused'
 }

@@ -3,13 +3,13 @@ import type { Services } from '../../services.ts'
 import { type InstallStatus, SdkInstall } from '../entity.ts'
 import { withLines } from '../progress.ts'
 
-/** How often is written down how far an install is, and looked whether it is still wanted. */
+/** Interval in milliseconds for saving the progress and checking whether the install still exists. */
 const writeMs = 1000
 
-/** An install that a job works on, and what the job tells of it. */
+/** Tracks the progress and log of an install while a job works on it. */
 export class Track {
   readonly install: SdkInstall
-  /** Aborted when the server stops, when another process took over, and when the install was removed or begun anew. */
+  /** Aborts when the server stops, another process takes over the job, or the install is removed or restarted. */
   readonly signal: AbortSignal
   readonly #services: Pick<Services, 'database' | 'log'>
   readonly #work: Work
@@ -21,7 +21,7 @@ export class Track {
   #written = Promise.resolve()
   #isClosed = false
 
-  /** The log of the install has to be loaded. */
+  /** The install's lazy `log` property must be loaded. */
   constructor(services: Pick<Services, 'database' | 'log'>, install: SdkInstall, work: Work) {
     this.install = install
     this.signal = AbortSignal.any([work.signal, this.#obsolete.signal])
@@ -29,16 +29,16 @@ export class Track {
     this.#work = work
     this.#state = { status: install.status, bytesDone: install.bytesDone, bytesTotal: install.bytesTotal ?? null }
     this.#log = install.log
-    const warn = (error: unknown) => services.log.warning(`SDK install ${install.id}: cannot write down its progress: ${String(error)}`)
+    const warn = (error: unknown) => services.log.warning(`SDK install ${install.id}: cannot save the progress: ${String(error)}`)
     this.#timer = setInterval(() => void this.#write().catch(warn), writeMs).unref()
   }
 
-  /** Whether the install was removed or begun anew: nobody waits for this one any more. */
+  /** Whether the install was removed or restarted. */
   get isObsolete(): boolean {
     return this.#obsolete.signal.aborted
   }
 
-  /** Begins a step. */
+  /** Starts a step and saves the new status. */
   async begin(status: InstallStatus, line: string): Promise<void> {
     Object.assign(this.#state, { status, bytesDone: 0, bytesTotal: null })
     this.say(line)
@@ -47,7 +47,7 @@ export class Track {
     this.#work.progress({ phase: status, done: 0, total: null })
   }
 
-  /** How far the step is, in bytes. */
+  /** Reports the progress of the current step, in bytes. */
   report(bytesDone: number, bytesTotal: number | null): void {
     Object.assign(this.#state, { bytesDone, bytesTotal })
     this.#work.progress({ phase: this.#state.status, done: bytesDone, total: bytesTotal })
@@ -58,14 +58,14 @@ export class Track {
     this.#lines.push(line)
   }
 
-  /** Writes down the rest, and nothing more after it. */
+  /** Saves the remaining log lines and stops saving. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     if (!this.#isClosed && !this.isObsolete) await this.#write()
     this.#isClosed = true
   }
 
-  /** One after another, so that the last one to be written is the last one that was said. */
+  /** Saves are serialized, so that an older state never overwrites a newer one. */
   #write(): Promise<void> {
     this.#written = this.#written.catch(() => {}).then(() => this.#writeNow())
     return this.#written
@@ -76,6 +76,6 @@ export class Track {
     this.#log = withLines(this.#log, this.#lines.splice(0))
     const changes = { ...this.#state, log: this.#log }
     if (await this.#services.database.fork().nativeUpdate(SdkInstall, { id, generation }, changes)) return
-    this.#obsolete.abort(new Error('The install was removed or begun anew.'))
+    this.#obsolete.abort(new Error('The install was removed or restarted.'))
   }
 }

@@ -6,12 +6,12 @@ import type { Message } from './worker.ts'
 
 type Options = { signal?: AbortSignal | undefined; onProgress?: (done: number, total: number) => void }
 
-/** The memory of the thread beside what a decompressor takes: an archive that needs more is none that was meant for this. */
+/** Heap limit of the worker thread; decompressors allocate outside the heap. A genuine SDK archive stays below the limit. */
 const memory = { maxOldGenerationSizeMb: 256 }
 
 /**
- * Has a thread hash, read or unpack an archive. What it wrote stays when it fails.
- * @throws UnpackRefused when the archive is at fault, or there is no room; the reason of `signal`.
+ * Hashes, reads or unpacks an archive in a worker thread. Unpacked files remain on disk after a failure.
+ * @throws UnpackRefused when the archive is invalid or the disk is full; the abort reason of `signal` when it is aborted.
  */
 export async function ask<Answer>(task: Task, answer: z.ZodType<Answer>, { signal, onProgress }: Options = {}): Promise<Answer> {
   signal?.throwIfAborted()
@@ -25,7 +25,7 @@ export async function ask<Answer>(task: Task, answer: z.ZodType<Answer>, { signa
     else ended.reject(errorOf(message.failure))
   })
   worker.once('error', ended.reject)
-  worker.once('exit', () => ended.reject(new Error('The thread that unpacks ended without an answer.')))
+  worker.once('exit', () => ended.reject(new Error('The unpacking thread ended without a result.')))
   try {
     return answer.parse(await ended.promise)
   } finally {

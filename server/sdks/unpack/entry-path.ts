@@ -5,14 +5,14 @@ const maxPath = 1024
 const maxSegment = 255
 
 /**
- * The path of an entry below the archive's only folder `top`; '' for that folder itself.
- * @throws UnpackRefused for a path that leads out of it, or that is no plain relative path.
+ * Returns the path of an archive entry relative to the archive's single top-level folder `top`; '' for the folder itself.
+ * @throws UnpackRefused for a path that is not a plain relative path or is outside of `top`.
  */
 export function pathBelow(top: string, raw: string): string {
   const path = raw.replace(/^(\.\/)+/, '').replace(/\/+$/, '')
   const segments = path.split('/')
   const isPlain = segments.every((segment) => segment !== '' && segment !== '.' && segment !== '..' && segment.length <= maxSegment)
-  // oxlint-disable-next-line no-control-regex -- they are what it looks for
+  // oxlint-disable-next-line no-control-regex -- the pattern detects control characters
   if (!isPlain || path.length > maxPath || /[\u0000-\u001f\u007f\\]/.test(path) || /^[A-Za-z]:/.test(path))
     throw new UnpackRefused(`The archive has the path ${quoted(raw)}, which may lead out of its folder.`)
   if (segments[0] !== top) throw new UnpackRefused(`The archive has ${quoted(raw)} outside of its folder ${top}.`)
@@ -20,8 +20,8 @@ export function pathBelow(top: string, raw: string): string {
 }
 
 /**
- * Refuses a link whose target is not surely within the folder: it may go up only at its beginning, from where the link really is, since
- * behind another link `..` leads elsewhere than it seems.
+ * Rejects a symbolic link that may point outside of the folder. `..` segments are allowed only at the beginning of the target: after another link,
+ * `..` resolves to a different folder than the text suggests.
  * @throws UnpackRefused
  */
 export function requireInside(path: string, target: string): void {

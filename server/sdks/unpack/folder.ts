@@ -3,39 +3,39 @@ import { dirname, join, sep } from 'node:path'
 import { pathBelow, quoted, requireInside } from './entry-path.ts'
 import { UnpackRefused } from './refusal.ts'
 
-/** What an archive may become. */
+/** Limits for unpacking an archive. */
 export type Bounds = {
   entries: number
   bytes: number
-  /** So much room is left on the disk. */
+  /** Disk space that must remain free. */
   freeBytes: number
 }
 
-/** What an archive says of a file. */
+/** Attributes of a file in an archive. */
 export type Attributes = { mode: number; modified: Date }
 
 export type Unpacked = { entries: number; bytes: number }
 
-/** How often the room on the disk is looked at. */
+/** Free disk space is checked every 32 MiB. */
 const lookEvery = 32 * 1024 ** 2
 
 /**
- * A folder that an archive is unpacked into, entry by entry: nothing is written outside of it, nothing twice, and no more than the bounds allow.
- * Links are made at the end, so that no entry can be written by way of one.
+ * Writes archive entries into a folder. Rejects entries outside of the folder, duplicate entries and archives that exceed the limits. Symbolic links
+ * are created last, so that no entry can be written through a link.
  */
 export class Folder {
   readonly #root: string
   readonly #top: string
   readonly #bounds: Bounds
   readonly #links = new Map<string, string>()
-  /** With their sizes. */
+  /** Sizes of the written files by path. */
   readonly #files = new Map<string, number>()
   readonly #folders = new Set<string>()
   #entries = 0
   #bytes = 0
   #lookAt = 0
 
-  /** `root` is there and empty; `top` is the folder of the archive that everything in it is below. */
+  /** `root` must exist and be empty. `top` is the archive's single top-level folder. */
   constructor(root: string, top: string, bounds: Bounds) {
     this.#root = root
     this.#top = top
@@ -51,7 +51,7 @@ export class Folder {
     const path = this.#accept(raw)
     if (path === '') throw new UnpackRefused(`The archive has the file ${quoted(raw)} where its folder should be.`)
     await this.#make(dirname(path))
-    // Nobody but the server's account writes to it; what can be run stays so.
+    // Only the server's account can write; the executable bit is kept.
     const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(refuseTwice(raw))
     let size = 0
     try {
@@ -60,7 +60,7 @@ export class Folder {
         await this.#count(chunk.length)
         await file.writeFile(chunk)
       }
-      // Flutter's tool builds itself anew when its sources look younger than what was made of them.
+      // Modification times matter: Flutter's tool rebuilds itself if its sources are newer than its build outputs.
       await file.utimes(modified, modified)
     } finally {
       await file.close()
@@ -75,12 +75,12 @@ export class Folder {
     this.#links.set(path, target)
   }
 
-  /** Another name of a file that was unpacked already. */
+  /** Unpacks a hard link as a copy of a file that was already unpacked. */
   async copy(raw: string, original: string): Promise<void> {
     const [path, from] = [this.#accept(raw), pathBelow(this.#top, original)]
     const size = this.#files.get(from)
     if (size === undefined)
-      throw new UnpackRefused(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is no file in it.`)
+      throw new UnpackRefused(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is not a file in the archive.`)
     await this.#make(dirname(path))
     await this.#count(size)
     await copyFile(join(this.#root, from), join(this.#root, path), constants.COPYFILE_EXCL).catch(refuseTwice(raw))
@@ -125,7 +125,7 @@ export class Folder {
   }
 }
 
-export const noRoom = 'There is not enough free disk space for this SDK. Make room, then install it again.'
+export const noRoom = 'There is not enough free disk space for this SDK. Free up disk space, then install the SDK again.'
 
 const twice = (raw: string) => new UnpackRefused(`The archive has ${quoted(raw)} twice.`)
 

@@ -1,9 +1,12 @@
-/** An archive that is not to be unpacked, or not to be had room for: trying again does not help. The message is for administrators. */
+/**
+ * An archive that cannot be unpacked because it is invalid or does not fit on the disk. Retrying does not help. The message is shown to
+ * administrators.
+ */
 export class UnpackRefused extends Error {
   override readonly name = 'UnpackRefused'
 }
 
-/** What reading an archive failed with: what the system says stays as it is, everything else is the archive's fault. */
+/** Converts an error of reading an archive. Returns system errors unchanged and reports any other error as an invalid archive. */
 export const refusalOf = (error: unknown): unknown =>
   error instanceof UnpackRefused || !(error instanceof Error) || 'syscall' in error
     ? error

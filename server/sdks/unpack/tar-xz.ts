@@ -10,7 +10,7 @@ import { UnpackRefused } from './refusal.ts'
 type Report = (done: number, total: number) => void
 type Entry = AsyncIterable<Uint8Array> & { header: Header; resume: () => void }
 
-/** Unpacks a tar archive that xz compressed; `report` hears of the bytes of the archive itself. */
+/** Unpacks a .tar.xz archive. Reports the progress in bytes of the compressed archive. */
 export async function unpackTarXz(path: string, into: Folder, report: Report): Promise<void> {
   const { size } = await stat(path)
   for await (const { entry, read } of entriesOf(path)) {
@@ -19,7 +19,7 @@ export async function unpackTarXz(path: string, into: Folder, report: Report): P
   }
 }
 
-/** The texts of the entries with these paths, of at most a kilobyte each, by path; it stops as soon as it has one of them. */
+/** Returns the text of the first entry that has one of the wanted paths and at most 1 KiB, keyed by path. */
 export async function readFromTarXz(path: string, wanted: readonly string[]): Promise<Map<string, string>> {
   for await (const { entry } of entriesOf(path)) {
     const name = entry.header.name.replace(/^(\.\/)+/, '')

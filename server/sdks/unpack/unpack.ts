@@ -8,15 +8,15 @@ import { readFromZip, sizeOf, unpackZip } from './zip.ts'
 
 type Report = (done: number, total: number) => void
 
-/** What can be asked for. */
+/** A task for the worker thread. */
 export type Task =
   | { do: 'hash'; archive: string }
   | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; room: number }
   | { do: 'read'; archive: string; paths: string[] }
 
 /**
- * Does a task; `report` hears how far it is, in bytes.
- * @throws UnpackRefused when the archive is at fault, or there is no room.
+ * Performs a task and reports its progress in bytes.
+ * @throws UnpackRefused when the archive is invalid or the disk is full.
  */
 export async function perform(task: Task, report: Report): Promise<unknown> {
   try {
@@ -41,7 +41,7 @@ async function hash(path: string, report: Report): Promise<string> {
 async function unpack({ archive, into, top, bounds, room }: Task & { do: 'unpack' }, report: Report): Promise<Unpacked> {
   const format = await formatOf(archive)
   if (format === 'zip' && (await sizeOf(archive)) > room) throw new UnpackRefused(noRoom)
-  // Whatever an interrupted attempt left.
+  // Deletes the files of an interrupted attempt.
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o755 })
   const folder = new Folder(into, top, bounds)

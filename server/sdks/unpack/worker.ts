@@ -3,7 +3,7 @@ import { lowerPriority } from '../../threads/low-priority.ts'
 import { UnpackRefused } from './refusal.ts'
 import { perform, type Task } from './unpack.ts'
 
-// A thread of its own: gigabytes are inflated and hashed, which would hold up requests.
+// Runs in a worker thread, since inflating and hashing gigabytes would block requests.
 lowerPriority()
 
 const say = (message: Message): void => {
@@ -11,7 +11,7 @@ const say = (message: Message): void => {
   parentPort?.postMessage(message)
 }
 
-/** What the thread says. */
+/** Messages from the worker thread. */
 export type Message =
   | { progress: { done: number; total: number } }
   | { result: unknown }

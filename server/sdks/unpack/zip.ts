@@ -9,7 +9,7 @@ const fileType = 0o170000
 const [regular, folder, link, unknown] = [0o100000, 0o040000, 0o120000, 0]
 const maxTarget = 4096
 
-/** Unpacks a zip archive; `report` hears of the bytes. */
+/** Unpacks a zip archive. Reports the progress in unpacked bytes. */
 export async function unpackZip(path: string, into: Folder, report: Report): Promise<void> {
   const total = await sizeOf(path)
   let done = 0
@@ -20,7 +20,7 @@ export async function unpackZip(path: string, into: Folder, report: Report): Pro
   }
 }
 
-/** The texts of the entries with these paths, of at most a kilobyte each, by path. */
+/** Returns the texts of entries that have one of the wanted paths and at most 1 KiB, keyed by path. */
 export async function readFromZip(path: string, wanted: readonly string[]): Promise<Map<string, string>> {
   const found = new Map<string, string>()
   for await (const { entry, zip } of entriesOf(path)) {
@@ -30,7 +30,7 @@ export async function readFromZip(path: string, wanted: readonly string[]): Prom
   return found
 }
 
-/** How much a zip archive says that it holds, in bytes. */
+/** Returns the total unpacked size that a zip archive declares, in bytes. */
 export async function sizeOf(path: string): Promise<number> {
   let total = 0
   for await (const { entry } of entriesOf(path)) total += entry.uncompressedSize
@@ -50,7 +50,7 @@ async function unpackEntry(zip: ZipFile, entry: Entry, into: Folder): Promise<vo
 }
 
 async function* entriesOf(path: string): AsyncGenerator<{ entry: Entry; zip: ZipFile }> {
-  // yauzl refuses paths that lead out of the archive.
+  // With strictFileNames, yauzl rejects paths that lead out of the archive.
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false, strictFileNames: true })
   try {
     for await (const entry of zip.eachEntry()) yield { entry, zip }

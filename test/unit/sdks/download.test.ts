@@ -25,7 +25,7 @@ it('gives a connection up over which less comes than is to, however regularly', 
   }
   expect(watch.signal.aborted).toBe(false)
   vi.advanceTimersByTime(100)
-  expect(watch.signal).toMatchObject({ aborted: true, reason: new Error('too little came') })
+  expect(watch.signal).toMatchObject({ aborted: true, reason: new Error('the transfer is too slow') })
 })
 
 it('ends with whoever it is for, and not after it has ended', () => {
@@ -68,5 +68,5 @@ it('lets an archive take as long as it takes while enough of it comes, over one 
 })
 
 it('takes no archive that comes in drops', async () => {
-  await expect(downloadSlowly({ bytes: 11, ms: 350 })).rejects.toThrow('too little came')
+  await expect(downloadSlowly({ bytes: 11, ms: 350 })).rejects.toThrow('the transfer is too slow')
 })
