@@ -9,9 +9,9 @@ import { reasonOf } from '../archive-site.ts'
 import { InstallRefused } from './refused.ts'
 import { type Pace, watchPace } from './pace.ts'
 import type { Download } from '../release.ts'
-import { inMegabytes, requireRoom, unpackedFactor } from './room.ts'
+import { inMegabytes, requireRoom, unpackedFactor } from './disk-space.ts'
 import type { Track } from './track.ts'
-import { ask } from '../unpack/ask.ts'
+import { ask } from '../unpack/run-task.ts'
 
 /** Minimum transfer rate. Slower connections are closed, and a broken connection is only retried if it transferred at least this many bytes. */
 const usualPace: Pace = { bytes: 64 * 1024, ms: 60_000 }

@@ -11,9 +11,9 @@ import { type SdkChannel, sdkChannels, SdkInstall, type SdkKind } from '../entit
 import { removeFolder } from './folders.ts'
 import { thisPlatform } from '../platform.ts'
 import { placesOf } from '../ready.ts'
-import { requireRoom, unpackedFactor } from './room.ts'
+import { requireRoom, unpackedFactor } from './disk-space.ts'
 import { beginAgainIn, enqueueInstall, titleOf } from '../service.ts'
-import { ask } from '../unpack/ask.ts'
+import { ask } from '../unpack/run-task.ts'
 
 type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'> }
 type Found = { kind: SdkKind; version: string; channel: SdkChannel }
