@@ -17,8 +17,8 @@ const timeoutMs = 15_000
 export const maxListing = 8 * 1024 ** 2
 const maxNote = 64 * 1024
 
-type Asked = {
-  mostBytes?: number
+type ReadOptions = {
+  maxBytes?: number
   /** Time limit shared by several requests. */
   deadline?: AbortSignal
 }
@@ -27,7 +27,7 @@ type Asked = {
  * Reads a small text file from an archive site. Returns null on 404.
  * @throws ApiError ServiceUnavailable when the site cannot be reached or returns another status than 200.
  */
-export async function readFrom(site: Site, address: string, { mostBytes = maxNote, deadline }: Asked = {}): Promise<string | null> {
+export async function readFrom(site: Site, address: string, { maxBytes = maxNote, deadline }: ReadOptions = {}): Promise<string | null> {
   const timeout = AbortSignal.timeout(timeoutMs)
   const signal = deadline ? AbortSignal.any([timeout, deadline]) : timeout
   let response: IncomingMessage | undefined
@@ -35,9 +35,9 @@ export async function readFrom(site: Site, address: string, { mostBytes = maxNot
     response = await requestFile(address, { signal })
     if (response.statusCode === 404) return null
     if (response.statusCode !== 200) throw new Error(`it answered ${response.statusCode}`)
-    return await textOf(response, mostBytes)
+    return await textOf(response, maxBytes)
   } catch (error) {
-    throw siteAway(site, signal.aborted ? signal.reason : error)
+    throw siteUnavailable(site, signal.aborted ? signal.reason : error)
   } finally {
     response?.destroy()
   }
@@ -47,7 +47,7 @@ export async function readFrom(site: Site, address: string, { mostBytes = maxNot
  * Returns a 503 error for a site that does not respond or returns unexpected data. The message contains the site's URL and the setting that changes
  * it.
  */
-export const siteAway = ({ name, url, variable }: Site, error: unknown): ApiError =>
+export const siteUnavailable = ({ name, url, variable }: Site, error: unknown): ApiError =>
   serviceUnavailable(`The ${name} at ${url} cannot be read: ${reasonOf(error)}. Check the network, or set ${variable} to a mirror.`, 60)
 
 /** Returns a readable reason for a failed request. */
@@ -58,12 +58,12 @@ export function reasonOf(error: unknown): string {
   return error.message || String((error as NodeJS.ErrnoException).code)
 }
 
-async function textOf(body: IncomingMessage, mostBytes: number): Promise<string> {
+async function textOf(body: IncomingMessage, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     bytes += chunk.length
-    if (bytes > mostBytes) throw new Error(`its answer is longer than ${mostBytes / 1024} KiB`)
+    if (bytes > maxBytes) throw new Error(`its answer is longer than ${maxBytes / 1024} KiB`)
     chunks.push(chunk)
   }
   return Buffer.concat(chunks).toString()

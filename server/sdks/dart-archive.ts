@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { maxListing, readFrom, type Site, siteAway } from './archive-site.ts'
+import { maxListing, readFrom, type Site, siteUnavailable } from './archive-site.ts'
 import type { SdkChannel } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { type Download, newest, type Release, sha256In } from './release.ts'
@@ -42,7 +42,7 @@ export async function findDart(config: Settings, channel: SdkChannel, version: s
   const text = await readFrom(siteOf(config), `${url}.sha256sum`)
   if (text === null) return null
   const sha256 = sha256In(text)
-  if (!sha256) throw siteAway(siteOf(config), new Error(`${url}.sha256sum is not a SHA-256 checksum`))
+  if (!sha256) throw siteUnavailable(siteOf(config), new Error(`${url}.sha256sum is not a SHA-256 checksum`))
   return { url, sha256 }
 }
 
@@ -60,8 +60,8 @@ async function listVersions(site: Site, channel: SdkChannel, deadline: AbortSign
   let marker: string | undefined
   for (let page = 0; page < maxPages; page++) {
     const query = new URLSearchParams({ prefix, delimiter: '/', ...(marker && { marker }) })
-    const text = await readFrom(site, `${site.url}?${query}`, { mostBytes: maxListing, deadline })
-    if (text === null || !text.includes('<ListBucketResult')) throw siteAway(site, new Error('it returns no listing'))
+    const text = await readFrom(site, `${site.url}?${query}`, { maxBytes: maxListing, deadline })
+    if (text === null || !text.includes('<ListBucketResult')) throw siteUnavailable(site, new Error('it returns no listing'))
     for (const [, path = ''] of text.matchAll(/<Prefix>([^<]*)<\/Prefix>/g))
       if (path.startsWith(prefix) && path.endsWith('/')) found.push(path.slice(prefix.length, -1))
     marker = /<NextMarker>([^<]*)<\/NextMarker>/.exec(text)?.[1]

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Config } from '../config/config.ts'
-import { maxListing, readFrom, type Site, siteAway } from './archive-site.ts'
+import { maxListing, readFrom, type Site, siteUnavailable } from './archive-site.ts'
 import { type SdkChannel, sdkChannels } from './entity.ts'
 import { thisPlatform } from './platform.ts'
 import { type Download, newest, type Release, sha256In } from './release.ts'
@@ -52,7 +52,7 @@ export async function findFlutter(config: Settings, channel: SdkChannel, version
   const release = (await readListing(config)).find((one) => one.channel === channel && one.version === version)
   if (!release) return null
   const sha256 = sha256In(release.sha256)
-  if (!sha256 || !isPath(release.archive)) throw siteAway(site, new Error(`its entry for ${version} is invalid`))
+  if (!sha256 || !isPath(release.archive)) throw siteUnavailable(site, new Error(`its entry for ${version} is invalid`))
   return { url: `${site.url.replace(/\/$/, '')}/${release.archive}`, sha256 }
 }
 
@@ -60,10 +60,10 @@ export async function findFlutter(config: Settings, channel: SdkChannel, version
 async function readListing(config: Settings): Promise<Listed[]> {
   const site = siteOf(config)
   const { os, arch } = thisPlatform()
-  const text = await readFrom(site, `${site.url.replace(/\/$/, '')}/releases_${os}.json`, { mostBytes: maxListing })
-  if (text === null) throw siteAway(site, new Error(`it has no releases_${os}.json`))
+  const text = await readFrom(site, `${site.url.replace(/\/$/, '')}/releases_${os}.json`, { maxBytes: maxListing })
+  if (text === null) throw siteUnavailable(site, new Error(`it has no releases_${os}.json`))
   const { data, error } = listingShape.safeParse(parse(site, text))
-  if (!data) throw siteAway(site, new Error(`releases_${os}.json has an unexpected format: ${error.issues[0]?.message}`))
+  if (!data) throw siteUnavailable(site, new Error(`releases_${os}.json has an unexpected format: ${error.issues[0]?.message}`))
   const channels: readonly string[] = sdkChannels
   return data.releases.filter((release) => channels.includes(release.channel) && (release.dart_sdk_arch ?? 'x64') === arch)
 }
@@ -72,7 +72,7 @@ function parse(site: Site, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    throw siteAway(site, new Error('its list of releases is not JSON'))
+    throw siteUnavailable(site, new Error('its list of releases is not JSON'))
   }
 }
 

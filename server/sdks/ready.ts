@@ -34,7 +34,7 @@ type Placed = Pick<SdkInstall, 'id' | 'generation' | 'kind' | 'importedSha256'>
  * Returns the paths of an install. All paths are inside the install's folder.
  * @throws RangeError for an id that is not a plain file name.
  */
-export function placesOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
+export function pathsOf(config: Pick<Config, 'DATA_DIR'>, { id, generation, kind, importedSha256 }: Placed) {
   const folder = attemptFolder(config, { id, generation })
   const path = join(folder, 'sdk')
   const binaries = kind === 'dart' ? join(path, 'bin') : join(path, 'bin', 'cache', 'dart-sdk', 'bin')
@@ -62,7 +62,7 @@ export async function readySdk({ config, database }: Pick<Services, 'config' | '
   if (!(await database.reads.get("select 1 from sdk_installs where kind = ? and is_default and status = 'ready'", kind))) return null
   const install = await defaultInstall(database.fork(), kind)
   if (!install || !(await isUsable(config, install))) return null
-  const { path, dart, pubCache, panaPath, mark } = placesOf(config, install)
+  const { path, dart, pubCache, panaPath, mark } = pathsOf(config, install)
   const { id, version, dartVersion, panaVersion } = install
   return { id, kind, version, path, dart, dartVersion: dartVersion ?? version, pubCache, panaPath, mark, panaVersion: panaVersion ?? null }
 }
@@ -71,7 +71,7 @@ export async function readySdk({ config, database }: Pick<Services, 'config' | '
 export async function isUsable(config: Pick<Config, 'DATA_DIR'>, install: SdkInstall): Promise<boolean> {
   if (install.status !== 'ready' || install.platform !== thisPlatform().sdkPlatform) return false
   try {
-    await stat(placesOf(config, install).mark)
+    await stat(pathsOf(config, install).mark)
     return true
   } catch {
     return false

@@ -3,7 +3,7 @@ import { type InstallStatus, type SdkChannel, SdkInstall, type SdkKind } from '.
 import { byServerAdmin, canManageSdks } from './policy.ts'
 import { type Platform, sdkRoot } from './platform.ts'
 import { freeBytes } from './platform.ts'
-import { isUsable, placesOf } from './ready.ts'
+import { isUsable, pathsOf } from './ready.ts'
 import type { InstallProgress } from './progress.ts'
 import type { Release } from './release.ts'
 
@@ -82,7 +82,7 @@ builder.node(SdkInstallRef, {
     path: t.string({
       nullable: true,
       description: 'Folder on the server; null until the SDK is ready.',
-      resolve: (install, _args, { config }) => (install.status === 'ready' ? placesOf(config, install).path : null),
+      resolve: (install, _args, { config }) => (install.status === 'ready' ? pathsOf(config, install).path : null),
     }),
     dartVersion: t.exposeString('dartVersion', { nullable: true, description: 'Dart version reported by the SDK.' }),
     panaVersion: t.exposeString('panaVersion', { nullable: true, description: 'Version of pana that was installed with the SDK.' }),

@@ -23,7 +23,7 @@ export type ReleaseListing = { releases: Release[]; warnings: string[] }
  */
 export async function listReleases(services: Environment, channel: SdkChannel, kind?: SdkKind | null): Promise<ReleaseListing> {
   const kinds = kind ? [kind] : sdkKinds
-  const results = await Promise.allSettled(kinds.map((one) => keptListing(services, one, channel)))
+  const results = await Promise.allSettled(kinds.map((one) => cachedListing(services, one, channel)))
   const read = results.filter((result) => result.status === 'fulfilled')
   const failed = results.filter((result) => result.status === 'rejected')
   const unexpected = failed.find(({ reason }) => !(reason instanceof ApiError))
@@ -51,7 +51,7 @@ type Kept = { readAt: number; listing: Promise<Release[]> }
 const kept = new WeakMap<Services['config'], Map<string, Kept>>()
 
 /** Returns a cached listing. Concurrent callers share one request. Failed requests are not cached. */
-function keptListing({ config, now }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
+function cachedListing({ config, now }: Environment, kind: SdkKind, channel: SdkChannel): Promise<Release[]> {
   const listings = kept.get(config) ?? new Map<string, Kept>()
   kept.set(config, listings)
   const key = `${kind} ${channel}`

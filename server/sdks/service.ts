@@ -50,7 +50,7 @@ export async function installSdk(context: SignedInContext, wanted: Wanted): Prom
   const known = await em.findOne(SdkInstall, wanted)
   if (known && known.status !== 'failed') return known
   if (!(await findRelease(context, wanted))) throw notFound(noRelease(wanted))
-  if (known) return (await beginAgain(em, known.id, ['failed'], now())) ?? (await em.fork().findOneOrFail(SdkInstall, wanted))
+  if (known) return (await restart(em, known.id, ['failed'], now())) ?? (await em.fork().findOneOrFail(SdkInstall, wanted))
   try {
     return await em.fork().transactional(async (inner) => {
       const { sdkPlatform: platform } = thisPlatform()
@@ -77,7 +77,7 @@ export async function rebuildSdk({ em, now }: SignedInContext, id: string): Prom
   const install = await findInstall(em, id)
   if (install.importedSha256)
     throw conflict(`${titleOf(install)} was imported from a file. To rebuild it, import the file again: ${adminCommand} import-sdk <file>`)
-  const begun = await beginAgain(em, id, ['ready', 'failed'], now())
+  const begun = await restart(em, id, ['ready', 'failed'], now())
   if (!begun) throw conflict(`${titleOf(install)} is being installed. Wait until it is ready, or remove it to stop the install.`)
   return begun
 }
@@ -138,11 +138,11 @@ export async function cancelInstall(em: EntityManager, { subject, payload }: Pic
 }
 
 /** Restarts an install if it has one of the given statuses. Returns null otherwise. */
-const beginAgain = (em: EntityManager, id: string, statuses: SdkInstall['status'][], now: Date): Promise<SdkInstall | null> =>
-  em.fork().transactional((inner) => beginAgainIn(inner, id, statuses, now))
+const restart = (em: EntityManager, id: string, statuses: SdkInstall['status'][], now: Date): Promise<SdkInstall | null> =>
+  em.fork().transactional((inner) => restartIn(inner, id, statuses, now))
 
-/** Like `beginAgain`, but in the transaction of `em`. */
-export async function beginAgainIn(
+/** Like `restart`, but in the transaction of `em`. */
+export async function restartIn(
   em: EntityManager,
   id: string,
   statuses: SdkInstall['status'][],

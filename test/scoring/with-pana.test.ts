@@ -7,7 +7,7 @@ import { SdkInstall } from '../../server/sdks/entity.ts'
 import { scoringSettings } from '../../server/settings/scoring.ts'
 import { writeSetting } from '../../server/settings/service.ts'
 import { thisPlatform } from '../../server/sdks/platform.ts'
-import { placesOf } from '../../server/sdks/ready.ts'
+import { pathsOf } from '../../server/sdks/ready.ts'
 import type { Actor } from '../actor.ts'
 import { type TestApp, testApp } from '../app.ts'
 import { installFakeSdk } from '../support/fake-sdk.ts'
@@ -32,7 +32,7 @@ async function withSdk({ config, services }: TestApp): Promise<SdkInstall> {
   const made = { kind: 'dart', version: '3.11.0', channel: 'stable', status: 'ready', isDefault: true } as const
   const install = em.create(SdkInstall, { ...made, platform: thisPlatform().sdkPlatform, dartVersion: '3.11.0', panaVersion: '0.23.18' })
   await em.flush()
-  installFakeSdk(placesOf(config, install).folder)
+  installFakeSdk(pathsOf(config, install).folder)
   return install
 }
 

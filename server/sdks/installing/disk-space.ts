@@ -11,7 +11,7 @@ export const unpackedFactor = 4
  * Checks that `bytes` fit on the disk in addition to the reserve that the server keeps free (MIN_FREE_BYTES).
  * @throws InstallRefused when they do not fit.
  */
-export async function requireRoom(config: Settings, bytes: number): Promise<void> {
+export async function requireFreeSpace(config: Settings, bytes: number): Promise<void> {
   const free = await freeBytes(config)
   if (free >= bytes + config.MIN_FREE_BYTES) return
   throw new InstallRefused(

@@ -9,20 +9,20 @@ import { reasonOf } from '../archive-site.ts'
 import { InstallRefused } from './refused.ts'
 import { type Pace, watchPace } from './pace.ts'
 import type { Download } from '../release.ts'
-import { inMegabytes, requireRoom, unpackedFactor } from './disk-space.ts'
+import { inMegabytes, requireFreeSpace, unpackedFactor } from './disk-space.ts'
 import type { Track } from './track.ts'
-import { ask } from '../unpack/run-task.ts'
+import { runTask } from '../unpack/run-task.ts'
 
 /** Minimum transfer rate. Slower connections are closed, and a broken connection is only retried if it transferred at least this many bytes. */
 const usualPace: Pace = { bytes: 64 * 1024, ms: 60_000 }
 /** Maximum archive size in bytes: several times the size of the largest SDK. */
 const maxBytes = 8 * 1024 ** 3
 /** Free disk space is checked every 32 MiB. */
-const lookEvery = 32 * 1024 ** 2
+const checkIntervalBytes = 32 * 1024 ** 2
 
 type Settings = Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'>
 /** The parts of an install's track that a download reports to. */
-type Listener = Pick<Track, 'signal' | 'say' | 'report'>
+type Listener = Pick<Track, 'signal' | 'addLine' | 'report'>
 type Wanted = Download & { pace: Pace }
 
 /**
@@ -47,7 +47,7 @@ export async function download(
       track.signal.throwIfAborted()
       const after = await sizeOf(part)
       if (error instanceof InstallRefused || after < before + pace.bytes) throw error
-      track.say(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Resuming from there.`)
+      track.addLine(`The connection broke after ${inMegabytes(after)} (${reasonOf(error)}). Resuming from there.`)
       before = after
     }
   }
@@ -62,18 +62,18 @@ const origin = z.object({ url: z.string(), sha256: z.string(), validator: z.stri
 async function transfer(config: Settings, wanted: Wanted, part: string, track: Listener): Promise<void> {
   const { body, offset, total } = await open(wanted, part, track.signal)
   requireLength(total ?? 0, maxBytes)
-  if (total !== null) await requireRoom(config, total - offset + unpackedFactor * total)
+  if (total !== null) await requireFreeSpace(config, total - offset + unpackedFactor * total)
   let done = offset
-  let lookAt = done + lookEvery
+  let nextCheckAt = done + checkIntervalBytes
   const watch = watchPace(track.signal, wanted.pace)
   const count = async function* (chunks: AsyncIterable<Uint8Array>) {
     for await (const chunk of chunks) {
-      watch.hear(chunk.length)
+      watch.received(chunk.length)
       done += chunk.length
       requireLength(done, total ?? maxBytes)
       track.report(done, total)
-      if (done >= lookAt) await requireRoom(config, 0)
-      if (done >= lookAt) lookAt = done + lookEvery
+      if (done >= nextCheckAt) await requireFreeSpace(config, 0)
+      if (done >= nextCheckAt) nextCheckAt = done + checkIntervalBytes
       yield chunk
     }
   }
@@ -90,11 +90,11 @@ async function transfer(config: Settings, wanted: Wanted, part: string, track: L
 
 async function open(wanted: Wanted, part: string, signal: AbortSignal) {
   const [kept, size] = [await originOf(part), await sizeOf(part)]
-  const goesOn = kept?.url === wanted.url && kept.sha256 === wanted.sha256 && size > 0
-  const headers: Record<string, string> = goesOn ? { range: `bytes=${size}-`, 'if-range': kept.validator } : {}
+  const canResume = kept?.url === wanted.url && kept.sha256 === wanted.sha256 && size > 0
+  const headers: Record<string, string> = canResume ? { range: `bytes=${size}-`, 'if-range': kept.validator } : {}
   const body = await begin(wanted, headers, signal)
   try {
-    return await describeBody(body, wanted, part, goesOn ? size : 0)
+    return await describeBody(body, wanted, part, canResume ? size : 0)
   } catch (error) {
     body.destroy()
     throw error
@@ -141,8 +141,8 @@ async function begin({ url, pace }: Wanted, headers: Record<string, string>, sig
  * download is final.
  */
 async function verify(part: string, { url, sha256 }: Download, wasResumed: boolean, track: Listener): Promise<void> {
-  track.say('Comparing the SHA-256 …')
-  const actual = await ask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })
+  track.addLine('Comparing the SHA-256 …')
+  const actual = await runTask({ do: 'hash', archive: part }, z.string(), { signal: track.signal })
   if (actual === sha256) return
   await rm(part, { force: true })
   // The message omits the actual hash: it would let an administrator identify content that only the server can read.

@@ -10,10 +10,10 @@ import { parseVersion } from '../../pub/version.ts'
 import { type SdkChannel, sdkChannels, SdkInstall, type SdkKind } from '../entity.ts'
 import { removeFolder } from './folders.ts'
 import { thisPlatform } from '../platform.ts'
-import { placesOf } from '../ready.ts'
-import { requireRoom, unpackedFactor } from './disk-space.ts'
-import { beginAgainIn, enqueueInstall, titleOf } from '../service.ts'
-import { ask } from '../unpack/run-task.ts'
+import { pathsOf } from '../ready.ts'
+import { requireFreeSpace, unpackedFactor } from './disk-space.ts'
+import { enqueueInstall, restartIn, titleOf } from '../service.ts'
+import { runTask } from '../unpack/run-task.ts'
 
 type Import = { em: EntityManager; config: Pick<Config, 'DATA_DIR' | 'MIN_FREE_BYTES'> }
 type Found = { kind: SdkKind; version: string; channel: SdkChannel }
@@ -27,24 +27,24 @@ type Found = { kind: SdkKind; version: string; channel: SdkChannel }
  */
 export async function importSdk({ em, config }: Import, path: string, now: Date): Promise<SdkInstall> {
   const found = await inspect(path)
-  const importedSha256 = await ask({ do: 'hash', archive: path }, z.string())
+  const importedSha256 = await runTask({ do: 'hash', archive: path }, z.string())
   const { size } = await stat(path)
-  await requireRoom(config, (1 + unpackedFactor) * size)
+  await requireFreeSpace(config, (1 + unpackedFactor) * size)
   const known = await em.findOne(SdkInstall, found)
   if (known && known.status !== 'ready' && known.status !== 'failed') throw beingInstalled(found)
   // The copy gets a temporary folder: a concurrent import of the same SDK may win the install's own folder.
   const attempt = { id: newId(), generation: 0 }
-  const copy = placesOf(config, { ...found, ...attempt, importedSha256 })
+  const copy = pathsOf(config, { ...found, ...attempt, importedSha256 })
   await mkdir(copy.folder, { recursive: true, mode: 0o755 })
   try {
     await copyFile(path, copy.archive, constants.COPYFILE_FICLONE)
     return await em.fork().transactional(async (inner) => {
       const install = known
-        ? await beginAgainIn(inner, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
+        ? await restartIn(inner, known.id, ['ready', 'failed'], now, { status: 'extracting', importedSha256 })
         : await create(inner, { ...found, importedSha256 }, now)
       if (!install) throw beingInstalled(found)
       await removeFolder(config, install) // left by an import whose transaction was cut off
-      await rename(copy.folder, placesOf(config, install).folder)
+      await rename(copy.folder, pathsOf(config, install).folder)
       return install
     })
   } catch (error) {
@@ -68,7 +68,7 @@ const described = z.object({ frameworkVersion: z.string(), channel: z.string().o
 
 /** Reads the kind, version and channel of the SDK in an archive. */
 async function inspect(path: string): Promise<Found> {
-  const texts = await ask({ do: 'read', archive: path, paths: Object.values(places) }, z.record(z.string(), z.string()))
+  const texts = await runTask({ do: 'read', archive: path, paths: Object.values(places) }, z.record(z.string(), z.string()))
   const { [places.dart]: dart, [places.flutter]: flutter, [places.flutterJson]: json } = texts
   const framework = json === undefined ? null : described.parse(JSON.parse(json))
   const kind = dart === undefined ? 'flutter' : 'dart'

@@ -9,14 +9,14 @@ import { bytesIn, listFolders, removeFolder } from './folders.ts'
 import { freeBytes } from '../platform.ts'
 import { prepare } from './prepare.ts'
 import { isOver } from '../progress.ts'
-import { placesOf } from '../ready.ts'
+import { pathsOf } from '../ready.ts'
 import { InstallRefused } from './refused.ts'
 import { findRelease } from '../releases.ts'
-import { isOutOfSpace, requireRoom, unpackedFactor } from './disk-space.ts'
+import { isOutOfSpace, requireFreeSpace, unpackedFactor } from './disk-space.ts'
 import { installPayload, lockKind, noRelease, titleOf } from '../service.ts'
 import { Track } from './track.ts'
-import { ask } from '../unpack/run-task.ts'
-import { noRoom } from '../unpack/folder.ts'
+import { runTask } from '../unpack/run-task.ts'
+import { diskFullMessage } from '../unpack/folder.ts'
 import { UnpackRefused } from '../unpack/refusal.ts'
 import { adminCommand } from '../../version.ts'
 
@@ -47,7 +47,7 @@ export const sdkInstall = (services: Services) =>
 async function attempt(services: Services, track: Track, work: Work): Promise<void> {
   const { install } = track
   try {
-    await carryOut(services, track)
+    await runSteps(services, track)
   } catch (error) {
     // Writing the remaining log lines shows whether the install still exists.
     if (work.signal.aborted) await track.close()
@@ -56,24 +56,24 @@ async function attempt(services: Services, track: Track, work: Work): Promise<vo
     if (work.signal.aborted) throw error
     const reason = reasonOf(error)
     if (!isFinal(error) && work.attempt < maxTries) {
-      track.say(`${reason} Retrying soon.`)
+      track.addLine(`${reason} Retrying soon.`)
       throw error
     }
-    track.say(reason)
+    track.addLine(reason)
     await removeFolder(services.config, install)
     await track.close()
-    await giveUp(services, install, reason)
+    await markFailed(services, install, reason)
   } finally {
     await track.close()
   }
 }
 
-async function carryOut(services: Services, track: Track): Promise<void> {
+async function runSteps(services: Services, track: Track): Promise<void> {
   const { config } = services
-  const places = placesOf(config, track.install)
+  const places = pathsOf(config, track.install)
   await mkdir(places.folder, { recursive: true, mode: 0o755 })
-  if (!(await isThere(places.path))) {
-    if (!(await isThere(places.archive))) await fetchArchive(services, places.archive, track)
+  if (!(await exists(places.path))) {
+    if (!(await exists(places.archive))) await fetchArchive(services, places.archive, track)
     await unpack(services, places, track)
   }
   await track.begin('preparing', 'Testing the SDK …')
@@ -81,10 +81,10 @@ async function carryOut(services: Services, track: Track): Promise<void> {
   const sizeBytes = await bytesIn(places.folder)
   await writeFile(places.mark, '')
   track.signal.throwIfAborted()
-  track.say(`${titleOf(track.install)} is ready.`)
+  track.addLine(`${titleOf(track.install)} is ready.`)
   await track.close()
   // The install was removed or cancelled just before it completed.
-  if (!(await complete(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, track.install)
+  if (!(await markReady(services, track.install, { ...prepared, sizeBytes }))) return removeFolder(config, track.install)
   for (const one of await listFolders(config))
     if (one.id === track.install.id && one.generation < track.install.generation) await removeFolder(config, one)
 }
@@ -96,16 +96,16 @@ async function fetchArchive(services: Services, path: string, track: Track): Pro
   await track.begin('downloading', `Downloading ${titleOf(install)} (${install.channel}, ${install.platform}) …`)
   const found = await findRelease(services, install)
   if (!found) throw new InstallRefused(noRelease(install))
-  track.say(found.url)
+  track.addLine(found.url)
   await download(services.config, found, path, track)
 }
 
-async function unpack({ config }: Services, { archive, unpacking, path }: ReturnType<typeof placesOf>, track: Track): Promise<void> {
+async function unpack({ config }: Services, { archive, unpacking, path }: ReturnType<typeof pathsOf>, track: Track): Promise<void> {
   const { kind, importedSha256 } = track.install
   await track.begin('extracting', 'Unpacking …')
-  if (importedSha256 && (await ask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
+  if (importedSha256 && (await runTask({ do: 'hash', archive }, z.string(), { signal: track.signal })) !== importedSha256)
     throw new InstallRefused(`The imported archive changed on disk. Import it again: ${adminCommand} import-sdk <file>`)
-  await requireRoom(config, unpackedFactor * (await stat(archive)).size)
+  await requireFreeSpace(config, unpackedFactor * (await stat(archive)).size)
   const top = kind === 'dart' ? 'dart-sdk' : 'flutter'
   const task = {
     do: 'unpack',
@@ -113,19 +113,19 @@ async function unpack({ config }: Services, { archive, unpacking, path }: Return
     into: unpacking,
     top,
     bounds: { ...bounds, freeBytes: config.MIN_FREE_BYTES },
-    room: (await freeBytes(config)) - config.MIN_FREE_BYTES,
+    availableBytes: (await freeBytes(config)) - config.MIN_FREE_BYTES,
   } as const
-  const { entries, bytes } = await ask(task, z.object({ entries: z.number(), bytes: z.number() }), {
+  const { entries, bytes } = await runTask(task, z.object({ entries: z.number(), bytes: z.number() }), {
     signal: track.signal,
     onProgress: (done, total) => track.report(done, total),
   })
-  track.say(`Unpacked ${entries} entries, ${bytes} bytes.`)
+  track.addLine(`Unpacked ${entries} entries, ${bytes} bytes.`)
   await rename(unpacking, path)
   await rm(archive)
 }
 
 /** Marks an install as ready, and as the default if its kind has none. Returns false when the install was removed or restarted. */
-async function complete(
+async function markReady(
   { database, now }: Services,
   { id, generation, kind, version, channel, requestedById }: SdkInstall,
   found: { dartVersion: string; panaVersion: string | null; sizeBytes: number },
@@ -142,17 +142,17 @@ async function complete(
   })
 }
 
-const giveUp = ({ database }: Services, { id, generation }: SdkInstall, reason: string): Promise<number> =>
+const markFailed = ({ database }: Services, { id, generation }: SdkInstall, reason: string): Promise<number> =>
   database.fork().nativeUpdate(SdkInstall, { id, generation }, { status: 'failed', errorMessage: reason.slice(0, 1000) })
 
 const isFinal = (error: unknown): boolean => error instanceof InstallRefused || error instanceof UnpackRefused || isOutOfSpace(error)
 
 function reasonOf(error: unknown): string {
-  if (isOutOfSpace(error)) return noRoom
+  if (isOutOfSpace(error)) return diskFullMessage
   return error instanceof Error ? error.message : String(error)
 }
 
-const isThere = (path: string): Promise<boolean> =>
+const exists = (path: string): Promise<boolean> =>
   access(path).then(
     () => true,
     () => false,

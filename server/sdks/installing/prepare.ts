@@ -6,12 +6,12 @@ import { SandboxUnusable } from '../../sandbox/problem.ts'
 import { type Outcome, run } from '../../sandbox/run.ts'
 import { trustGit } from '../../sandbox/trust-git.ts'
 import type { Services } from '../../services.ts'
-import type { placesOf } from '../ready.ts'
+import type { pathsOf } from '../ready.ts'
 import { InstallRefused } from './refused.ts'
 import type { Track } from './track.ts'
 
 type Prepared = { dartVersion: string; panaVersion: string | null }
-type Places = ReturnType<typeof placesOf>
+type Places = ReturnType<typeof pathsOf>
 
 const execute = promisify(execFile)
 
@@ -38,9 +38,10 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
   if (kind === 'dart' && dartVersion !== version) throw new InstallRefused(`The archive holds Dart ${dartVersion}, not ${version}.`)
   if (kind === 'flutter') {
     const flutter = await runIn(config, places, track, [join(places.path, 'bin', 'flutter'), '--version'])
-    if (flutter.code !== 0) track.say('`flutter --version` failed, so the analysis of packages that need Flutter may fail with this SDK.')
+    if (flutter.code !== 0)
+      track.addLine('`flutter --version` failed, so the analysis of packages that need Flutter may fail with this SDK.')
   }
-  track.say(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
+  track.addLine(`Getting pana from ${config.SDK_PUB_HOSTED_URL} …`)
   const outcome = await dart('pub', 'global', 'activate', 'pana')
   const there = await access(places.panaPath).then(
     () => true,
@@ -54,7 +55,7 @@ export async function prepare({ config }: Pick<Services, 'config'>, places: Plac
 
 async function runIn(config: Services['config'], { path, pubCache }: Places, track: Track, command: string[]): Promise<Outcome> {
   const env = { HOME: join(pubCache, '.home'), PUB_CACHE: pubCache, PUB_HOSTED_URL: config.SDK_PUB_HOSTED_URL, CI: 'true', ...trustGit }
-  const onLine = (line: string) => track.say(line)
+  const onLine = (line: string) => track.addLine(line)
   try {
     const limits = { seconds: 300 }
     const outcome = await run(config, {

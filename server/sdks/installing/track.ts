@@ -41,7 +41,7 @@ export class Track {
   /** Starts a step and saves the new status. */
   async begin(status: InstallStatus, line: string): Promise<void> {
     Object.assign(this.#state, { status, bytesDone: 0, bytesTotal: null })
-    this.say(line)
+    this.addLine(line)
     await this.#write()
     this.signal.throwIfAborted()
     this.#work.progress({ phase: status, done: 0, total: null })
@@ -54,7 +54,7 @@ export class Track {
   }
 
   /** Adds a line to the log. */
-  say(line: string): void {
+  addLine(line: string): void {
     this.#lines.push(line)
   }
 

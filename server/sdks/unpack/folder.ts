@@ -17,7 +17,7 @@ export type Attributes = { mode: number; modified: Date }
 export type Unpacked = { entries: number; bytes: number }
 
 /** Free disk space is checked every 32 MiB. */
-const lookEvery = 32 * 1024 ** 2
+const checkIntervalBytes = 32 * 1024 ** 2
 
 /**
  * Writes archive entries into a folder. Rejects entries outside of the folder, duplicate entries and archives that exceed the limits. Symbolic links
@@ -33,7 +33,7 @@ export class Folder {
   readonly #folders = new Set<string>()
   #entries = 0
   #bytes = 0
-  #lookAt = 0
+  #nextCheckAt = 0
 
   /** `root` must exist and be empty. `top` is the archive's single top-level folder. */
   constructor(root: string, top: string, bounds: Bounds) {
@@ -52,7 +52,7 @@ export class Folder {
     if (path === '') throw new UnpackRefused(`The archive has the file ${quoted(raw)} where its folder should be.`)
     await this.#make(dirname(path))
     // Only the server's account can write; the executable bit is kept.
-    const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(refuseTwice(raw))
+    const file = await open(join(this.#root, path), 'wx', (mode & 0o111) === 0 ? 0o644 : 0o755).catch(refuseDuplicate(raw))
     let size = 0
     try {
       for await (const chunk of content) {
@@ -83,14 +83,14 @@ export class Folder {
       throw new UnpackRefused(`The archive has the link ${quoted(raw)} to ${quoted(original)}, which is not a file in the archive.`)
     await this.#make(dirname(path))
     await this.#count(size)
-    await copyFile(join(this.#root, from), join(this.#root, path), constants.COPYFILE_EXCL).catch(refuseTwice(raw))
+    await copyFile(join(this.#root, from), join(this.#root, path), constants.COPYFILE_EXCL).catch(refuseDuplicate(raw))
     this.#files.set(path, size)
   }
 
   async finish(): Promise<Unpacked> {
     for (const [path, target] of this.#links) {
       await this.#make(dirname(path))
-      await symlink(target, join(this.#root, path)).catch(refuseTwice(path))
+      await symlink(target, join(this.#root, path)).catch(refuseDuplicate(path))
     }
     const root = await realpath(this.#root)
     for (const path of this.#links.keys()) {
@@ -111,24 +111,24 @@ export class Folder {
     if (this.#links.has(path)) throw new UnpackRefused(`The archive has entries below the link ${quoted(path)}.`)
     if (this.#files.has(path)) throw twice(path)
     await this.#make(dirname(path))
-    await mkdir(join(this.#root, path), { mode: 0o755 }).catch(refuseTwice(path))
+    await mkdir(join(this.#root, path), { mode: 0o755 }).catch(refuseDuplicate(path))
     this.#folders.add(path)
   }
 
   async #count(bytes: number): Promise<void> {
     this.#bytes += bytes
     if (this.#bytes > this.#bounds.bytes) throw new UnpackRefused(`The archive holds more than ${this.#bounds.bytes} bytes.`)
-    if (this.#bytes < this.#lookAt) return
-    this.#lookAt = this.#bytes + lookEvery
+    if (this.#bytes < this.#nextCheckAt) return
+    this.#nextCheckAt = this.#bytes + checkIntervalBytes
     const { bavail, bsize } = await statfs(this.#root)
-    if (bavail * bsize < this.#bounds.freeBytes) throw new UnpackRefused(noRoom)
+    if (bavail * bsize < this.#bounds.freeBytes) throw new UnpackRefused(diskFullMessage)
   }
 }
 
-export const noRoom = 'There is not enough free disk space for this SDK. Free up disk space, then install the SDK again.'
+export const diskFullMessage = 'There is not enough free disk space for this SDK. Free up disk space, then install the SDK again.'
 
 const twice = (raw: string) => new UnpackRefused(`The archive has ${quoted(raw)} twice.`)
 
-const refuseTwice = (raw: string) => (error: NodeJS.ErrnoException) => {
+const refuseDuplicate = (raw: string) => (error: NodeJS.ErrnoException) => {
   throw error.code === 'EEXIST' ? twice(raw) : error
 }

@@ -13,7 +13,7 @@ const memory = { maxOldGenerationSizeMb: 256 }
  * Hashes, reads or unpacks an archive in a worker thread. Unpacked files remain on disk after a failure.
  * @throws UnpackRefused when the archive is invalid or the disk is full; the abort reason of `signal` when it is aborted.
  */
-export async function ask<Answer>(task: Task, answer: z.ZodType<Answer>, { signal, onProgress }: Options = {}): Promise<Answer> {
+export async function runTask<Answer>(task: Task, answer: z.ZodType<Answer>, { signal, onProgress }: Options = {}): Promise<Answer> {
   signal?.throwIfAborted()
   const worker = new Worker(new URL('./worker.ts', import.meta.url), { workerData: task, resourceLimits: memory })
   const ended = Promise.withResolvers<unknown>()

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import { mkdir, open, rm } from 'node:fs/promises'
-import { type Bounds, Folder, noRoom, type Unpacked } from './folder.ts'
+import { type Bounds, diskFullMessage, Folder, type Unpacked } from './folder.ts'
 import { refusalOf, UnpackRefused } from './refusal.ts'
 import { readFromTarXz, unpackTarXz } from './tar-xz.ts'
 import { readFromZip, sizeOf, unpackZip } from './zip.ts'
@@ -11,7 +11,7 @@ type Report = (done: number, total: number) => void
 /** A task for the worker thread. */
 export type Task =
   | { do: 'hash'; archive: string }
-  | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; room: number }
+  | { do: 'unpack'; archive: string; into: string; top: string; bounds: Bounds; availableBytes: number }
   | { do: 'read'; archive: string; paths: string[] }
 
 /**
@@ -38,9 +38,9 @@ async function hash(path: string, report: Report): Promise<string> {
   return sha256.digest('hex')
 }
 
-async function unpack({ archive, into, top, bounds, room }: Task & { do: 'unpack' }, report: Report): Promise<Unpacked> {
+async function unpack({ archive, into, top, bounds, availableBytes }: Task & { do: 'unpack' }, report: Report): Promise<Unpacked> {
   const format = await formatOf(archive)
-  if (format === 'zip' && (await sizeOf(archive)) > room) throw new UnpackRefused(noRoom)
+  if (format === 'zip' && (await sizeOf(archive)) > availableBytes) throw new UnpackRefused(diskFullMessage)
   // Deletes the files of an interrupted attempt.
   await rm(into, { recursive: true, force: true })
   await mkdir(into, { recursive: true, mode: 0o755 })

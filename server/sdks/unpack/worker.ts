@@ -6,7 +6,7 @@ import { perform, type Task } from './unpack.ts'
 // Runs in a worker thread, since inflating and hashing gigabytes would block requests.
 lowerPriority()
 
-const say = (message: Message): void => {
+const send = (message: Message): void => {
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
   parentPort?.postMessage(message)
 }
@@ -17,17 +17,17 @@ export type Message =
   | { result: unknown }
   | { failure: { message: string; isRefusal: boolean; code: string | null } }
 
-let saidAt = 0
+let sentAt = 0
 const report = (done: number, total: number): void => {
-  if (performance.now() - saidAt < 250) return
-  saidAt = performance.now()
-  say({ progress: { done, total } })
+  if (performance.now() - sentAt < 250) return
+  sentAt = performance.now()
+  send({ progress: { done, total } })
 }
 
 try {
-  say({ result: await perform(workerData as Task, report) })
+  send({ result: await perform(workerData as Task, report) })
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error)
   const code = (error as NodeJS.ErrnoException).code ?? null
-  say({ failure: { message, isRefusal: error instanceof UnpackRefused, code } })
+  send({ failure: { message, isRefusal: error instanceof UnpackRefused, code } })
 }

@@ -17,11 +17,11 @@ it('gives a connection up over which less comes than is to, however regularly', 
   const watch = watchPace(new AbortController().signal, { bytes: 10, ms: 1000 })
   for (let round = 0; round < 5; round++) {
     vi.advanceTimersByTime(900)
-    watch.hear(10)
+    watch.received(10)
   }
   for (let round = 0; round < 9; round++) {
     vi.advanceTimersByTime(100)
-    watch.hear(1)
+    watch.received(1)
   }
   expect(watch.signal.aborted).toBe(false)
   vi.advanceTimersByTime(100)

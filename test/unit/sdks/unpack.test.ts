@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { ask } from '../../../server/sdks/unpack/run-task.ts'
+import { runTask } from '../../../server/sdks/unpack/run-task.ts'
 import { perform } from '../../../server/sdks/unpack/unpack.ts'
 import { tarXzOf, zipOf } from '../../support/sdk-archives.ts'
 import { tarEnd, tarEntry } from '../../support/tar.ts'
@@ -12,12 +12,12 @@ import { xz } from '../../support/xz.ts'
 
 const bounds = { entries: 20, bytes: 200_000, freeBytes: 0 }
 
-async function unpack(archive: Buffer, { room = 1e9, ...limits }: Partial<typeof bounds> & { room?: number } = {}) {
+async function unpack(archive: Buffer, { availableBytes = 1e9, ...limits }: Partial<typeof bounds> & { availableBytes?: number } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'snug-unpack-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
   const [path, into] = [join(folder, 'archive'), join(folder, 'into')]
   writeFileSync(path, archive)
-  const task = { do: 'unpack', archive: path, into, top: 'sdk', bounds: { ...bounds, ...limits }, room } as const
+  const task = { do: 'unpack', archive: path, into, top: 'sdk', bounds: { ...bounds, ...limits }, availableBytes } as const
   const unpacked = await perform(task, () => {}).catch((error: unknown) => error)
   // Whatever it is, nothing comes to lie beside its folder.
   expect(readdirSync(folder).toSorted()).toEqual(
@@ -112,8 +112,8 @@ it('happens in a thread, which stops when it is told to', async () => {
   const [archive, into] = [join(folder, 'archive'), join(folder, 'into')]
   writeFileSync(archive, await zipOf(Array.from({ length: 2000 }, (_, index) => ({ path: `sdk/${index}`, content: 'x' }))))
   const stopped = new AbortController()
-  const task = { do: 'unpack', archive, into, top: 'sdk', bounds: { ...bounds, entries: 1e6 }, room: 1e9 } as const
-  const unpacked = ask(task, z.unknown(), { signal: stopped.signal, onProgress: () => stopped.abort(new Error('Enough.')) })
+  const task = { do: 'unpack', archive, into, top: 'sdk', bounds: { ...bounds, entries: 1e6 }, availableBytes: 1e9 } as const
+  const unpacked = runTask(task, z.unknown(), { signal: stopped.signal, onProgress: () => stopped.abort(new Error('Enough.')) })
   await expect(unpacked).rejects.toThrow('Enough.')
   const left = readdirSync(into).length
   expect(left).toBeLessThan(2000)
@@ -135,7 +135,7 @@ it('counts the bytes of hard links, each of which takes room of its own', async 
 })
 
 it('refuses a zip archive that says it needs more room than there is, before anything is written', async () => {
-  const { unpacked } = await unpack(await zipOf([{ path: 'sdk/a', content: Buffer.alloc(5000) }]), { room: 4999 })
+  const { unpacked } = await unpack(await zipOf([{ path: 'sdk/a', content: Buffer.alloc(5000) }]), { availableBytes: 4999 })
   expect(unpacked).toMatchObject({ name: 'UnpackRefused', message: expect.stringContaining('not enough free disk space') })
 })
 
