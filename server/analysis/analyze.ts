@@ -12,26 +12,26 @@ export type { AnalysisResult, AnalysisTask } from './task.ts'
 export { AnalysisFailed } from './process/failure.ts'
 
 export type AnalyzerLimits = Partial<ProcessLimits> & {
-  /** How many processes work at the same time; others wait for one of them. */
+  /** Maximum number of concurrent processes. Further tasks wait in a queue. */
   processes?: number
-  /** A process that had nothing to do for so long ends. */
+  /** Idle time in milliseconds after which a process ends. */
   idleMs?: number
 }
 
-/** The built-in engine. It needs no SDK: it reads the archive, and runs nothing of it. */
+/** The built-in engine. Needs no SDK: it reads the archive and does not run any of its code. */
 export type Analyzer = {
   /**
-   * Scores a package, and generates the pages of its API documentation if they are wanted. Where those are too much, there is a report without them.
-   * @throws AnalysisFailed for a package that cannot be read, takes too long or too much memory, or when the process was killed.
+   * Scores a package and, if requested, generates its API documentation. If the documentation exceeds a limit, the result contains only the report.
+   * @throws AnalysisFailed when the package cannot be read or exceeds the time or memory limit, or when the process was killed.
    */
   analyze(task: AnalysisTask): Promise<AnalysisResult>
-  /** How many processes there are. */
+  /** Returns the number of running processes. */
   processes(): { busy: number; idle: number }
-  /** Ends the processes. What is being analyzed fails. */
+  /** Ends all processes. Running analyses fail. */
   close(): Promise<void>
 }
 
-/** Makes an analyzer. Processes are started when they are needed, and kept for the next packages. */
+/** Creates an analyzer. Processes are started on demand and reused for later packages. */
 export function openAnalyzer({ processes = 1, idleMs = 30_000, ...given }: AnalyzerLimits = {}): Analyzer {
   const crew = gatherCrew({ ...defaults, ...given }, idleMs)
   const inTurn = pLimit(processes)

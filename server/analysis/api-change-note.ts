@@ -6,7 +6,10 @@ import { type Surface, surfaceSchema } from '../dart/surface.ts'
 import { code, counted, firstOf } from './judge.ts'
 import type { AnalysisTask } from './task.ts'
 
-/** What changed in the public API since an earlier version, and whether the version's number says so, as Markdown; null when nothing did. */
+/**
+ * Describes in Markdown how the public API changed since an earlier version, and whether the version number follows semantic versioning. Returns null
+ * if the API did not change.
+ */
 export async function apiChangeNote(earlier: AnalysisTask['earlier'], version: string, surface: Surface): Promise<string | null> {
   const before = earlier && (await readSurface(earlier.surface, surfaceSchema))
   if (!earlier || !before) return null

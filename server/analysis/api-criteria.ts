@@ -1,7 +1,7 @@
 import type { DocumentedShare } from '../dart/documented.ts'
 import { code, type Finding, firstOf, granting, type Subject } from './judge.ts'
 
-/** Whether the API is documented, and shown by an example. Source: pana's rules. */
+/** Rates the share of documented API elements and the presence of an example. Source: pana's rules. */
 export function judgeDocumentation({ contents }: Subject, coverage: DocumentedShare | null): Finding[] {
   const { example, pubspec } = contents
   const shown = { id: 'example', title: 'Provide an example', maximum: 10 }
@@ -14,7 +14,7 @@ export function judgeDocumentation({ contents }: Subject, coverage: DocumentedSh
   ]
 }
 
-/** As pana demands. */
+/** Minimum share of documented elements, as in pana. */
 const wantedShare = 0.2
 
 function judgeCoverage(coverage: DocumentedShare | null, isUnread: boolean): Finding {
@@ -23,7 +23,7 @@ function judgeCoverage(coverage: DocumentedShare | null, isUnread: boolean): Fin
   if (!coverage || coverage.total === 0) return granting(criterion, criterion.maximum, 'It has no public API.')
   const { documented, total, missing } = coverage
   const share = `${documented} of ${total} elements of the public API have doc comments (${Math.floor((documented / total) * 1000) / 10}%).`
-  const undocumented = missing.length > 0 ? ` Without one: ${firstOf(missing.map(code))}.` : ''
+  const undocumented = missing.length > 0 ? ` Without doc comments: ${firstOf(missing.map(code))}.` : ''
   if (documented / total >= wantedShare) return granting(criterion, criterion.maximum, share + undocumented)
   const remedy =
     'Put `///` comments before public libraries, classes, members and functions. The lint `public_member_api_docs` finds those without.'

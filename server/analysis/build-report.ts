@@ -13,13 +13,16 @@ import { judgeSdk } from './sdk-criterion.ts'
 import { sizesOf } from './sizes.ts'
 import { tagsOf } from './tags.ts'
 
-/** Changes when the same package may get another report than before. */
+/** Increase when the same package may get a different report than before. */
 const engineVersion = '2'
 
-/** Packages that a report waits for, at most. */
+/** Maximum number of unknown packages in a report. */
 const mostUnknown = 200
 
-/** Judges a package; `changes` are remarks on what changed since an earlier version. The same package and facts give the same report. */
+/**
+ * Builds the report of a package. `changes` are notes about API changes since an earlier version. Deterministic: the same package and facts always
+ * give the same report.
+ */
 export function buildReport(subject: Subject, changes: readonly string[] = []): Report {
   const coverage = subject.api.libraries.length === 0 ? null : documentedShare(subject.api)
   const support = supportOf(subject)

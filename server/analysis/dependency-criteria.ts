@@ -4,7 +4,7 @@ import { compareParsed, isPrerelease, known, parseVersion } from '../pub/version
 import { allOrNothing, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
 import type { DependencyFacts, PackageFacts } from './task.ts'
 
-/** Whether the package keeps up with what it depends on, as far as this registry knows it. Source: pana's rules, without running pub. */
+/** Rates how well the package keeps up with its dependencies in this registry. Source: pana's rules, without running pub. */
 export function judgeDependencies({ contents, facts }: Subject): Finding[] {
   const hosted = contents.pubspec.dependencies.filter(({ kind, source }) => kind === 'direct' && source === 'hosted')
   return [judgeFreshness(hosted, facts), judgeLowerBounds(hosted, facts), downgrade]
@@ -16,20 +16,20 @@ const downgrade = {
   reason: 'The built-in engine has no Dart SDK to resolve and analyze the package with.',
 }
 
-/** A release of a dependency need not be supported before it is so old. */
+/** Grace period in days for supporting a new release of a dependency. */
 const graceDays = 30
 const dayMs = 24 * 3_600_000
 
 function judgeFreshness(hosted: readonly Dependency[], { dependencies, now }: PackageFacts): Finding {
   const criterion = { id: 'dependencies', title: 'Support the latest versions of all dependencies', maximum: 10 }
-  if (hosted.length === 0) return allOrNothing(criterion, [], 'It depends on no other package.')
+  if (hosted.length === 0) return allOrNothing(criterion, [], 'It has no hosted dependencies.')
   const judged = hosted.flatMap((dependency) => {
     const facts = dependencies[dependency.name]
     return facts ? [{ dependency, facts }] : []
   })
   const others = hosted.filter(({ name }) => !dependencies[name]).map(({ name }) => code(name))
   if (judged.length === 0) return { ...criterion, reason: `This registry does not have ${firstOf(others)}.` }
-  const unknown = others.length > 0 ? ` Not looked at, since this registry does not have them: ${firstOf(others)}.` : ''
+  const unknown = others.length > 0 ? ` Not checked because they are not in this registry: ${firstOf(others)}.` : ''
   const faults = judged.flatMap(({ dependency, facts }) => freshnessFaults(dependency, facts, new Date(now)))
   return allOrNothing(
     criterion,
@@ -63,7 +63,7 @@ function freshnessFaults({ name, constraint }: Dependency, { versions, isDiscont
 
 type Versions = DependencyFacts['versions']
 
-/** How far the newest version that is admitted lies behind the newest stable one. */
+/** Returns a fault if the newest allowed version is older than the newest stable version. */
 function lagOf(name: string, dependency: string, versions: Versions, admitted: Versions, now: Date): Fault[] {
   const newest = newestOf(admitted)
   const beyond = versions.filter(({ version, publishedAt }) => {
@@ -76,7 +76,7 @@ function lagOf(name: string, dependency: string, versions: Versions, admitted: V
   const majors = is[0] - was[0]
   const distance =
     majors > 0n ? `${majors} major version${majors === 1n ? '' : 's'}` : `${beyond.length} release${beyond.length === 1 ? '' : 's'}`
-  const fault = `${dependency} does not admit ${code(latest)}: it is ${distance} behind.`
+  const fault = `${dependency} does not allow ${code(latest)}: it is ${distance} behind.`
   return [{ fault, remedy: `Run \`dart pub upgrade --major-versions ${name}\`, adapt the code, and publish a version.` }]
 }
 
@@ -91,7 +91,7 @@ function judgeLowerBounds(hosted: readonly Dependency[], { dependencies }: Packa
   return allOrNothing(
     criterion,
     faults,
-    hosted.length === 0 ? 'It depends on no other package.' : 'Each constraint on a dependency has one.',
+    hosted.length === 0 ? 'It has no hosted dependencies.' : 'All dependency constraints have a lower bound.',
   )
 }
 
@@ -100,6 +100,6 @@ function boundFaults(name: string, constraint: string, facts: DependencyFacts | 
   const dependency = `${code(name)} (${code(constraint)})`
   const remedy = `Write the lowest version that the package works with, such as ${code(`${name}: ^${(facts && newestOf(facts.versions)) ?? '1.2.0'}`)}.`
   if (!stated) return [{ fault: `${dependency} has a constraint that cannot be read.`, remedy }]
-  if (isImpossible(stated)) return [{ fault: `${dependency} admits no version at all.`, remedy }]
-  return stated.min ? [] : [{ fault: `${dependency} has no lower bound: versions may be resolved that it was never tried with.`, remedy }]
+  if (isImpossible(stated)) return [{ fault: `${dependency} allows no version.`, remedy }]
+  return stated.min ? [] : [{ fault: `${dependency} has no lower bound, so pub may select untested versions.`, remedy }]
 }

@@ -3,14 +3,14 @@ import type { TextFile } from '../archive/documents.ts'
 import { isOsiApproved, licensesOf } from '../archive/license.ts'
 import { allOrNothing, code, counted, type Fault, type Finding, firstOf, granting, type Subject } from './judge.ts'
 
-/** The documents at the root of the package: what pana asks of them, without its preference for English. */
+/** Rates the documents in the package root by pana's rules, except its preference for English. */
 export function judgeDocuments({ contents, facts }: Subject): Finding[] {
   const { readme, changelog, license } = contents
   return [
     allOrNothing(
       { id: 'readme', title: 'Provide a valid `README.md`', maximum: 5 },
       documentFaults(readme, 'README.md', aboutReadme, facts.isPrivate),
-      'There is one, and its links are in order.',
+      'The README exists and its links are valid.',
     ),
     allOrNothing(
       { id: 'changelog', title: 'Provide a valid `CHANGELOG.md`', maximum: 5 },
@@ -21,7 +21,7 @@ export function judgeDocuments({ contents, facts }: Subject): Finding[] {
   ]
 }
 
-const aboutReadme = 'Add a `README.md` that says what the package is for, how to install it, and shows its most common use.'
+const aboutReadme = 'Add a `README.md` that explains the purpose of the package and its installation, and shows its most common use.'
 const aboutChangelog = 'Add a `CHANGELOG.md` with a heading for each version, such as `## 1.2.0`, and what changed for users below it.'
 
 function documentFaults(file: TextFile | null, name: string, remedy: string, isPrivate: boolean): Fault[] {
@@ -41,7 +41,7 @@ function documentFaults(file: TextFile | null, name: string, remedy: string, isP
 
 const shown = (urls: string[]) => firstOf(urls.map(code), 3)
 
-/** A work in progress is listed under the version that it will be. */
+/** A prerelease may be listed under the version of the upcoming release, so only the part before `-` or `+` is searched. */
 function versionFaults(changelog: TextFile | null, version: string): Fault[] {
   const [release = version] = version.split(/[-+]/)
   if (!changelog?.text.trim() || changelog.text.includes(release)) return []
@@ -55,7 +55,7 @@ function judgeLicense(file: TextFile | null, isPrivate: boolean): Finding {
   const remedy = 'Add a `LICENSE` file with the whole text of an [OSI-approved license](https://opensource.org/licenses).'
   if (!file) return granting(criterion, 0, 'There is no `LICENSE` file.', remedy)
   const ids = licensesOf(file.text)
-  if (ids.length === 0) return granting(criterion, 0, `The text of ${code(file.path)} is none of the well-known licenses.`, remedy)
+  if (ids.length === 0) return granting(criterion, 0, `The text of ${code(file.path)} does not match any known license.`, remedy)
   const refused = ids.filter((id) => !isOsiApproved(id)).map(code)
   if (refused.length > 0) return granting(criterion, criterion.maximum / 2, `Not approved by the OSI: ${refused.join(', ')}.`, remedy)
   return granting(criterion, criterion.maximum, `It is licensed under ${ids.map(code).join(' and ')}.`)
@@ -63,7 +63,7 @@ function judgeLicense(file: TextFile | null, isPrivate: boolean): Finding {
 
 type Links = { broken: string[]; insecure: string[]; isMalformed: boolean }
 
-/** The addresses in a Markdown text that cannot be read, or that are not secure: of links and images, also of those in HTML. */
+/** Returns the malformed and insecure URLs of links and images in a Markdown text, including those in HTML. */
 function linksOf({ text }: TextFile): Links {
   const found = new Set(addresses(markdown.parse(text, {})))
   const links: Links = { broken: [], insecure: [], isMalformed: text.includes('\ufffd') }
@@ -76,7 +76,7 @@ function linksOf({ text }: TextFile): Links {
 }
 
 const markdown = new MarkdownIt({ html: true })
-// It drops links that it would not render, which are the ones to be told of.
+// By default, markdown-it drops links that it considers unsafe. The report must list them.
 markdown.validateLink = () => true
 
 function addresses(tokens: readonly Token[]): string[] {

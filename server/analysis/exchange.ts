@@ -14,10 +14,10 @@ import {
   type Usage,
 } from './task.ts'
 
-/** What came of a task, how much memory the process holds after it, and whether it is still there. */
+/** The result of a task, the memory of the process afterwards, and whether the process has ended. */
 export type Outcome = (AnalysisResult | { refused: string; usage: Usage }) & { residentBytes: number; hasEnded: boolean }
 
-/** Gives a process a task and takes what it made of it. @throws AnalysisFailed; the process is to be ended then. */
+/** Sends a task to a process and returns the result. @throws AnalysisFailed; the caller must then end the process. */
 export async function exchange(process: AnalysisProcess, task: AnalysisTask): Promise<Outcome> {
   const { archive, facts, docs, earlier } = task
   const started = performance.now()
@@ -39,11 +39,11 @@ export async function exchange(process: AnalysisProcess, task: AnalysisTask): Pr
 
 function understood(answer: unknown): Answer {
   const { data, error } = answerSchema.safeParse(answer)
-  if (!data) throw new AnalysisFailed('The analysis process gave an answer that makes no sense.', { cause: error })
+  if (!data) throw new AnalysisFailed('The analysis process returned an invalid result.', { cause: error })
   return data
 }
 
-/** A link costs nothing; where there can be none, a copy. */
+/** Provides the archive in the process folder: as a hard link if possible, else as a copy. */
 async function bring(archive: string, own: string): Promise<void> {
   await rm(own, { force: true })
   try {
@@ -55,7 +55,7 @@ async function bring(archive: string, own: string): Promise<void> {
   }
 }
 
-/** Moves the pages to whoever wants it, and tells where it is. */
+/** Moves the documentation pages to the caller's folder and returns their path. */
 async function takeAway(pages: string, folder: string): Promise<string> {
   const path = join(folder, `${randomUUID()}.pages`)
   try {

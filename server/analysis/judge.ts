@@ -4,49 +4,49 @@ import type { Criterion, Report } from './report.ts'
 import type { PackageFacts } from './task.ts'
 import type { PackageContents } from './unpack.ts'
 
-/** What a package is judged by. */
+/** The input of all criteria. */
 export type Subject = { contents: PackageContents; facts: PackageFacts; api: Api; packages: ReadonlyMap<string, KnownPackage> }
 
-/** What was left out, and why. */
+/** A criterion that was not measured, with the reason. */
 export type Unmeasured = Report['notMeasured'][number]
 
-/** What came of a criterion. */
+/** The result of a criterion. */
 export type Finding = Criterion | Unmeasured
 
-/** What is wrong, and what to do about it; both as sentences of Markdown. */
+/** A problem and its remedy, each as sentences in Markdown. */
 export type Fault = { fault: string; remedy: string }
 
 export type Criteria = Pick<Criterion, 'id' | 'title' | 'maximum'>
 
-/** All points where nothing is wrong, else none. */
+/** Grants all points if there are no faults, otherwise none. */
 export function allOrNothing(criterion: Criteria, faults: readonly Fault[], passed: string): Criterion {
   return faults.length === 0 ? granting(criterion, criterion.maximum, passed) : granting(criterion, 0, ...explained(faults))
 }
 
-/** So many points, for a reason. */
+/** Returns a criterion with the given points and reason. */
 export function granting(criterion: Criteria, granted: number, reason: string, remedy: string | null = null): Criterion {
   const { id, title, maximum } = criterion
   return { id, title, granted, maximum, reason, remedy }
 }
 
-/** Faults as Markdown: a sentence, or a list of them. */
+/** Formats faults as Markdown: a sentence, or a list of sentences. */
 export function explained(faults: readonly Fault[]): [reason: string, remedy: string] {
   return [listed(faults.map(({ fault }) => fault)), listed([...new Set(faults.map(({ remedy }) => remedy))])]
 }
 
-/** Text of the package as code in Markdown, on one line. */
+/** Formats a text from the package as Markdown inline code on one line, truncated to 120 characters. */
 export function code(text: string): string {
   const short = text.replaceAll(/[\s`]+/g, ' ').trim()
   return `\`${short.length > maxCode ? `${short.slice(0, maxCode)}…` : short}\``
 }
 
-/** The first few of many, such as "`a`, `b` and 3 more". */
+/** Lists the first few names, such as "`a`, `b` and 3 more". */
 export function firstOf(names: readonly string[], most = 5): string {
   const more = names.length - most
   return more > 0 ? `${names.slice(0, most).join(', ')} and ${more} more` : names.join(', ')
 }
 
-/** `1 link`, `2 links`. */
+/** Returns a count with its noun, such as `1 link` or `2 links`. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
 
 const maxCode = 120

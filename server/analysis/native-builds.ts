@@ -3,13 +3,13 @@ import type { PackageContents } from './unpack.ts'
 
 /** How the native parts of a Flutter plugin are built. */
 export type NativeBuilds = {
-  /** Its parts for iOS and macOS without a Swift package, by the path where one would be; null when it has no such parts. */
+  /** Paths of missing `Package.swift` files for iOS and macOS; null when the plugin has no parts for these platforms. */
   withoutSwiftPackage: string[] | null
-  /** Whether its part for Android uses the Kotlin that comes with Gradle's plugin; null when it has no such part. */
+  /** Whether the Android part uses the Kotlin support built into the Android Gradle plugin; null when there is no Android part. */
   usesBuiltInKotlin: boolean | null
 }
 
-/** Reads how the native parts of a Flutter plugin are built. Source: pana's rules; parts in other packages are theirs. */
+/** Describes how the native parts of a Flutter plugin are built. Source: pana's rules. Ignores platforms that another package implements. */
 export function nativeBuildsOf({ document, pubspec, files, others }: PackageContents): NativeBuilds {
   const platforms = platformsOf(document)
   const paths = new Set(files.map(({ path }) => path))

@@ -1,7 +1,7 @@
 import { code, counted, firstOf, type Subject } from './judge.ts'
 import { leftoversIn } from './sizes.ts'
 
-/** Remarks that cost no points, as Markdown. */
+/** Returns notes in Markdown that do not affect the points. */
 export function notesOn({ contents, api }: Subject): string[] {
   const notes = leftoversIn(contents.files).map(
     ({ folder, bytes }) =>
@@ -10,6 +10,8 @@ export function notesOn({ contents, api }: Subject): string[] {
   if (contents.tooLarge.length > 0) notes.push(`Too large to be read: ${firstOf(contents.tooLarge.map(code))}. Their API is missing here.`)
   if (contents.notText.length > 0) notes.push(`Not text: ${firstOf(contents.notText.map(code))}. Their API is missing here.`)
   if (api.unclear.length > 0)
-    notes.push(`In ${counted(api.unclear.length, 'file')} some code was not understood: ${firstOf(api.unclear.map((path) => code(path)))}.`)
+    notes.push(
+      `Some code in ${counted(api.unclear.length, 'file')} could not be parsed: ${firstOf(api.unclear.map((path) => code(path)))}.`,
+    )
   return notes
 }

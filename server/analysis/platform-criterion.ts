@@ -4,7 +4,7 @@ import { type PlatformSupport, platformsOf } from '../dart/platforms.ts'
 import { code, type Fault, type Finding, granting, type Subject } from './judge.ts'
 import type { NativeBuilds } from './native-builds.ts'
 
-/** Where the package works. */
+/** Determines the platforms that the package supports. */
 export function supportOf({ contents, api, packages }: Subject): PlatformSupport {
   const { pubspec, document, files } = contents
   const sdks = otherSdksOf(pubspec)
@@ -21,7 +21,7 @@ export function supportOf({ contents, api, packages }: Subject): PlatformSupport
   })
 }
 
-/** The file below `lib/` that registers a plugin for the web. */
+/** Returns the file below `lib/` that registers the plugin for the web, or null. */
 function webPluginOf(flutter: Json | undefined, paths: ReadonlySet<string>, name: string): string | null {
   const plugin = isObject(flutter) ? flutter.plugin : null
   const platforms = isObject(plugin) ? plugin.platforms : null
@@ -37,7 +37,7 @@ const names: ReadonlyMap<string, string> = new Map(
   ),
 )
 
-/** How many of Flutter's platforms are supported, and whether in a way that lasts. Source: pana's rules. */
+/** Rates how many of Flutter's platforms are supported, and whether by current means (WebAssembly, Swift packages). Source: pana's rules. */
 export function judgePlatforms({ contents, api }: Subject, { tags, hindrances }: PlatformSupport, builds: NativeBuilds): Finding {
   const criterion = { id: 'platforms', title: 'Support as many platforms as possible', maximum: 20 }
   const unread = contents.tooLarge.length + contents.notText.length
@@ -70,6 +70,6 @@ function wasmFault(hindrances: PlatformSupport['hindrances']): Fault {
 }
 
 const swiftFault = (path: string): Fault => ({
-  fault: `The plugin for iOS or macOS is no Swift package: there is no ${code(path)}.`,
+  fault: `The plugin for iOS or macOS is not a Swift package: ${code(path)} is missing.`,
   remedy: `Add ${code(path)}, so that it can be built by the Swift Package Manager.`,
 })

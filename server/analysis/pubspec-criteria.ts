@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from '../archive/yaml.ts'
 import { webUrl } from '../pub/hosted-url.ts'
 import { allOrNothing, code, type Fault, type Finding, firstOf, type Subject } from './judge.ts'
 
-/** Whether the pubspec tells its readers, and the tools, what they need. Source: pana's rules for a valid pubspec. */
+/** Rates whether the pubspec is complete and valid. Source: pana's rules. */
 export function judgePubspec({ contents, facts }: Subject): Finding[] {
   const { pubspec, document, files } = contents
   const faults = [
@@ -17,7 +17,7 @@ export function judgePubspec({ contents, facts }: Subject): Finding[] {
   const criterion = { id: 'pubspec', title: 'Provide a valid `pubspec.yaml`', maximum: 10 }
   return [
     allOrNothing(criterion, faults, 'Its fields are complete and well formed.'),
-    facts.isPrivate ? privateUrls : { ...reachable, reason: 'The built-in engine opens no URL.' },
+    facts.isPrivate ? privateUrls : { ...reachable, reason: 'The built-in engine does not open URLs.' },
   ]
 }
 
@@ -25,10 +25,10 @@ const reachable = { id: 'url-reachability', title: 'URLs of the pubspec can be r
 const privateUrls = {
   id: 'urls',
   title: 'URLs in the pubspec are public and secure',
-  reason: 'The package is private: where its source lies concerns only those who may read it.',
+  reason: 'The package is private: its URLs need not be public.',
 }
 
-/** As pana counts; search engines show about as much. */
+/** Limits of the description length, as in pana. Search engines show about as much. */
 const [shortest, longest] = [50, 180]
 
 function descriptionFaults(description: string | null): Fault[] {
@@ -51,12 +51,12 @@ function sdkFaults({ environment, dependencies }: Pubspec): Fault[] {
   ]
 }
 
-/** Flutter 1.10 brought the keys by platform. */
+/** Flutter 1.10 introduced the declaration by platform. */
 function pluginFaults({ flutter }: JsonObject): Fault[] {
   const plugin = isObject(flutter) ? flutter.plugin : null
   const old = isObject(plugin) ? ['androidPackage', 'iosPrefix', 'pluginClass'].filter((key) => key in plugin) : []
   if (old.length === 0) return []
-  const fault = `The Flutter plugin is declared in the form before Flutter 1.10, by ${old.map(code).join(', ')}.`
+  const fault = `The Flutter plugin is declared in the format used before Flutter 1.10: ${old.map(code).join(', ')}.`
   return [{ fault, remedy: 'Declare each platform of the plugin under `flutter: plugin: platforms:`.' }]
 }
 
@@ -86,7 +86,7 @@ function urlFault(field: string, text: string): Fault[] {
   const where = `\`${field}\` (${code(text)})`
   if (!url) return [{ fault: `${where} is not a URL.`, remedy: `Write a whole https URL as \`${field}\`.` }]
   if (!isPublicHost(url.hostname))
-    return [{ fault: `${where} leads to a host that others cannot reach.`, remedy: `Name a public host in \`${field}\`, or leave it out.` }]
+    return [{ fault: `${where} has a host that is not public.`, remedy: `Name a public host in \`${field}\`, or leave it out.` }]
   if (url.protocol !== 'https:') return [{ fault: `${where} is insecure.`, remedy: `Use an https URL as \`${field}\`.` }]
   return []
 }

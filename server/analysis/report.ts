@@ -1,52 +1,52 @@
 import { z } from 'zod'
 
-/** Something that a version gets points for. */
+/** A criterion with the points granted to a version. */
 const criterion = z.object({
   id: z.string(),
   title: z.string(),
   granted: z.number().int().nonnegative(),
   maximum: z.number().int().nonnegative(),
-  /** Why it got these points, as Markdown. */
+  /** Reason for the points, as Markdown. */
   reason: z.string(),
-  /** How to get the rest, as Markdown; null where nothing is missing or nothing helps. */
+  /** How to get the remaining points, as Markdown; null if all points were granted or there is no remedy. */
   remedy: z.string().nullable(),
 })
 export type Criterion = z.infer<typeof criterion>
 
 const section = z.object({
-  /** As pana names them: `convention`, `documentation`, `platform`, `analysis`, `dependency`; `size` is ours. */
+  /** Section ids of pana: `convention`, `documentation`, `platform`, `analysis`, `dependency`. `size` is an addition of this server. */
   id: z.string(),
   title: z.string(),
   granted: z.number().int().nonnegative(),
   maximum: z.number().int().nonnegative(),
-  /** `not_measured` when nothing in it was measured; it has no maximum then. */
+  /** `not_measured` when no criterion in the section was measured; the maximum is then 0. */
   status: z.enum(['passed', 'partial', 'failed', 'not_measured']),
   criteria: z.array(criterion),
 })
 export type Section = z.infer<typeof section>
 
-/** What an analysis found a version to be worth. Points are sums of what was measured. */
+/** The result of an analysis. Points are sums over the measured criteria. */
 export const reportSchema = z.object({
   engine: z.object({ name: z.enum(['built-in', 'pana']), version: z.string() }),
   sections: z.array(section),
-  /** What the engine did not measure, and why; it is left out of the maximum. */
+  /** Criteria that were not measured, with the reason. They do not count towards the maximum. */
   notMeasured: z.array(z.object({ id: z.string(), title: z.string(), reason: z.string() })),
-  /** What follows from the analysis, as pub.dev's tags: `platform:web`, `sdk:flutter`, `is:null-safe`, … */
+  /** Tags in the format of pub.dev: `platform:web`, `sdk:flutter`, `is:null-safe`, … */
   tags: z.array(z.string()),
-  /** Remarks without points, as Markdown, such as removals in a minor release. */
+  /** Notes in Markdown that do not affect the points, such as removals in a minor release. */
   notes: z.array(z.string()),
-  /** Share of the public API with doc comments; null when no library could be read. */
+  /** Number of public API elements with doc comments; null when no library could be read. */
   documented: z.object({ documented: z.number().int(), total: z.number().int() }).nullable(),
-  /** Bytes of the unpacked files by kind, largest first, such as `dart`, `image`, `font`, `other`. */
+  /** Sizes of the unpacked files in bytes by kind, such as `dart`, `image`, `font`, `other`; largest first. */
   sizes: z.array(z.object({ kind: z.string(), files: z.number().int(), bytes: z.number().int() })),
-  /** The packages of which more must be known to say where it works; nobody is shown this. */
+  /** Packages that must be known to determine the supported platforms. Internal, not shown to users. */
   unknownPackages: z.array(z.string()).optional(),
-  /** The packages of this server that it could name when it was stored; nobody is shown this. */
+  /** Packages of this server that the report could name when it was stored. Internal, not shown to users. */
   leadsTo: z.array(z.string()).optional(),
 })
 export type Report = z.infer<typeof reportSchema>
 
-/** The points of a report: those granted, of those that could have been. */
+/** Returns the granted and maximum points of a report. */
 export const pointsOf = ({ sections }: Pick<Report, 'sections'>): { granted: number; maximum: number } => ({
   granted: sections.reduce((sum, { granted }) => sum + granted, 0),
   maximum: sections.reduce((sum, { maximum }) => sum + maximum, 0),

@@ -3,14 +3,14 @@ import { type Constraint, parseConstraint } from '../pub/constraint.ts'
 import { compareParsed, known, parseVersion, readVersion, type Version } from '../pub/version.ts'
 import { allOrNothing, code, type Fault, type Finding, type Subject } from './judge.ts'
 
-/** Whether the current stable Dart is supported. Source: pana's rules. */
+/** Rates whether the current stable Dart SDK is supported. Source: pana's rules. */
 export function judgeSdk({ contents, facts }: Subject): Finding {
   const latest = latestOf(facts.dart)
   const criterion = { id: 'sdk', title: 'Support the latest stable Dart SDK', maximum: 10 }
   return allOrNothing(criterion, sdkFaults(contents.pubspec, latest), `It can be used with Dart ${latest} or later.`)
 }
 
-/** The newest stable release when this engine was made; a server may know newer ones. */
+/** Newest stable Dart release known to this version of the engine. The server may know a newer one. */
 const lastKnownDart = '3.11.0'
 
 function latestOf(dart: string | null): string {
@@ -18,7 +18,9 @@ function latestOf(dart: string | null): string {
   return given && compareParsed(given, known(lastKnownDart)) > 0 ? given.text : lastKnownDart
 }
 
-/** A lower bound beyond the latest release that is known is no fault: there may be newer ones. */
+/**
+ * Only the upper bound is compared with the latest known release. A lower bound beyond that release is not a fault, since newer releases may exist.
+ */
 function sdkFaults(pubspec: Pubspec, latest: string): Fault[] {
   const stated = constraintOn(pubspec)
   const text = code(textOf(pubspec) ?? '')
@@ -28,22 +30,22 @@ function sdkFaults(pubspec: Pubspec, latest: string): Fault[] {
     return [{ fault: `It is not null-safe: ${text} begins before Dart 2.12.`, remedy }]
   }
   if (reaches(throughDart3(stated), latest)) return []
-  return [{ fault: `${text} does not admit Dart ${latest}.`, remedy: 'Widen the constraint on the Dart SDK, such as to `^3.0.0`.' }]
+  return [{ fault: `${text} does not allow Dart ${latest}.`, remedy: 'Widen the constraint on the Dart SDK, such as to `^3.0.0`.' }]
 }
 
-/** Whether the sources are null-safe: the lower bound on Dart says which language they are written in. */
+/** Whether the sources are null-safe. The lower bound of the Dart constraint determines the language version. */
 export function isNullSafe({ min }: Constraint): boolean {
   return min !== null && compareParsed(releaseOf(min.version), known('2.12.0')) >= 0
 }
 
-/** Whether it runs with Dart 3, in the reading of pub: `<3.0.0` of a null-safe package means `<4.0.0`. */
+/** Widens an upper bound of `<3.0.0` to `<4.0.0` for null-safe packages, as pub does. */
 export function throughDart3(constraint: Constraint): Constraint {
   const dart4 = parseConstraint('<4.0.0')?.max ?? null
   const endsAt3 = constraint.max?.version.text === '3.0.0-0' && !constraint.max.included
   return isNullSafe(constraint) && endsAt3 ? { ...constraint, max: dart4 } : constraint
 }
 
-/** The constraint on the Dart SDK. Null without one. */
+/** Returns the Dart SDK constraint, or null if it is missing or invalid. */
 export function constraintOn(pubspec: Pubspec): Constraint | null {
   const text = textOf(pubspec)
   return text === null ? null : parseConstraint(text)

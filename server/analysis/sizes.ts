@@ -3,7 +3,7 @@ import type { Report } from './report.ts'
 
 type Sizes = Report['sizes']
 
-/** What the unpacked files take by kind, largest first. */
+/** Returns the unpacked sizes by kind of file, largest first. */
 export function sizesOf(files: readonly ArchiveFile[]): Sizes {
   const sizes = new Map<string, Sizes[number]>()
   for (const { path, size } of files) {
@@ -14,7 +14,7 @@ export function sizesOf(files: readonly ArchiveFile[]): Sizes {
   return [...sizes.values()].toSorted((a, b) => b.bytes - a.bytes || (a.kind < b.kind ? -1 : 1))
 }
 
-/** Folders that tools write, and nobody's users need, with what they take. */
+/** Returns folders written by tools that users of the package do not need, with their sizes in bytes. */
 export function leftoversIn(files: readonly ArchiveFile[]): { folder: string; bytes: number }[] {
   const found = new Map<string, number>()
   for (const { path, size } of files) {

@@ -5,7 +5,7 @@ import type { NativeBuilds } from './native-builds.ts'
 import { constraintOn, isNullSafe, throughDart3 } from './sdk-criterion.ts'
 import type { PackageContents } from './unpack.ts'
 
-/** What follows from a package without its code, as pana's tags. */
+/** Returns the tags that depend only on the metadata and files of a package, in pana's format. */
 export function tagsOf({ pubspec, document, license }: PackageContents, builds: NativeBuilds): string[] {
   const dart = constraintOn(pubspec)
   const licenses = licensesOf(license?.text ?? null)

@@ -2,64 +2,64 @@ import { z } from 'zod'
 import type { StoredPackage } from '../dart/stored-surface.ts'
 import { type Report, reportSchema } from './report.ts'
 
-/** What this registry knows of a hosted dependency. */
+/** Registry data about a hosted dependency. */
 export type DependencyFacts = {
-  /** Its versions that are not retracted, in any order. `publishedAt` is ISO 8601. */
+  /** Versions that are not retracted, in any order. `publishedAt` is in ISO 8601 format. */
   versions: { version: string; publishedAt: string }[]
   isDiscontinued: boolean
   replacedBy: string | null
 }
 
-/** What the registry knows of a version and its archive does not say. Whoever gives the same facts gets the same report. */
+/** Registry data about a version that is not part of its archive. Equal facts give equal reports. */
 export type PackageFacts = {
   name: string
   version: string
-  /** Only members read it: what an open-source package should have, it need not. */
+  /** Whether only members can read the package. Private packages are exempt from open-source rules. */
   isPrivate: boolean
-  /** By the names of direct dependencies that come from this registry; null or left out for what it does not know, such as those of pub.dev. */
+  /** Data of direct dependencies hosted in this registry, by name. Null or missing for unknown packages, such as those on pub.dev. */
   dependencies: Record<string, DependencyFacts | null>
-  /** The latest versions of the packages that it leads to through its dependencies and theirs, by name, as far as they come from this registry. */
+  /** Latest versions of all direct and transitive dependencies hosted in this registry, by name. */
   packages: Record<string, StoredPackage>
-  /** The latest stable Dart SDK that this server knows, such as `3.11.0`; null for none. */
+  /** Latest stable Dart SDK known to this server, such as `3.11.0`; null if none is known. */
   dart: string | null
-  /** When the analysis takes place, as ISO 8601: a dependency's release of the last 30 days need not be supported yet. */
+  /** Time of the analysis in ISO 8601 format. Releases of dependencies from the last 30 days need not be supported yet. */
   now: string
 }
 
 export type AnalysisTask = {
-  /** Path of the .tar.gz on disk. */
+  /** Path of the .tar.gz archive on disk. */
   archive: string
   facts: PackageFacts
-  /** The folder, on the server's disk, in which the packed pages of API documentation are wanted; null when they are not. */
+  /** Folder on the server's disk for the packed API documentation; null when no documentation is requested. */
   docs: { folder: string } | null
-  /** The version before this one, to compare the public API with, and its surface as an analysis gave it. */
+  /** The previous version and its stored API surface, to compare the public API with. */
   earlier: { version: string; surface: Uint8Array } | null
 }
 
 export type AnalysisResult = {
   report: Report
-  /** The public API in short, as gzipped JSON: what comparing two versions needs. */
+  /** Summary of the public API as gzipped JSON, for comparing versions. */
   surface: Uint8Array
-  /** Path of the packed pages in the folder that the task names; null when none were wanted, or there are too many. */
+  /** Path of the packed pages in the requested folder; null when none were requested or they exceed a limit. */
   docs: string | null
-  /** Why there are no pages though they were wanted. */
+  /** Reason why requested pages are missing. */
   docsFailure: string | null
   usage: Usage
 }
 
-/** What an analysis took: time of a processor, the most memory that its process held, time by the clock. */
+/** Resources used by an analysis: CPU time, peak memory of the process, and elapsed time. */
 export type Usage = { cpuMs: number; peakBytes: number; ms: number }
 
-/** What the process is asked; the archive lies in its folder. */
+/** The question sent to the process. The archive is in the process's folder. */
 export type Question = { facts: PackageFacts; wantsDocs: boolean; earlier: AnalysisTask['earlier'] }
 
-/** In the folder of the process. */
+/** File names in the process's folder. */
 export const archiveName = 'archive.tar.gz'
 export const docsName = 'docs.pages'
 
 const usage = { cpuMs: z.number(), peakBytes: z.number(), residentBytes: z.number() }
 
-/** What the process answers. `refused` says why an archive cannot be read. Pages of documentation lie in its folder. */
+/** The answer of the process. `refused` is the reason why an archive cannot be read. Documentation pages are written to the process's folder. */
 export const answerSchema = z.union([
   z.object({
     ...usage,

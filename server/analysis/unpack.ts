@@ -4,28 +4,28 @@ import { describePubspec, type Pubspec } from '../archive/pubspec.ts'
 import { readArchive, type ArchiveContents, type FileVisitor } from '../archive/read.ts'
 import { type JsonObject, readYaml } from '../archive/yaml.ts'
 
-/** What an analysis reads of a package. Nothing of it is written anywhere. */
+/** The contents of a package that an analysis reads. Held in memory only. */
 export type PackageContents = Pick<ArchiveContents, 'readme' | 'changelog' | 'license' | 'files'> & {
   pubspec: Pubspec
-  /** The whole pubspec. */
+  /** The parsed pubspec with all keys. */
   document: JsonObject
   example: TextFile | null
-  /** Sources below `lib/` by their path in the archive. */
+  /** Source files below `lib/` by their path in the archive. */
   sources: Map<string, string>
-  /** Sources below `lib/` that are too large to be read, by path. */
+  /** Paths of source files below `lib/` that exceed the size limit. */
   tooLarge: string[]
-  /** Files below `lib/` that are named as sources and are not text, by path. */
+  /** Paths of `.dart` files below `lib/` that are not text. */
   notText: string[]
-  /** The texts of the few other files whose content counts, by path. */
+  /** Texts of other files that are evaluated, by path. */
   others: Map<string, string>
 }
 
-/** Nobody writes so large a file; what is generated, such as a list of all icons, may have it. */
+/** Only generated files, such as a list of all icons, come close to this size. */
 const maxSourceBytes = 8 * 1024 ** 2
 const maxSourcesBytes = 24 * 1024 ** 2
 const maxOtherBytes = 64 * 1024
 
-/** Reads the archive, by the rules of publishing. @throws PackageRejected when it breaks one. */
+/** Reads the archive with the same rules as publishing. @throws PackageRejected when the archive breaks a rule. */
 export async function unpack(archive: string): Promise<PackageContents> {
   const taken = new Map<string, Buffer[]>()
   const tooLarge: string[] = []
@@ -53,11 +53,11 @@ export async function unpack(archive: string): Promise<PackageContents> {
   }
 }
 
-/** Whether a file was text: of what is not, much becomes replacement characters. A few come from old encodings. */
+/** Whether a decoded file is text: at most a tenth of it consists of replacement characters. Files in old encodings have a few. */
 const isText = (text: string): boolean => text.split('\ufffd').length - 1 <= text.length / 10
 
 const isSource = (path: string) => path.startsWith('lib/') && path.endsWith('.dart')
-/** How the Android part of a plugin is built. */
+/** Build file that describes the Android part of a plugin. */
 const isOther = (path: string) => /^android\/build\.gradle(?:\.kts)?$/.test(path)
 
 function collector(taken: Map<string, Buffer[]>, tooLarge: string[]): FileVisitor {

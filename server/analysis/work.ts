@@ -14,8 +14,8 @@ import { type Answer, archiveName, docsName, type Question } from './task.ts'
 import { unpack } from './unpack.ts'
 
 /**
- * Analyzes the archive in a folder, and leaves the pages of the documentation there when they are wanted. `keep` gets the answer without pages
- * before those are made.
+ * Analyzes the archive in a folder and, if requested, writes the documentation pages to the same folder. Calls `keep` with the answer before the
+ * pages are generated, so that the report survives a failure to do so.
  */
 export async function work({ facts, wantsDocs, earlier }: Question, folder: string, keep: (answer: Answer) => void): Promise<Answer> {
   const usage = measure()
@@ -42,7 +42,7 @@ export async function work({ facts, wantsDocs, earlier }: Question, folder: stri
 
 const compress = promisify<string, Buffer>(gzip)
 
-/** Writes the pages and gives null, or why there are none. */
+/** Writes the documentation pages. Returns null on success, else the reason of the failure. */
 async function writePages({ contents, facts, api }: Subject, path: string): Promise<string | null> {
   const { description, repository, homepage } = contents.pubspec
   const about = {
@@ -61,7 +61,7 @@ async function writePages({ contents, facts, api }: Subject, path: string): Prom
   }
 }
 
-/** Lets a process that has grown give back what it does not need. */
+/** Triggers a garbage collection when the process has grown. */
 function tidy(): void {
   if (process.memoryUsage.rss() < tidyAboveBytes) return
   globalThis.gc?.({ type: 'major', flavor: 'last-resort' })
@@ -69,7 +69,7 @@ function tidy(): void {
 }
 let tidyAboveBytes = 100 * 1024 ** 2
 
-/** Measures this process from now on. The most memory is what it held when somebody looked. */
+/** Measures the resources used by this process from now on. The peak memory is the maximum of the samples taken by `look`. */
 function measure() {
   const before = process.cpuUsage()
   let peakBytes = 0

@@ -21,7 +21,7 @@ const rules: Rule[] = [
     says: {
       id: 'urls',
       title: 'URLs in the pubspec are public and secure',
-      reason: 'The package is private: where its source lies concerns only those who may read it.',
+      reason: 'The package is private: its URLs need not be public.',
     },
   },
   {

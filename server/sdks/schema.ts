@@ -32,7 +32,7 @@ builder.queryFields((t) => ({
   sdkInstalls: t.withAuth(byServerAdmin).field({
     type: [SdkInstallRef],
     extensions: { size: 20 },
-    description: 'The SDKs on this server, including those that are being installed or failed. Administrators only.',
+    description: 'The SDKs on this server, whether installed, being installed or failed. Administrators only.',
     resolve: (_root, _args, { em }) => listInstalls(em),
   }),
   sdkInstallProgress: t.withAuth(byServerAdmin).field({

@@ -1,16 +1,16 @@
 import { type AnalysisProcess, type ProcessLimits, retireAfterCpuMs, startProcess } from './start.ts'
 
-/** A process, and what it has done so far. */
+/** A process and its accumulated usage. */
 export type Worker = { process: AnalysisProcess; tasks: number; cpuMs: number; timer: NodeJS.Timeout | undefined }
 
-/** What a task took, how much memory the process holds after it, and whether it is still there. */
+/** The usage of a completed task, the memory of the process afterwards, and whether the process has ended. */
 type Done = { usage: { cpuMs: number }; residentBytes: number; hasEnded: boolean }
 
-/** A process that has grown larger is replaced by a fresh one. */
+/** Processes that hold more memory are replaced. */
 const retireAboveBytes = 136 * 1024 ** 2
 const retireAfterTasks = 500
 
-/** Processes, started when they are needed and kept for the next task, until they had nothing to do for a while. */
+/** Creates a process pool. Processes are started on demand, reused, and ended after an idle time. */
 export function gatherCrew(limits: ProcessLimits, idleMs: number) {
   const all = new Set<Worker>()
   const idle: Worker[] = []
@@ -22,7 +22,7 @@ export function gatherCrew(limits: ProcessLimits, idleMs: number) {
     await worker.process.end()
   }
   return {
-    /** @throws AnalysisFailed when none can be started. */
+    /** Returns an idle process or starts one. @throws AnalysisFailed when no process can be started. */
     async take(): Promise<Worker> {
       const kept = idle.pop()
       clearTimeout(kept?.timer)
@@ -32,14 +32,14 @@ export function gatherCrew(limits: ProcessLimits, idleMs: number) {
       all.add(worker)
       return worker
     },
-    /** Takes back one that has done its task, and keeps it unless it is worn. */
+    /** Returns a process to the pool after a task. Ends the process instead if it has exceeded a retirement limit. */
     async giveBack(worker: Worker, { usage, residentBytes, hasEnded }: Done): Promise<void> {
       worker.tasks += 1
       worker.cpuMs += usage.cpuMs
       const isWorn = worker.tasks >= retireAfterTasks || worker.cpuMs > retireAfterCpuMs || residentBytes > retireAboveBytes
       if (isWorn || hasEnded || !all.has(worker)) return dismiss(worker)
       idle.push(worker)
-      // What cannot be removed is removed at the next start.
+      // A folder that cannot be removed is removed at the next start of the server.
       worker.timer = setTimeout(() => {
         dismiss(worker).catch(() => {})
       }, idleMs).unref()

@@ -1,6 +1,6 @@
-/** A package that could not be analyzed. The message says why, in words for the package's authors and the server's administrators. */
+/** An analysis that failed. The message is shown to package authors and server administrators. */
 export class AnalysisFailed extends Error {
-  /** Whether the same analysis may succeed at another time: the package is not at fault. */
+  /** Whether a retry may succeed, because the package did not cause the failure. */
   readonly isTransient: boolean
 
   constructor(message: string, { isTransient = false, cause }: Details = {}) {

@@ -7,42 +7,44 @@ import { leaveProcessor } from '../../threads/processors.ts'
 import { AnalysisFailed } from './failure.ts'
 
 export type ProcessLimits = {
-  /** Makes its own folder, which is removed when it ends. */
+  /** Creates the process's own folder, which is removed when the process ends. */
   makeFolder: () => Promise<string>
-  /** An answer that takes longer ends the process. */
+  /** Time limit for an answer in milliseconds. A process that exceeds it is killed. */
   deadlineMs: number
-  /** The most memory that it may hold, in bytes. */
+  /** Memory limit in bytes. */
   memoryBytes: number
-  /** What it runs. */
+  /** The module that the process runs. */
   module: URL
 }
 
 /** A process that answers one question at a time. */
 export type AnalysisProcess = {
-  /** Its own folder: all that it may write to, and what it may read besides the program. */
+  /** The process's own folder: the only place it may write to, and besides the program the only one it may read. */
   folder: string
   /**
-   * Asks a question. `failure` says why the process ended after an answer without pages; null when it ended well.
-   * @throws AnalysisFailed when the process ended before any answer, or for a reason that may pass.
+   * Sends a question and waits for the answer. If the process ends after its interim answer without pages, returns that answer, and the reason as
+   * `failure`. `failure` is null on success.
+   * @throws AnalysisFailed when the process ended before any answer, or for a transient reason.
    */
   ask(question: object): Promise<{ answer: unknown; failure: string | null; peakBytes: number }>
   isAlive(): boolean
-  /** Kills it, and removes its folder. */
+  /** Kills the process and removes its folder. */
   end(): Promise<void>
 }
 
-/** A busy machine is no failure. */
+/** Time limit for starting the process. Generous, since a busy machine is not an error. */
 const maxStartMs = 60_000
-/** Filling memory takes time, too: faster than this, no process could do much harm. */
+/** Interval of memory checks. A process cannot allocate a dangerous amount of memory in this time. */
 const watchEveryMs = 25
-/** Pages of memory, on nearly every Linux. */
+/** Size of a memory page on nearly every Linux system. */
 const pageBytes = 4096
-/** What it said last, of which the reason of its end is told. */
+/** Number of characters of stderr that are kept to report why the process ended. */
 const maxStderr = 8192
 
 /**
- * Starts a process with none of the server's environment, below the priority of requests, that can start no others and open no file but the
- * program's and those in its folder. If the server is killed, it ends with its current question, after some minutes at the latest.
+ * Starts an analysis process with an empty environment and a lower priority than requests. The process cannot start other processes, and can only
+ * open the program's files and those in its own folder. If the server is killed, the process ends with its current question, or after a few minutes
+ * of CPU time.
  */
 export async function startProcess(limits: ProcessLimits): Promise<AnalysisProcess> {
   const folder = await realpath(await limits.makeFolder())
@@ -84,7 +86,7 @@ type Running = {
   stderr: string
   peakBytes: number
   waiting: PromiseWithResolvers<unknown> | undefined
-  /** The answer to the present question so far. */
+  /** The interim answer to the current question. */
   interim: unknown
 }
 
@@ -95,8 +97,8 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   const files = [...readable, `--allow-fs-read=${fileURLToPath(module)}`, `--allow-fs-read=${folder}/*`, `--allow-fs-write=${folder}/*`]
   const heap = `--max-old-space-size=${Math.round((memoryBytes * 0.6) / 1024 ** 2)}`
   const node = [process.execPath, '--permission', ...files, heap, ...thrift, '--disable-warning=ExperimentalWarning']
-  // No core files; if nobody is there to end it, so many seconds of a processor. Where memory is short, it goes first. Requests come before all
-  // of its threads, of which Node starts some before it runs anything.
+  // No core files. A CPU time limit ends an orphaned process. When memory is short, the kernel kills this process first. The priority is set by the
+  // shell, because Node starts threads before it runs any script.
   const limits = 'ulimit -c 0; ulimit -t "$0"; echo 1000 2>/dev/null >/proc/self/oom_score_adj;'
   const shell = `${limits} ${leaveProcessor()} exec nice -n 10 "$@"`
   const seconds = String(Math.ceil((retireAfterCpuMs + deadlineMs) / 1000) + 60)
@@ -109,10 +111,10 @@ function run({ memoryBytes, deadlineMs, module }: ProcessLimits, folder: string)
   return listen(child)
 }
 
-/** What keeps the heap close to what is in it; the process may ask for a collection. */
+/** V8 options that keep the heap small. `--expose-gc` allows the process to trigger a garbage collection. */
 const thrift = ['--max-semi-space-size=2', '--heap-growing-percent=15', '--optimize-for-size', '--v8-pool-size=1', '--expose-gc']
 
-/** After so much work it is replaced by a fresh one. */
+/** CPU time in milliseconds after which a process is replaced. */
 export const retireAfterCpuMs = 120_000
 
 function listen(child: ChildProcess): Running {
@@ -128,7 +130,7 @@ function listen(child: ChildProcess): Running {
     running.waiting?.reject(error)
     if (child.pid === undefined) end()
   })
-  // Not `exit`: what it said last may still be on its way.
+  // Not `exit`: the last output may not have been read yet.
   child.on('close', () => {
     running.isAlive = false
     running.waiting?.reject(lost(running))
@@ -138,7 +140,7 @@ function listen(child: ChildProcess): Running {
   return running
 }
 
-/** Whether this process goes on for as long as the child does. */
+/** Sets whether the child keeps the server's event loop alive. */
 function hold(child: ChildProcess, isHeld: boolean): void {
   const { stderr } = child
   for (const each of [child, child.channel, stderr instanceof Socket ? stderr : null]) {
@@ -149,7 +151,7 @@ function hold(child: ChildProcess, isHeld: boolean): void {
 
 type Bounds = Pick<ProcessLimits, 'deadlineMs' | 'memoryBytes'>
 
-/** What the process says next. Whatever exceeds a limit is killed. */
+/** Waits for the next message. Kills the process if it exceeds a limit. */
 async function nextMessage(running: Running, { deadlineMs, memoryBytes }: Bounds): Promise<unknown> {
   if (!running.isAlive) throw lost(running)
   const waiting = (running.waiting = Promise.withResolvers<unknown>())
@@ -178,7 +180,7 @@ async function nextMessage(running: Running, { deadlineMs, memoryBytes }: Bounds
 const outOfHeap = /heap out of memory|Allocation failed|out of memory/i
 const tooMuchMemory = (limit: number) => `The analysis needed more than ${Math.round(limit / 1024 ** 2)} MB of memory.`
 
-/** Memory that the process holds now; 0 where the system does not say. */
+/** Returns the resident memory of a process in bytes; 0 where /proc is not available. */
 function residentBytes(pid: number | undefined): number {
   try {
     return Number(readFileSync(`/proc/${pid}/statm`, 'utf8').split(' ')[1]) * pageBytes
@@ -190,7 +192,7 @@ function residentBytes(pid: number | undefined): number {
 function lost({ child, stderr }: Running): AnalysisFailed {
   const how = child.signalCode ? `killed by ${child.signalCode}` : `exit code ${child.exitCode ?? 'unknown'}`
   const [said = ''] = /^\w*Error(?: \[\w+\])?: .*$/m.exec(stderr) ?? []
-  // Whoever kills it from outside does not mean the package.
+  // A signal from outside is not the package's fault.
   return new AnalysisFailed(`The analysis process ended early (${[how, said].filter(Boolean).join('; ')}).`, {
     isTransient: child.signalCode !== null,
   })

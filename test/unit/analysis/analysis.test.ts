@@ -84,7 +84,7 @@ it('leaves out what is no text, and reads the rest of sources whose brackets do 
   }
   const { report } = await engine.analyze(await soundPackage(sources))
   expect(report.notes).toContainEqual('Not text: `lib/noise.dart`, `lib/utf16.dart`. Their API is missing here.')
-  expect(report.notes).toContainEqual(expect.stringMatching(/^In 2 files some code was not understood: `bracket\.dart`, `few\.dart`/))
+  expect(report.notes).toContainEqual(expect.stringMatching(/^Some code in 2 files could not be parsed: `bracket\.dart`, `few\.dart`/))
   // With the one of the package, and that of the file in an old encoding.
   expect(report.documented?.documented).toBe(3)
 })

@@ -62,7 +62,7 @@ describe('the documents', () => {
     ['readme', 'README.md', '[a](https://[::x)', '1 malformed URL'],
     ['readme', 'README.md', Buffer.from([0x41, 0xff, 0xfe]), 'not UTF-8'],
     ['changelog', 'CHANGELOG.md', '## 1.1.0\n', 'does not mention the version `1.2.0`'],
-    ['license', 'LICENSE', 'All rights reserved.', 'none of the well-known licenses'],
+    ['license', 'LICENSE', 'All rights reserved.', 'does not match any known license'],
   ])('%s: %s with %j loses its points', async (id, path, content, fault) => {
     expect(await judged(id, { files: { [path]: content } })).toMatchObject(no(fault))
   })

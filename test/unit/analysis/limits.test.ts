@@ -51,7 +51,7 @@ function misbehaving(limits: AnalyzerLimits = {}) {
 }
 
 it.each([
-  ['nonsense', /an answer that makes no sense/, false],
+  ['nonsense', /returned an invalid result/, false],
   ['exit', /ended early \(exit code 3\)/, false],
   ['silent', /ended early \(exit code 0\)/, false],
   ['broken', /ended early \(exit code 1; TypeError: a bug of its own\)/, false],
