@@ -8,9 +8,9 @@ import { type About, arrange, hasPage } from './site.ts'
 import { typePage } from './type-page.ts'
 
 /**
- * The API documentation of a package as whole pages, one after the other: an index, one for each library, one for each class, mixin, extension,
- * extension type and enum, and one of all symbols. The same API gives the same pages. They are safe to serve whatever the package says, and
- * expect their style and script at `../../-/` seen from the index (server/docs).
+ * Generates the API documentation of a package as complete pages: an index, a page per library, a page per class, mixin, extension, extension type
+ * and enum, and a page of all symbols. The same API always gives the same pages. The pages are safe to serve whatever the package contains. Their
+ * style sheet and script are expected at `../../-/` relative to the index (server/docs).
  */
 export function* buildPages(api: Api, about: About): Generator<Page> {
   const making = { site: arrange(api, about), templates: templatesOf(api) }

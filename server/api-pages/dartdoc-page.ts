@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2'
 import sanitizeHtml from 'sanitize-html'
 
-/** What of a page that dartdoc wrote is taken over; the HTML is as it was found, not to be trusted. */
+/** The parts of a dartdoc page that are imported. The HTML is not sanitized yet. */
 export type DartdocPage = {
   title: string
   crumbs: { label: string; href: string | null }[]
@@ -9,10 +9,10 @@ export type DartdocPage = {
   sections: { id: string; label: string }[]
 }
 
-/** What is on a page of dartdoc's; null for a page without the part that has the content. */
+/** Extracts the parts of a dartdoc page. Returns null for a page without a main content element. */
 export function readDartdocPage(html: string): DartdocPage | null {
   const page: DartdocPage = { title: '', crumbs: [], main: '', sections: [] }
-  // Elements that are open, by what they are for.
+  // Stack of the open elements, by their purpose.
   const open: (keyof typeof readers | null)[] = []
   let [start, end, section]: [number, number, string | null] = [-1, -1, null]
   const readers = {
@@ -51,10 +51,10 @@ export function readDartdocPage(html: string): DartdocPage | null {
   return { ...page, title: page.title.trim(), main: html.slice(start, end < start ? html.length : end) }
 }
 
-/** Turns where a link of a page leads into an address; null for what leads nowhere. */
+/** Resolves a link of a page. Returns null for a link without a valid target. */
 export type LinkOf = (href: string) => { href: string; isOutside: boolean } | null
 
-/** What dartdoc wrote without what could do harm, load anything, or pass for a part of the page around it. */
+/** Sanitizes HTML from dartdoc: removes scripts, forms, everything that loads a resource, and everything that could imitate the surrounding page. */
 export function sanitizeDartdoc(html: string, linkOf: LinkOf): string {
   return sanitizeHtml(html, {
     ...allowed,
@@ -94,5 +94,5 @@ const allowed: sanitizeHtml.IOptions = {
   selfClosing: ['br', 'hr', 'wbr'],
 }
 
-/** The page around it has ids of its own. */
+/** Ids that begin with `page-` are reserved for the surrounding page. */
 const isFree = (id: string) => !id.startsWith('page-')

@@ -11,9 +11,9 @@ import { addressFrom } from './view.ts'
 type About = { name: string; version: string }
 
 /**
- * Packs what `dart doc` wrote into a folder as pages of our own: their content is taken over without anything that could run, send, load or
- * deceive, and stands in our frame, with our style, script and search. What else is in the folder stays behind.
- * @throws PagesTooLarge; Error when the folder has no documentation, or a page whose layout is not known.
+ * Imports the output folder of `dart doc` into a packed file. The sanitized content of each page is placed in this server's layout, with its style
+ * sheet, script and search. Other files are ignored.
+ * @throws PagesTooLarge when a limit is exceeded; Error when the folder has no documentation, or a page has an unknown layout.
  */
 export async function importDartdoc(folder: string, about: About, file: string): Promise<Packed> {
   const paths = await pathsIn(folder)
@@ -31,13 +31,13 @@ async function* pagesOf(folder: string, about: About, paths: ReadonlySet<string>
   yield symbolsPage(about, ...(await readSymbols(folder, paths)))
 }
 
-/** Pages that lead elsewhere have no content of their own. */
+/** Redirect pages have no content of their own. */
 const redirection = /<meta\s[^>]*http-equiv=["']?refresh/i
 
-/** What dartdoc writes beside its pages, and other pages load; our search page has the place of its own. */
+/** Parts that dartdoc's pages load with a script, and its search page, which this server replaces. */
 const isPart = (path: string) => /-sidebar\.html$|^__404error\.html$|^search\.html$/.test(path)
 
-/** The pages below a folder, in order. Links are not followed. */
+/** Lists the HTML pages below a folder in sorted order. Does not follow symbolic links. */
 async function pathsIn(folder: string): Promise<ReadonlySet<string>> {
   const paths: string[] = []
   for await (const entry of await opendir(folder, { recursive: true })) {
@@ -52,7 +52,7 @@ async function pathsIn(folder: string): Promise<ReadonlySet<string>> {
 
 function framed(path: string, { title, crumbs, main, sections }: DartdocPage, about: About, paths: ReadonlySet<string>): Page {
   const linkOf = linksOn(path, paths)
-  // The first one is the package, which the frame has.
+  // The first breadcrumb is the package, which the layout already contains.
   const steps = crumbs
     .slice(1)
     .map(({ label, href }) => ({ label: label.trim(), href: href === null ? null : (linkOf(href)?.href ?? null) }))
@@ -68,10 +68,13 @@ function framed(path: string, { title, crumbs, main, sections }: DartdocPage, ab
   })
 }
 
-/** An address that no page has, to resolve links against. */
+/** Base URL for resolving links. The domain `.invalid` never exists (RFC 2606). */
 const base = 'http://docs.invalid/'
 
-/** Links between pages stay relative, those to other sites are whole; every other one is taken away. */
+/**
+ * Returns a resolver for the links of a page. Links between pages stay relative, http, https and mailto links stay absolute, and all others are
+ * removed.
+ */
 function linksOn(path: string, paths: ReadonlySet<string>): LinkOf {
   return (href) => {
     const url = URL.parse(href, `${base}${path.split('/').map(encodeURIComponent).join('/')}`)
@@ -114,7 +117,10 @@ const indexShape = z.array(
 
 type Symbols = Parameters<typeof symbolsPage>[1]
 
-/** What dartdoc's own search knows: what stands at the top of libraries, and what is below. Without its index there is nothing to search. */
+/**
+ * Reads the symbols from dartdoc's search index: those at the top level of libraries, and those below. Returns empty lists if the index is missing or
+ * invalid.
+ */
 async function readSymbols(folder: string, paths: ReadonlySet<string>): Promise<[top: Symbols, below: Symbols]> {
   const linkOf = linksOn('search.html', new Set(paths))
   const [top, below]: [Symbols[number][], Symbols[number][]] = [[], []]

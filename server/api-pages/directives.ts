@@ -1,12 +1,12 @@
 import type { Api, Declaration } from '../dart/api.ts'
 
-/** Whether its author keeps something out of the documentation. */
+/** Whether a doc comment hides its element from the documentation with `@nodoc`. */
 export const hiddenIn = (doc: string | null): boolean => doc !== null && doc.includes('@nodoc') && /(^|\s)@nodoc(\s|$)|\{@nodoc\}/.test(doc)
 
-/** Texts that doc comments name, to be shown elsewhere by `{@macro name}`. */
+/** Named texts from doc comments that `{@macro name}` inserts elsewhere. */
 export type Templates = ReadonlyMap<string, string>
 
-/** The templates of all doc comments of a package. Of several with one name, the first counts. */
+/** Collects the templates of all doc comments in a package. If several have the same name, the first one is used. */
 export function templatesOf({ libraries, hidden }: Api): Templates {
   const templates = new Map<string, string>()
   const gather = (doc: string | null) => {
@@ -27,7 +27,7 @@ export function templatesOf({ libraries, hidden }: Api): Templates {
   return templates
 }
 
-/** A doc comment with its macros filled in and without the other directives of dartdoc (`{@category …}`, `{@tool …}`, …). */
+/** Expands the macros of a doc comment and removes all other dartdoc directives (`{@category …}`, `{@tool …}`, …). */
 export function applyDirectives(doc: string, templates: Templates): string {
   const said = doc.includes('@docImport') ? doc.replace(/^[ \t]*@docImport\b.*$/gm, '') : doc
   if (!said.includes('{@')) return said
@@ -38,9 +38,9 @@ export function applyDirectives(doc: string, templates: Templates): string {
 }
 
 const template = /\{@template\s+([^\s}]{1,200})\s*\}([\s\S]*?)\{@endtemplate\}/g
-/** A macro may name a template that has macros itself; one that comes back to itself ends here. */
+/** Maximum depth of nested macros. Also ends recursive templates. */
 const maxDepth = 4
-/** What macros may make of one comment. */
+/** Maximum number of characters that the macros of a doc comment may expand to. */
 const maxFilled = 100_000
 
 function fill(doc: string, templates: Templates, depth: number): string {

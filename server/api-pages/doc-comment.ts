@@ -4,22 +4,22 @@ import { applyDirectives, type Templates } from './directives.ts'
 import { Html, nothing } from './html.ts'
 import { isReference } from './references.ts'
 
-/** How links and references of a comment become addresses, seen from the page that it is on; null for what leads nowhere. */
+/** Resolve the links and references of a doc comment to URLs relative to the page, or to null if they have no target. */
 export type Addresses = { reference: (name: string) => string | null; link: (target: string) => string | null }
 
-/** What a page knows of doc comments: `level` is that of the heading above. */
+/** Context for rendering the doc comments of a page. `level` is the level of the enclosing heading. */
 export type Comments = { templates: Templates; level: number }
 
 /**
- * A doc comment as HTML that is safe to show. What Markdown alone makes is safe as it is: everything is escaped, and links are chosen below.
- * Only a comment that has HTML in it goes through the sanitiser, which costs twenty times as much.
+ * Renders a doc comment as safe HTML. The output of the Markdown renderer is already safe: text is escaped and link targets are chosen by
+ * `addresses`. Only comments that contain HTML are sanitized, which takes twenty times as long.
  */
 export function renderComment(doc: string | null, addresses: Addresses, { templates, level }: Comments): Html {
   if (doc === null || !doc.trim()) return nothing
   return render(applyDirectives(doc, templates), { addresses, level })
 }
 
-/** The first paragraph of a doc comment, for a list. */
+/** Renders the first paragraph of a doc comment, for lists. */
 export function renderSummary(doc: string | null, addresses: Addresses, { templates, level }: Comments): Html {
   if (doc === null) return nothing
   const [, first = ''] =
@@ -28,7 +28,7 @@ export function renderSummary(doc: string | null, addresses: Addresses, { templa
 }
 
 const maxSummarySource = 4000
-/** A longer comment is cut: nobody reads on. */
+/** Maximum number of characters rendered. Longer comments are truncated. */
 const maxSource = 200_000
 
 type Env = AnyEnv & { addresses: Addresses; level: number }
@@ -50,7 +50,7 @@ function render(source: string, env: Env): Html {
   return new Html(sanitizeRendered(made, addresses.link, emitted))
 }
 
-/** Gives a link its address. References have theirs already. */
+/** Sets the target of a link. References are resolved before. */
 function address(token: Token, { link }: Addresses, emitted: Set<string>): void {
   const given = String(token.attrGet('href') ?? '')
   const target = token.meta === isOurs ? given : link(given)
@@ -63,10 +63,10 @@ const isOurs = { reference: true }
 
 const markdown = new MarkdownIt({ html: true, linkify: true }).use(references).use(deeperHeadings)
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false })
-// A picture would tell another server who reads the page: its description stands for it.
+// Replaces images with their alternative text: loading an image would disclose the reader to another server.
 markdown.renderer.rules.image = (tokens, index) => markdown.utils.escapeHtml(tokens[index]?.content.trim() || 'Picture')
 
-/** `[name]` is a reference unless the comment itself says where it leads. */
+/** Treats `[name]` as a reference unless the comment defines a link with this name. */
 function references(parser: Parser): void {
   parser.inline.ruler.before('link', 'dart-reference', (state, silent) => {
     if (state.src.charCodeAt(state.pos) !== 0x5b) return false
@@ -93,7 +93,7 @@ function references(parser: Parser): void {
 
 const maxReference = 200
 
-/** Headings of a comment stand below that of what it describes. */
+/** Shifts the headings in a comment below the heading of the documented element. */
 function deeperHeadings(parser: Parser): void {
   parser.core.ruler.push('deeper-headings', ({ tokens, env }) => {
     const { level } = env as Env

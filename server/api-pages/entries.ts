@@ -3,13 +3,13 @@ import { type Html, html } from './html.ts'
 import type { Declaration, Member } from '../dart/api.ts'
 import type { View } from './view.ts'
 
-/** Something with an anchor on a page. */
+/** An element with an anchor on a page. */
 export type Entry = { described: Declaration | Member; anchor: string }
 
-/** A part of a page: a heading and what is in it. Empty ones are left out. */
+/** A section of a page. Empty sections are omitted. */
 export type Group = { title: string; entries: readonly Entry[] }
 
-/** Parts of a page with their place in its table of contents. */
+/** Renders the sections of a page and their entries in the table of contents. */
 export function renderGroups(groups: readonly Group[], view: View): { main: Html[]; contents: Section[] } {
   const filled = groups.filter(({ entries }) => entries.length > 0)
   return {
@@ -28,7 +28,7 @@ export function renderGroups(groups: readonly Group[], view: View): { main: Html
   }
 }
 
-/** The id of a section. No name in Dart has a hyphen, so it is no declaration's. */
+/** Returns the id of a section. The id contains a hyphen, so it never equals the anchor of a Dart name. */
 export const idOf = (title: string): string => `section-${title.toLowerCase().replace(/\W+/g, '-')}`
 
 function renderEntry({ described, anchor }: Entry, view: View): Html {
@@ -39,7 +39,7 @@ function renderEntry({ described, anchor }: Entry, view: View): Html {
   </article> `
 }
 
-/** The name of something, struck through when it is deprecated. */
+/** Renders the name of an element, struck through if it is deprecated. */
 export const nameOf = ({ name, deprecated }: Pick<Declaration, 'name' | 'deprecated'>): Html =>
   deprecated === null ? html`${name || unnamed}` : html`<s>${name || unnamed}</s>`
 

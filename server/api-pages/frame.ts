@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts'
 import type { About } from './site.ts'
 import { upFrom } from './view.ts'
 
-/** A page: where it is, what it is called, the way to it, its table of contents, and what it says. */
+/** The content of a page and its place in the documentation. */
 export type Framed = {
   path: string
   title: string
@@ -11,12 +11,15 @@ export type Framed = {
   main: Html
 }
 
-/** A part of a page, with what is in it. */
+/** A section in the table of contents, with its entries. */
 export type Section = { id: string; label: string; entries: readonly { id: string; label: string }[] }
 
 export type Page = { path: string; content: string }
 
-/** The whole page. Its own ids have a hyphen, which no name in Dart has. Style and script are the server's own; everything works without the script but the search box and the switch for dark mode. */
+/**
+ * Renders a complete page. Ids of the layout contain a hyphen, so they never equal a Dart name. Only the search box and the dark mode switch need the
+ * script.
+ */
 export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path, title, crumbs, contents, main }: Framed): Page {
   const up = upFrom(path)
   const assets = `${up}../../-/`
@@ -56,7 +59,7 @@ export function frame({ name, version }: Pick<About, 'name' | 'version'>, { path
 const crumb = ({ label, href }: Framed['crumbs'][number]): Html =>
   href === null ? html`<li><span aria-current="page">${label}</span></li>` : html`<li><a href="${href}">${label}</a></li>`
 
-/** More than that would be as long as the page itself. */
+/** With more entries, the table of contents lists sections only. */
 const maxEntries = 400
 
 function tableOf(contents: readonly Section[]): Html | null {

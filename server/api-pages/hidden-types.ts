@@ -3,16 +3,19 @@ import { argumentsOf, fillIn, nameOf } from '../dart/type-arguments.ts'
 
 type Supertype = Declaration['supertypes'][number]
 
-/** What a type inherits from types without a page: their members, nearest first, and the names of the types above them. */
+/** What a type inherits from types without a page: their members, nearest type first, and the names of the supertypes of these types. */
 export type HiddenInheritance = { members: Member[]; above: string[] }
 
-/** Reads what types inherit from types that no library shows, with type arguments filled in. `isShown` finds the names that libraries show. */
+/**
+ * Returns a function that reads what a type inherits from types that no library exports, with type arguments substituted. `isShown` returns whether a
+ * library exports a name.
+ */
 export function hiddenInheritance(
   hidden: readonly Declaration[],
   isShown: (name: string) => boolean,
 ): (of: Declaration) => HiddenInheritance {
   const byName = Map.groupBy(hidden, ({ name }) => name)
-  /** The type of this name in the same file, else the only one of the package. */
+  /** Finds a type by name: in the same file, else the only type of this name in the package. */
   const find = (name: string, from: Declaration): Declaration | null => {
     const found = byName.get(name) ?? []
     const [only = null, ...others] = found
@@ -38,12 +41,12 @@ export function hiddenInheritance(
   }
 }
 
-/** Types above one that are looked at. */
+/** Maximum number of supertypes that are visited per type. */
 const mostTypes = 200
 
 const isInherited = ({ kind, isStatic }: Member): boolean => !isStatic && !['constructor', 'constant', 'enum value'].includes(kind)
 
-/** Members of mixins hide those of the superclass, and those of later mixins hide those of earlier ones. */
+/** Orders supertypes so that the first declaration of a member wins: mixins before the superclass, and later mixins before earlier ones. */
 function nearestFirst(supertypes: readonly Supertype[]): Supertype[] {
   const of = (...relations: Supertype['relation'][]) => supertypes.filter(({ relation }) => relations.includes(relation))
   return [...of('with').toReversed(), ...of('extends'), ...of('on', 'implements')]

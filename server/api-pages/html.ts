@@ -1,6 +1,6 @@
 import escapeHtml from 'escape-html'
 
-/** Text that is HTML already. Everything else is escaped where it meets a page. */
+/** Trusted HTML. All other values are escaped when they are inserted into a page. */
 export class Html {
   readonly text: string
 
@@ -11,7 +11,7 @@ export class Html {
 
 type Part = string | number | null | Html | readonly Html[]
 
-/** A piece of a page: what is put in is escaped, unless it is such a piece itself. Null puts nothing. */
+/** Template tag that creates HTML. Escapes the inserted values, except `Html` values. Null inserts nothing. */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   const around = compact(strings)
   let text = around[0] ?? ''
@@ -19,7 +19,7 @@ export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   return new Html(text)
 }
 
-/** Sources are indented for those who read them; pages are not. */
+/** Removes the indentation of the template source. */
 function compact(strings: TemplateStringsArray): readonly string[] {
   const known = compacted.get(strings)
   if (known) return known
@@ -30,10 +30,10 @@ function compact(strings: TemplateStringsArray): readonly string[] {
 
 const compacted = new WeakMap<TemplateStringsArray, readonly string[]>()
 
-/** Nothing, where a piece is needed. */
+/** Empty HTML. */
 export const nothing = new Html('')
 
-/** Pieces with something between them. */
+/** Joins HTML pieces with a separator. */
 export const join = (pieces: readonly Html[], between: string): Html => new Html(pieces.map(({ text }) => text).join(between))
 
 function textOf(part: Part): string {

@@ -5,7 +5,7 @@ import { frame, type Page } from './frame.ts'
 import { Html, html } from './html.ts'
 import { type Making, viewOf } from './view.ts'
 
-/** The first page: the libraries, and the README. */
+/** Renders the start page: the list of libraries and the README. */
 export function indexPage(making: Making): Page {
   const { about, libraries } = making.site
   const view = viewOf(making, 'index.html')

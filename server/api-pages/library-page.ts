@@ -4,7 +4,7 @@ import { html, type Html } from './html.ts'
 import { hasPage, type Place, type Shelf } from './site.ts'
 import { type Making, viewOf, type View } from './view.ts'
 
-/** The page of a library: its types, each with a line, and everything else in full. */
+/** Renders the page of a library: its types with a summary each, and all other declarations in full. */
 export function libraryPage(making: Making, shelf: Shelf): Page {
   const view = viewOf(making, shelf.path, { shelf })
   const { library, shown } = shelf
@@ -60,7 +60,7 @@ function typeList({ title, id, places }: { title: string; id: string; places: re
   </section> `
 }
 
-/** A link to a declaration. */
+/** Renders a link to a declaration. */
 export const linkTo = (place: Place, view: View): Html => html`<a href="${view.to(place)}">${nameOf(place.declaration)}</a>`
 
 function groupsOf(places: readonly Place[]): Group[] {
@@ -79,14 +79,14 @@ function groupsOf(places: readonly Place[]): Group[] {
   ]
 }
 
-/** In the order of names, as one looks for them. */
+/** Sorts by name, ignoring case. */
 const byName = (places: readonly Place[]): Place[] =>
   places
     .filter(({ declaration }) => hasPage(declaration) || declaration.name !== '')
     .toSorted((a, b) => compare(a.declaration.name.toLowerCase(), b.declaration.name.toLowerCase()))
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
 
-/** What the library exports and other libraries declare. */
+/** Renders the section with the library's exports that other libraries declare. */
 function exportedPart(places: readonly Place[], foreign: readonly string[], view: View): Html | null {
   if (places.length === 0 && foreign.length === 0) return null
   const homes = [...Map.groupBy(places, ({ shelf }) => shelf)]

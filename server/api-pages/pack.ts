@@ -3,10 +3,10 @@ import { open, rm } from 'node:fs/promises'
 import { gzipSync } from 'node:zlib'
 import type { Page } from './frame.ts'
 
-/** What was packed. */
+/** Number of pages and size of a packed file. */
 export type Packed = { pages: number; bytes: number }
 
-/** More pages, or longer ones, than are kept. */
+/** Thrown when documentation exceeds a limit on the number or size of pages. */
 export class PagesTooLarge extends Error {
   constructor(what: string) {
     super(`The documentation is too large: ${what}.`)
@@ -15,9 +15,9 @@ export class PagesTooLarge extends Error {
 }
 
 /**
- * Writes pages into one file, each as a gzip stream of its own that is sent as it is, and the index of all of them behind (read-index.ts).
- * The same pages give the same bytes.
- * @throws PagesTooLarge with what is too large; no file is left then.
+ * Writes pages into one file: each page as a separate gzip stream that can be served unchanged, followed by an index (read-index.ts). The same pages
+ * always give the same bytes.
+ * @throws PagesTooLarge when a limit is exceeded. The file is deleted in case of an error.
  */
 export async function packPages(pages: Iterable<Page> | AsyncIterable<Page>, file: string): Promise<Packed> {
   try {
@@ -28,13 +28,13 @@ export async function packPages(pages: Iterable<Page> | AsyncIterable<Page>, fil
   }
 }
 
-/** More pages, and longer ones, are refused. */
+/** Limits for packing; larger documentation is rejected. */
 export const maxPages = 50_000
 export const maxPageBytes = 16 * 1024 ** 2
 const maxBytes = 1024 ** 3
-/** A packed file has no more bytes. */
+/** Maximum size of a packed file, in bytes. */
 export const maxPackedBytes = 256 * 1024 ** 2
-/** So much is collected before it is written. */
+/** Size of the write buffer, in bytes. */
 const chunkBytes = 1024 ** 2
 const gzipLevel = 5
 
@@ -70,5 +70,5 @@ async function write(pages: Iterable<Page> | AsyncIterable<Page>, path: string):
   return { pages: count, bytes: offset + packed.length + trailer.length }
 }
 
-/** The last bytes of the file: what it is. */
+/** Format marker, the last bytes of the file. */
 export const packMark = 'API1'

@@ -1,14 +1,17 @@
 import { anchorOf, type Place, type Shelf, type Site } from './site.ts'
 
-/** Where a reference in a doc comment stands: in a library, in a type or one of its members, if in one. */
+/**
+ * Location of a doc comment: its library, and its type if it belongs to a type or member. `parameters` is the signature of the documented element.
+ */
 export type Spot = { shelf: Shelf | null; place: Place | null; parameters: string }
 
-/** Where something is shown: a page and an anchor on it. */
+/** A page and an anchor on the page. */
 export type Target = { path: string; anchor: string | null }
 
 /**
- * What `[name]` in a doc comment means: a member of the enclosing type or of those it inherits from, something of the library, else something
- * that the package has once; also `Type.member`, `prefix.Name`, `new Name`, `name()` and `Name<T>`. A parameter and what is not known are null.
+ * Resolves `[name]` in a doc comment. Looks for a member of the enclosing type and its supertypes, then for a declaration in the library, then for a
+ * name that is unique in the package. Also understands `Type.member`, `prefix.Name`, `new Name`, `name()` and `Name<T>`. Returns null for parameters
+ * and unknown names.
  */
 export function resolveReference(text: string, { shelf, place, parameters }: Spot, site: Site): Target | null {
   const parts = partsOf(text)
@@ -22,11 +25,11 @@ export function resolveReference(text: string, { shelf, place, parameters }: Spo
   if (found) return (parts.length > 1 && memberOf(found, parts, site)) || (parts.length > 1 && parts[1] !== 'new' ? null : targetOf(found))
   const library = site.libraries.find(({ library: { name, path } }) => name === text || path === `${text}.dart`)
   if (library) return { path: library.path, anchor: null }
-  // A prefix of an import, or a library, before the name.
+  // The first part may be an import prefix or a library name.
   return parts.length > 1 ? resolveReference(parts.slice(1).join('.'), { shelf, place: null, parameters: '' }, site) : null
 }
 
-/** The names of a reference; none when it is something else in brackets. */
+/** Splits a reference into names. Returns an empty list if the text is not a reference. */
 function partsOf(text: string): string[] {
   const operator = /^(?:([A-Za-z_$][\w$]*)\.)?operator\s*(\S{1,3})$/.exec(text)
   if (operator) return [...(operator[1] ? [operator[1]] : []), `operator${operator[2]}`]
@@ -40,7 +43,7 @@ function partsOf(text: string): string[] {
 
 const targetOf = ({ path, anchor }: Place): Target => ({ path, anchor })
 
-/** Whether text in brackets has the form of a reference at all. */
+/** Whether a text in brackets has the syntax of a reference. */
 export const isReference = (text: string): boolean => partsOf(text).length > 0
 
 function memberOf(place: Place, parts: readonly string[], site: Site): Target | null {
@@ -54,7 +57,7 @@ function memberOf(place: Place, parts: readonly string[], site: Site): Target | 
   return null
 }
 
-/** The anchors of a type's members by what references call them. */
+/** Maps the names used in references to the anchors of a type's members. */
 function namesOf(place: Place): ReadonlyMap<string, string> {
   const known = named.get(place)
   if (known) return known
@@ -72,7 +75,7 @@ function namesOf(place: Place): ReadonlyMap<string, string> {
 
 const named = new WeakMap<Place, ReadonlyMap<string, string>>()
 
-/** A type and those of the package that it inherits from, nearest first. */
+/** Returns a type and its supertypes in the package, nearest first. */
 export function lineage(place: Place, site: Site): Place[] {
   const found = new Set([place])
   for (const one of found) {

@@ -3,12 +3,12 @@ import { Html, html } from './html.ts'
 import { anchorOf, hasPage, type Place } from './site.ts'
 import { addressFrom, type Making } from './view.ts'
 
-/** Something that can be found: its name, what it is, in what it is, and its address. */
+/** An entry of the search index: name, kind, name of the enclosing element, and URL. */
 type Symbol = [name: string, kind: string, context: string, address: string]
 
 /**
- * Lists everything that has a name. The list of what libraries declare stands there for everybody; members are in a block of data, which the
- * script searches. The index is part of the page, because a page without an origin cannot fetch anything with the reader's cookies.
+ * Renders the page of all symbols. Lists the declarations of libraries as HTML; the script also searches the members, which are in a JSON block. The
+ * index is embedded in the page, because documentation pages have no origin and cannot fetch with the reader's cookies.
  */
 export function searchPage({ site }: Making): Page {
   const path = 'search.html'
@@ -21,7 +21,7 @@ export function searchPage({ site }: Making): Page {
   return symbolsPage(site.about, [...libraries(site.libraries), ...declared], members)
 }
 
-/** The page of these symbols: those at the top are listed, those below them are only found. */
+/** Renders the page of all symbols. `top` symbols are listed, `below` symbols are only found by the search. */
 export function symbolsPage(about: { name: string; version: string }, top: readonly Symbol[], below: readonly Symbol[]): Page {
   const sorted = top.toSorted(([a], [b]) => compare(a.toLowerCase(), b.toLowerCase())).slice(0, maxListed)
   const data = JSON.stringify([...sorted, ...below.slice(0, maxSearched)]).replace(/[<>&\u2028\u2029]/g, encoded)
@@ -60,5 +60,5 @@ function membersOf(place: Place, path: string): Symbol[] {
 }
 
 const compare = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)
-/** So that nothing in the data ends the block. */
+/** Escapes characters that could end the script element. */
 const encoded = (char: string) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`

@@ -1,11 +1,11 @@
 import { type Html, html } from './html.ts'
 
-/** Where the type of this name is shown; null when nowhere. */
+/** Returns the URL of the type with this name, or null if it has none. */
 export type TypeAddress = (name: string) => string | null
 
 /**
- * A signature with links to the types of the package; one that is long has a line for each parameter. Names within strings are no types, and
- * neither is the name that is declared.
+ * Renders a signature with links to the types of the package. Long signatures have one parameter per line. Does not link names within strings or the
+ * name of the declared element itself.
  */
 export function renderSignature(signature: string, name: string, addressOf: TypeAddress): Html {
   const shown = layOut(signature.slice(0, maxShown), name.replace(/^operator\s*/, ''))
@@ -27,14 +27,14 @@ export function renderSignature(signature: string, name: string, addressOf: Type
 const maxShown = 20_000
 const maxLine = 90
 
-/** Strings, so that nothing is found in them, and names. */
+/** Matches strings, which are skipped, and names. */
 const words = /'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[A-Za-z_$][\w$]*/g
 const isKeyword = new Set(
   `abstract base class const covariant enum extends extension external factory final get implements interface late mixin on operator
   required sealed set static type typedef var with`.split(/\s+/),
 )
 
-/** A long signature with a line for each parameter of what it declares. */
+/** Puts each parameter of a long signature on its own line. */
 function layOut(signature: string, name: string): string {
   if (signature.length <= maxLine) return signature
   const start = Math.max(0, signature.indexOf(`${name}(`), signature.indexOf(`${name}<`))
@@ -51,7 +51,7 @@ function layOut(signature: string, name: string): string {
   return `${head}${required}${section}${lines(parameters.slice(first))},\n${section === '{' ? '}' : ']'}${tail}`
 }
 
-/** Where the parameters begin: after the type parameters. */
+/** Returns the index of the parenthesis that opens the parameter list, after any type parameters; -1 if there is no list. */
 function openingOf(text: string, start: number): number {
   for (let [at, depth] = [start, 0]; at < text.length; at++) {
     if (text[at] === '<') depth += 1
@@ -63,7 +63,10 @@ function openingOf(text: string, start: number): number {
 
 type Parameters = { parameters: { text: string; isInSection: boolean }[]; section: string; end: number }
 
-/** The parameters from a position on, to the parenthesis that ends them; null when they do not end. `section` is what begins the optional ones. */
+/**
+ * Parses the parameters from an index up to the closing parenthesis. `section` is the bracket that opens the optional parameters. Returns null if the
+ * list is not closed.
+ */
 function parametersOf(text: string, from: number): Parameters | null {
   const parameters: Parameters['parameters'] = []
   let [depth, section, piece] = [0, '', '']

@@ -3,41 +3,41 @@ import { nameOf } from '../dart/type-arguments.ts'
 import { hiddenIn } from './directives.ts'
 import { type HiddenInheritance, hiddenInheritance } from './hidden-types.ts'
 
-/** What is known of a package beside its API. */
+/** Package metadata shown in the documentation. */
 export type About = {
   name: string
   version: string
   description: string | null
   /** Markdown. */
   readme: string | null
-  /** Where its sources are, as the pubspec says; sources are linked when it is a place whose addresses are known. */
+  /** Repository URL from the pubspec. Source links are generated for known hosting services. */
   repository: string | null
 }
 
-/** The pages of a package: where each library and each declaration is shown, and what names mean. */
+/** The documentation of a package: the page of each library and declaration, and the resolution of names. */
 export type Site = {
   about: About
   libraries: Shelf[]
-  /** Where a declaration is shown; null when it is not. */
+  /** Returns the place of a declaration, or null if it is not shown. */
   placeOf: (declaration: Declaration) => Place | null
-  /** What a name means in a library, else in the whole package when only one thing has it. */
+  /** Finds a name in a library, or else in the whole package if it is unique there. */
   find: (name: string, from: Shelf | null) => Place | null
-  /** The types that extend, implement or mix in a type, or stand on it, by relation. */
+  /** Returns the types that extend, implement, mix in or constrain on a type, with their relation. */
   heirsOf: (place: Place) => readonly { heir: Place; relation: Relation }[]
-  /** The types of this package that a type names as its supertypes. */
+  /** Returns the supertypes that a type declares. `place` is null for types outside of the package. */
   supertypesOf: (place: Place) => readonly { type: string; relation: Relation; place: Place | null }[]
-  /** The nearest types with a page that a type inherits from, directly or through types without one. */
+  /** Returns the nearest supertypes that have a page, directly or through types without a page. */
   parentsOf: (place: Place) => readonly Place[]
 }
 
 export type Relation = Declaration['supertypes'][number]['relation']
 
-/** A library with its folder and what it shows. */
+/** The page of a library: its output folder, its declarations (`places`), and all that it exports (`shown`). */
 export type Shelf = { library: Library; folder: string; path: string; places: Place[]; shown: { place: Place; isOwn: boolean }[] }
 
 /**
- * Where a declaration is shown: a page of its own, or an anchor on that of its library. `shelf` is the library that it belongs to, `members` what
- * is shown there: those that it declares, and those that it inherits from types without a page.
+ * The place of a declaration: a page of its own, or an anchor on the page of its library. `members` are the shown members: declared ones, and those
+ * inherited from types without a page.
  */
 export type Place = { declaration: Declaration; shelf: Shelf; path: string; anchor: string | null; members: readonly Member[] }
 
@@ -47,8 +47,8 @@ const withPage: ReadonlySet<DeclarationKind> = new Set(['class', 'mixin', 'exten
 export const hasPage = ({ kind }: Pick<Declaration, 'kind'>): boolean => withPage.has(kind)
 
 /**
- * Arranges an API for its pages. What several libraries export belongs to the one that declares it, else to the package's main library, else to
- * the first by path; the others refer to it.
+ * Assigns the declarations of an API to pages. A declaration that several libraries export is shown in the library that declares it, else in the
+ * package's main library, else in the first by path. The other libraries link to it.
  */
 export function arrange(api: Api, about: About): Site {
   const folders = distinct()
@@ -89,7 +89,7 @@ function remembered(read: Inheritance): Inheritance {
   }
 }
 
-/** The members that the page of a type shows: not what its author hides. */
+/** Returns the members shown on the page of a type, without those hidden by `@nodoc`. */
 function shownMembers(declaration: Declaration, inheritance: Inheritance): Member[] {
   const shown = new Map<string, Member[]>()
   for (const member of declaration.members) listIn(shown, anchorOf(member)).push(member)
@@ -97,10 +97,10 @@ function shownMembers(declaration: Declaration, inheritance: Inheritance): Membe
   return [...shown.values()].flat().filter(({ doc }) => !hiddenIn(doc))
 }
 
-/** The same declaration may be exported by several libraries. */
+/** Identifies a declaration by its source location: several libraries may export the same one. */
 const identityOf = ({ name, kind, source }: Declaration) => `${source.path}:${source.line}:${kind}:${name}`
 
-/** The library that each declaration belongs to. */
+/** Determines the library that each declaration is shown in. */
 function ownersOf(libraries: Shelf[], main: string): ReadonlyMap<string, Shelf> {
   const owners = new Map<string, Shelf>()
   const give = (shelf: Shelf, deserves: (declaration: Declaration) => boolean) => {
@@ -133,11 +133,11 @@ function placeAll(shelf: Shelf, owners: ReadonlyMap<string, Shelf>, places: Map<
   }
 }
 
-/** The anchor of something on its page. A setter has the name of its getter. */
+/** Returns the anchor of an element. A setter may have the same name as a getter, so its anchor ends with `=`. */
 export const anchorOf = ({ name, kind }: { name: string; kind: string }): string =>
   `${name.replace(/\s+/g, '')}${kind === 'setter' ? '=' : ''}`
 
-/** Gives each name once, in letters that stand in an address as they are; who asks for one again gets it with a number. */
+/** Returns a function that makes names unique and safe for URLs. Repeated names get a number. Comparison ignores case, as some file systems do. */
 function distinct(...taken: string[]): (name: string) => string {
   const used = new Set(taken)
   return (name) => {

@@ -7,7 +7,7 @@ import { lineage } from './references.ts'
 import { anchorOf, type Place } from './site.ts'
 import { type Making, type View, viewOf } from './view.ts'
 
-/** The page of a class, mixin, extension, extension type or enum: what it is, what it inherits from, and its members in full. */
+/** Renders the page of a class, mixin, extension, extension type or enum, with its type relations and all members. */
 export function typePage(making: Making, place: Place): Page {
   const { declaration, shelf } = place
   const { about } = making.site
@@ -49,7 +49,7 @@ function groupsOf(members: readonly Member[]): Group[] {
   ]
 }
 
-/** Ids are there once, whatever the source says. */
+/** Returns a unique id by adding a number to repeated anchors. */
 function distinct(anchor: string, used: Map<string, number>): string {
   const count = (used.get(anchor) ?? 0) + 1
   used.set(anchor, count)
@@ -64,10 +64,10 @@ const heirWords = {
   on: 'Extensions and mixins',
   represents: 'Extension types',
 } as const
-/** So many heirs are named. */
+/** Maximum number of subtypes listed per relation. */
 const maxHeirs = 100
 
-/** What it inherits from, and what inherits from it. */
+/** Renders the supertypes and subtypes of a type. */
 function relations(place: Place, view: View): Html | null {
   const supertypes = Map.groupBy(view.site.supertypesOf(place), ({ relation }) => relation)
   const heirs = Map.groupBy(view.site.heirsOf(place), ({ relation }) => relation)
@@ -99,7 +99,7 @@ function relations(place: Place, view: View): Html | null {
 
 type Inherited = { from: Place; members: Member[] }
 
-/** The members that it inherits from types of the package and does not declare itself, by type, nearest first. */
+/** Returns the members that a type inherits from other types of the package and does not override, by type, nearest first. */
 function inheritedMembers(place: Place, { site }: View): Inherited[] {
   if (place.declaration.kind === 'extension') return []
   const known = new Set(place.members.map(anchorOf))

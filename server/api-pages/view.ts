@@ -8,13 +8,13 @@ import { hasPage, type Place, type Shelf, type Site } from './site.ts'
 
 type Described = { name: string; signature: string; doc: string | null; deprecated: string | null; source: { path: string; line: number } }
 
-/** A page while it is written: how things are shown on it, with addresses as seen from there. */
+/** Rendering functions for a page. All URLs are relative to the page. */
 export type View = {
   site: Site
   path: string
-  /** The address of another page, or of an anchor. */
+  /** Returns the URL of a page or anchor. */
   to: (target: Target) => string
-  /** A doc comment below a heading of this level. */
+  /** Renders a doc comment below a heading of the given level. */
   comment: (doc: string | null, level: number, signature?: string) => Html
   summary: (doc: string | null) => Html
   signature: (described: Described) => Html
@@ -22,10 +22,10 @@ export type View = {
   source: (described: Described) => Html
 }
 
-/** What all pages share. */
+/** Shared context of all pages. */
 export type Making = { site: Site; templates: Templates }
 
-/** A page at `path`, of a library or a type if it is one of theirs. */
+/** Creates the rendering functions for the page at `path`, which may belong to a library or a type. */
 export function viewOf({ site, templates }: Making, path: string, where: { shelf?: Shelf; place?: Place } = {}): View {
   const [shelf, place] = [where.shelf ?? null, where.place ?? null]
   const to = (target: Target) => addressFrom(path, target)
@@ -59,7 +59,7 @@ export function viewOf({ site, templates }: Making, path: string, where: { shelf
   }
 }
 
-/** The address of a page or an anchor, relative, so that pages stand below any address. */
+/** Returns a relative URL, so that pages work below any base URL. */
 export function addressFrom(from: string, { path, anchor }: Target): string {
   const fragment = anchor === null ? '' : `#${encodeURIComponent(anchor)}`
   if (path === from) return fragment || (path.split('/').at(-1) ?? '')
@@ -68,7 +68,7 @@ export function addressFrom(from: string, { path, anchor }: Target): string {
   return `${relative}${fragment}`
 }
 
-/** The way from a page to where `index.html` is. */
+/** Returns the relative URL from a page to the folder of `index.html`. */
 export const upFrom = (path: string): string => '../'.repeat(path.split('/').length - 1)
 
 const folderOf = (path: string) => path.slice(0, path.lastIndexOf('/') + 1)

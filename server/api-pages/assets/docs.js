@@ -1,4 +1,4 @@
-// Runs on pages that have no origin: there is no storage, no cookie and nothing to fetch. What is chosen travels in the address.
+// Runs on pages without an origin, where storage, cookies and fetch are not available. The chosen theme is kept in the URL.
 ;(() => {
   const root = document.documentElement
   const searchPage = document.currentScript.dataset.search
@@ -8,14 +8,14 @@
   const show = () => (theme === null ? delete root.dataset.theme : (root.dataset.theme = theme))
   show()
 
-  /** The address of another page of this documentation, with the chosen theme. */
+  /** Returns the URL of another documentation page, with the chosen theme. */
   const withTheme = (href) => {
     const url = new URL(href, location.href)
     if (theme !== null) url.searchParams.set('theme', theme)
     return url.href
   }
 
-  // Links are changed when they are followed: there may be thousands.
+  // Links are updated when they are followed, since a page may have thousands.
   const docs = new URL('.', new URL(searchPage, location.href)).href
   const carry = ({ target }) => {
     const link = target instanceof Element ? target.closest('a[href]') : null
@@ -58,7 +58,7 @@
     return input
   }
 
-  /** How well a name fits: whole, at its beginning, at the beginning of a word in it, anywhere; the shorter the better. */
+  /** Returns the rank of a match, lower is better: exact, prefix, prefix of a word within the name, substring. Shorter names rank first. */
   function rank(name, lower, query) {
     if (lower === query) return 0
     if (lower.startsWith(query)) return 1000 + name.length
@@ -73,7 +73,7 @@
     if (!query) return null
     const found = []
     for (const symbol of symbols) {
-      // A member is also found by the name of what it is in.
+      // A query with a dot also matches the qualified name, such as `Type.member`.
       const qualified = query.includes('.') && symbol[1] !== 'library' ? `${symbol[2]}.${symbol[0]}` : symbol[0]
       const score = rank(qualified, qualified.toLowerCase(), query)
       if (score < Infinity) found.push([score, symbol])
@@ -93,7 +93,7 @@
       list.replaceChildren()
       if (found === null) return
       results.textContent =
-        found.length === 0 ? `Nothing is called “${text.trim()}”.` : found.length === 1 ? '1 symbol' : `${found.length} symbols`
+        found.length === 0 ? `No symbols match “${text.trim()}”.` : found.length === 1 ? '1 symbol' : `${found.length} symbols`
       for (const [name, kind, context, address] of found.slice(0, 100)) {
         const link = make('a', { href: address }, name)
         list.append(make('li', {}, link, ' ', make('span', {}, context ? `${kind} · ${context}` : kind)))

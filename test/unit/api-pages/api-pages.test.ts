@@ -122,7 +122,7 @@ it('packs the same pages into the same bytes, each to be read alone', async () =
     expect(await readFile(file)).toEqual(packed)
     await expect(packPages([{ path: 'a', content: 'x'.repeat(17 * 1024 ** 2) }], file)).rejects.toThrow(PagesTooLarge)
     await expect(readFile(file)).rejects.toThrow('ENOENT')
-    await expect(readIndex(bytes, async () => Buffer.from('something else'))).rejects.toThrow('no packed documentation')
+    await expect(readIndex(bytes, async () => Buffer.from('something else'))).rejects.toThrow('not packed documentation')
   } finally {
     await rm(folder, { recursive: true })
   }
