@@ -2,13 +2,13 @@ import { defineEntity, p } from '@mikro-orm/core'
 import { v7 as uuidv7, validate as isUuid } from 'uuid'
 import { momentOf } from './clock.ts'
 
-/** A fresh identifier: UUIDv7, so that ids made later sort later. */
+/** Returns a new identifier (UUIDv7, which sorts by creation time). */
 export const newId = () => uuidv7()
 
-/** The identifier that a text names, in lower case as both databases keep it (RFC 9562 takes either); null when it names none. */
+/** Returns the UUID in lower case, as both databases store it (RFC 9562 allows either case), or null if the text is not a UUID. */
 export const idOf = (text: string): string | null => (isUuid(text) ? text.toLowerCase() : null)
 
-/** What every row has: an identifier and the moment it was made. */
+/** Columns that every entity has: an identifier and a creation time. */
 export const Base = defineEntity({
   name: 'Base',
   abstract: true,

@@ -4,8 +4,8 @@ import type { EntityManager } from '@mikro-orm/sql'
 type Request = { em: EntityManager }
 
 /**
- * A look-up that gathers the keys asked for at the same moment and loads them together, so that a list of fifty costs one query.
- * `load` gives a map from key to value; what is not in it is null. Nothing is remembered: a later look sees what changed since.
+ * Returns a batched lookup (DataLoader): keys requested in the same tick are loaded by one query, so a list of 50 items costs one query. `load`
+ * returns a map from key to value; missing keys resolve to null. Results are not cached, so later lookups see later changes.
  */
 export function batched<Value>(
   load: (em: EntityManager, keys: string[]) => Promise<ReadonlyMap<string, Value>>,

@@ -1,10 +1,10 @@
-/** What knows its database: an entity manager. */
+/** An entity manager, which identifies its database by its driver. */
 type Manager = { getDriver(): object }
 
 const clocks = new WeakMap<object, () => Date>()
 
-/** Makes rows of this database that are given no moment have the one of `now`. */
+/** Sets the clock of this database. `createdAt` of new rows defaults to its time. */
 export const setClock = (em: Manager, now: () => Date): void => void clocks.set(em.getDriver(), now)
 
-/** What time it is for the database of `em`. */
+/** Returns the current time according to the clock of this database. */
 export const momentOf = (em: Manager): Date => clocks.get(em.getDriver())?.() ?? new Date()

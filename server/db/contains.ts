@@ -1,5 +1,5 @@
-/** The pattern of texts that contain this one, in lower case, for `like ? escape '!'`. */
+/** Returns a `LIKE` pattern that matches texts containing the lower-cased `text`. Use it with `like ? escape '!'`. */
 export const containing = (text: string): string => containingAsTyped(text.toLowerCase())
 
-/** The same in the case that it has. */
+/** Returns the same pattern as `containing`, but keeps the case of `text`. */
 export const containingAsTyped = (text: string): string => `%${text.replace(/[!%_]/g, '!$&')}%`

@@ -3,25 +3,25 @@ import { type MikroORM, NativeQueryBuilder } from '@mikro-orm/sql'
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ApiError } from '../errors.ts'
 
-/** What measures the statements of some work, and may hold them back or refuse them. */
+/** Measures the statements of a unit of work. May delay or reject them. */
 export type Meter = { measure<Value>(work: () => Promise<Value>, options: Measured): Promise<Value> }
 
 type Measured = {
   inTransaction: boolean
-  /** For how long the statement waited so far before it was executed. */
+  /** Returns the milliseconds that the statement has waited for a connection or lock so far. */
   waitedMs?: () => number
 }
 
 const meters = new AsyncLocalStorage<Meter>()
 const waits = new AsyncLocalStorage<Waited>()
 
-/** How long was waited for a connection or a turn, also on behalf of what measures around it. */
+/** Time spent waiting for a connection or the writer lock. It is added to all enclosing measurements. */
 type Waited = { ms: number; around: Waited | undefined }
 
-/** Has every statement of the work measured, wherever it comes from. */
+/** Runs `work` and measures every database statement that it executes. */
 export const withMeter = <Value>(meter: Meter, work: () => Value): Value => meters.run(meter, work)
 
-/** Runs a statement, by way of the meter when there is one. */
+/** Runs a statement through the current meter, if there is one. */
 export function metered<Value>(work: () => Promise<Value>, inTransaction = false): Promise<Value> {
   const meter = meters.getStore()
   if (!meter) return work()
@@ -29,7 +29,7 @@ export function metered<Value>(work: () => Promise<Value>, inTransaction = false
   return meter.measure(() => waits.run(waited, work), { inTransaction, waitedMs: () => waited.ms })
 }
 
-/** Waits for a connection or a turn, which is no work that the database does for the statement. */
+/** Waits for a connection or the writer lock. The wait is excluded from the measured statement time. */
 export async function unmetered<Value>(wait: () => Promise<Value>): Promise<Value> {
   const waited = waits.getStore()
   if (!waited) return wait()
@@ -42,7 +42,7 @@ export async function unmetered<Value>(wait: () => Promise<Value>): Promise<Valu
   }
 }
 
-/** Does some work and tells how long it took, without what it waited for a connection or a turn. */
+/** Runs `work` and reports its duration in milliseconds, excluding waits for a connection or the writer lock. */
 export async function timed<Value>(work: () => Promise<Value>, tell: (ms: number) => void): Promise<Value> {
   const waited = { ms: 0, around: waits.getStore() }
   const started = performance.now()
@@ -53,10 +53,10 @@ export async function timed<Value>(work: () => Promise<Value>, tell: (ms: number
   }
 }
 
-/** Runs a statement, whose text it gets, and may take note of it. */
+/** Runs a statement and may record its text and duration. */
 export type StatementWatch = <Value>(sql: string, work: () => Promise<Value>) => Promise<Value>
 
-/** Lets the ORM's statements be measured; a refusal by the meter reaches the caller as it is, not as an error of the database. */
+/** Measures the ORM's statements. An ApiError thrown by the meter reaches the caller unchanged instead of being wrapped as a database error. */
 export function meterStatements(orm: MikroORM, watch?: StatementWatch): void {
   const driver = orm.em.getDriver()
   const convert = driver.convertException.bind(driver)
@@ -69,7 +69,7 @@ export function meterStatements(orm: MikroORM, watch?: StatementWatch): void {
   }) as typeof execute
 }
 
-/** The text of a statement of the ORM, with a mark for each value. */
+/** Returns the SQL text of an ORM query, with placeholders instead of values. */
 const textOf = (query: unknown): string =>
   typeof query === 'string'
     ? query

@@ -1,4 +1,4 @@
-/** Returns a statement with numbered parameters (`$1`), as PostgreSQL takes them. */
+/** Returns a statement with PostgreSQL's numbered parameters (`$1`) in place of `?`. */
 export function numbered(sql: string): string {
   let position = 0
   return sql.replaceAll('?', () => `$${++position}`)

@@ -2,7 +2,7 @@ import type { Options as CoreOptions } from '@mikro-orm/core'
 import { join } from 'node:path'
 import type { Config } from '../config/config.ts'
 
-/** The parts of the configuration that the database needs. */
+/** The settings that the database layer reads. */
 export type DatabaseConfig = Pick<
   Config,
   | 'CACHE_BYTES'
@@ -19,14 +19,14 @@ export type DatabaseConfig = Pick<
   | 'DB_IDLE_TRANSACTION_TIMEOUT_MS'
 >
 
-/** What makes the ORM tell every statement. */
+/** ORM options that log every statement. */
 export type Logging = { debug?: 'query'[]; colors?: boolean; logger?: (sql: string) => void }
 
-/** Options that hold for both databases. Search and rate limit tables are plain SQL per database, so the schema tools leave them alone. */
+/** ORM options for both databases. The schema generator skips search and rate limit tables, which are plain SQL per database. */
 export const commonOptions = (backend: Config['DB_BACKEND']) =>
   ({
     forceUtcTimezone: true,
-    ensureDatabase: false, // a mistyped name must not become a new database
+    ensureDatabase: false, // a misspelled name must not create a new database
     ignoreUndefinedInQuery: false,
     implicitTransactions: true,
     schemaGenerator: { skipTables: [/^package_search/, /^rate_limits$/, /^write_probe$/], ignoreTriggers: true },
@@ -37,6 +37,6 @@ export const commonOptions = (backend: Config['DB_BACKEND']) =>
       tableName: 'schema_migrations',
       emit: 'ts',
       allOrNothing: true,
-      silent: true, // its lines have another form than the log's
+      silent: true, // its output does not match the log format
     },
   }) satisfies Partial<CoreOptions>

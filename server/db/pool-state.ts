@@ -1,11 +1,11 @@
-/** How the connections of a pool are used at this moment. */
+/** Current usage of a connection pool. */
 export type PoolState = {
-  /** `transactions`, or `reads` beside them, on the database itself or on its replica. */
+  /** `transactions` and `reads` connect to the database itself, `replica` to its read replica. */
   pool: 'transactions' | 'reads' | 'replica'
-  /** The most that there may be. */
+  /** Maximum number of connections. */
   max: number
   open: number
   idle: number
-  /** How many wait for one. */
+  /** Number of callers that wait for a connection. */
   waiting: number
 }

@@ -2,8 +2,8 @@ import { ForeignKeyConstraintViolationException, NotFoundError, UniqueConstraint
 import { type ApiError, conflict } from '../errors.ts'
 
 /**
- * The error to answer with when a row that a change needs was deleted, or one like it was made, by somebody else meanwhile; null for anything
- * else. Whoever tries again is told what is the matter by the checks that come first.
+ * Converts the error of a lost race into a conflict: a concurrent request deleted a row that the change needs, or inserted the same row. Returns null
+ * for other errors. On a retry, the checks before the write report the exact cause.
  */
 export function lostRace(error: unknown): ApiError | null {
   if (error instanceof ForeignKeyConstraintViolationException || error instanceof NotFoundError)

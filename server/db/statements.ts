@@ -3,30 +3,30 @@ import { CompiledQuery, type ControlledTransaction, type QueryResult } from 'kys
 import { metered, type StatementWatch } from './meter.ts'
 import { numbered } from './numbered.ts'
 
-/** What a `?` may stand for. Each database keeps moments and truth values in its own way. */
+/** A value bound to a `?` parameter. Dates and booleans are converted to the representation of each database. */
 export type Value = string | number | boolean | Date | Uint8Array | null
 
 /**
- * Runs plain SQL where an entity is not needed, in the transaction of `em` if it has one, and gives the rows. The values are bound, and a
- * connection prepares the statement once: the ORM writes values into the text, and so has every statement planned anew.
+ * Runs plain SQL in the transaction of `em`, if it has one, and returns the rows. Values are bound and the statement is prepared once per connection.
+ * The ORM, in contrast, inlines values into the text, so each statement is planned again.
  */
 export async function readRows<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row[]> {
   return (await run<Row>(em, sql, values)).rows
 }
 
-/** The first row, or none. */
+/** Returns the first row of a query, or undefined. */
 export async function readRow<Row extends object>(em: EntityManager, sql: string, values: readonly Value[]): Promise<Row | undefined> {
   return (await run<Row>(em, sql, values)).rows[0]
 }
 
-/** Changes rows in the same way; gives how many. */
+/** Runs a plain SQL statement that changes rows and returns the number of affected rows. */
 export async function changeRows(em: EntityManager, sql: string, values: readonly Value[]): Promise<number> {
   return Number((await run(em, sql, values)).numAffectedRows ?? 0)
 }
 
 /**
- * Inserts rows, fifty by one statement: databases limit how many parameters a statement takes, and connections keep each form of it prepared.
- * Nothing happens without any. All have the columns of the first.
+ * Inserts rows in batches of 50, because databases limit the parameters per statement and each statement form stays prepared. All rows must have the
+ * columns of the first row. Does nothing for an empty list.
  */
 export async function insertRows(em: EntityManager, table: string, rows: readonly Readonly<Record<string, Value>>[]): Promise<void> {
   const columns = Object.keys(rows[0] ?? {})
@@ -41,7 +41,7 @@ export async function insertRows(em: EntityManager, table: string, rows: readonl
 
 const rowsAtOnce = 50
 
-/** Tells `onQuery` of every statement that runs here, as the ORM does of its own, and has `watch` run it. */
+/** Reports every plain SQL statement to `onQuery`, as the ORM does for its own statements, and runs it through `watch`. */
 export function reportStatements(em: EntityManager, listeners: Listeners): void {
   if (listeners.onQuery || listeners.watch) listening.set(em.getDriver(), listeners)
 }
@@ -65,7 +65,7 @@ async function run<Row>(em: EntityManager, sql: string, values: readonly Value[]
   }
 }
 
-/** SQLite has no moments and no truth values, and takes a number for a whole one only as a bigint. */
+/** Converts a value for SQLite, which has no date or boolean type and stores a JavaScript number as an integer only if it is passed as a bigint. */
 function plain(value: Value): string | number | bigint | Uint8Array | null {
   if (value instanceof Date) return BigInt(value.getTime())
   if (typeof value === 'boolean') return value ? 1n : 0n

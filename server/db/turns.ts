@@ -1,16 +1,16 @@
 import { DatabaseAway } from './unavailable.ts'
 
-/** One at a time, in the order of asking. */
+/** A FIFO mutex. */
 export type Turns = {
-  /** Resolves when it is one's turn. @throws DatabaseAway when that takes too long. */
+  /** Resolves when the caller holds the lock. @throws DatabaseAway on timeout. */
   take(): Promise<void>
-  /** Ends one's turn. */
+  /** Releases the lock. */
   give(): void
-  /** Whether somebody has the turn, and how many wait for it. */
+  /** Returns whether the lock is held, and the number of waiting callers. */
   state(): { isTaken: boolean; waiting: number }
 }
 
-/** Turns that are waited for `patienceMs` at most. */
+/** Creates a FIFO mutex. Callers wait at most `patienceMs` milliseconds. */
 export function openTurns(patienceMs: number): Turns {
   const waiting: (() => void)[] = []
   let taken = false

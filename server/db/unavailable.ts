@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type ApiError, serviceUnavailable } from '../errors.ts'
 
-/** The database did not answer in time, or is known to be away: said by this program, not by a driver. */
+/** Thrown by this program, not by a driver, when the database did not respond in time or is known to be down. */
 export class DatabaseAway extends Error {
   readonly code = 'DATABASE_AWAY'
 }
 
-/** Nothing is written to an SQLite file that is being moved to PostgreSQL, or was. */
+/** Thrown for writes to an SQLite file that is being moved to PostgreSQL or was moved. */
 export class WritesRefused extends Error {
   readonly code: 'DATABASE_MOVING' | 'DATABASE_MOVED'
 
@@ -16,14 +16,14 @@ export class WritesRefused extends Error {
   }
 }
 
-/** Somebody keeps the table of a statement locked. */
+/** Thrown when a statement uses a table that another session keeps locked. */
 export class TableLocked extends Error {
   readonly code = 'TABLE_LOCKED'
 }
 
 /**
- * The 503 for an error which says that the database is away, busy or full at the moment; null for any other error. Whoever asks for a token's
- * owner meanwhile must not be told that there is none: package clients throw a token away that was answered with 401.
+ * Returns a 503 error if the database is down, busy or full, or null for other errors. A token lookup must not answer 401 during an outage, because
+ * package clients discard a token after a 401.
  */
 export function unavailable(error: unknown): ApiError | null {
   for (const one of causesOf(error)) {
@@ -33,21 +33,21 @@ export function unavailable(error: unknown): ApiError | null {
   return null
 }
 
-/** Whether nothing was written because the database is being moved, or was. The log says that once, when it begins. */
+/** Returns whether a write was rejected because the database is being moved or was moved. The log reports a move once, when it begins. */
 export const isRefusedForMove = (error: unknown): boolean => causesOf(error).some((one) => ['moving', 'moved'].includes(kindOf(one) ?? ''))
 
-/** Whether the database is full or read-only: it refuses a write at once, and reads go on. */
+/** Returns whether the database is full or read-only. Writes then fail immediately, while reads still work. */
 export const isRefusedWrite = (error: unknown): boolean =>
   causesOf(error).some((one) => kindOf(one) === 'full' || one.code === readOnlyTransaction)
 
-/** Whether a connection is of no use after this error, because it ended or because an answer may still arrive on it. */
+/** Returns whether the connection must be discarded after this error: it ended, or a late response may still arrive on it. */
 export const endsConnection = (error: unknown): boolean =>
   causesOf(error).some((one) => kindOf(one) === 'away' && !refusals.has(String(one.code)))
 
-/** Whether PostgreSQL takes no further connection; those that are open go on. */
+/** Returns whether PostgreSQL rejected a new connection because of its limit. Open connections keep working. */
 export const isOutOfConnections = (error: unknown): boolean => causesOf(error).some(({ code }) => code === '53300')
 
-/** Tries for three seconds when PostgreSQL has no connection to give: at a start, the server that is replaced may still have them. */
+/** Retries for 3 seconds while PostgreSQL is out of connections. During a deployment, the previous server may still hold them. */
 export async function patiently<Value>(work: () => Promise<Value>): Promise<Value> {
   const deadline = performance.now() + 3000
   for (;;) {
@@ -84,7 +84,7 @@ const answers: Record<Kind, () => ApiError> = {
     ),
 }
 
-/** Refusals of a PostgreSQL that works: of one statement, or of one more connection. */
+/** SQLSTATE codes of a healthy PostgreSQL that rejects one statement or one more connection. */
 const readOnlyTransaction = '25006'
 const refusals = new Set([readOnlyTransaction, '53200', '53300', '53400', '57014'])
 
@@ -92,14 +92,14 @@ function kindOf({ code, syscall, message }: Coded): Kind | null {
   if (typeof code === 'string') {
     const kind = Object.entries(codes).find(([, pattern]) => pattern.test(code))?.[0]
     if (kind) return kind as Kind
-    // A client that hangs up has codes like these, but no system call; a missing file has another one.
+    // A client disconnect has the same codes but no `syscall`, and a missing file has a different `syscall`.
     if (typeof syscall === 'string' && networkCalls.test(syscall) && networkCodes.test(code)) return 'away'
   }
   if (typeof message !== 'string') return null
   return driverMessages.test(message) ? 'away' : missingIndex.test(message) ? 'damaged' : null
 }
 
-// SQLSTATE, or the extended result codes of SQLite.
+// SQLSTATE codes of PostgreSQL and extended result codes of SQLite.
 const codes = {
   moving: /^DATABASE_MOVING$/,
   moved: /^DATABASE_MOVED$/,
@@ -112,11 +112,11 @@ const codes = {
 const networkCalls = /^(?:connect|read|write|getaddrinfo)$/
 const networkCodes = /^(?:ECONN(?:REFUSED|RESET|ABORTED)|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENETDOWN|ENOTFOUND|EAI_AGAIN|ENOENT)$/
 
-// What pg and its pool say without a code, or PostgreSQL with one that means other things, too.
+// Messages of `pg` and its pool that have no code, and PostgreSQL messages whose code is ambiguous.
 const driverMessages =
   /^(?:Connection terminated|timeout e(?:xceeded|xpired)|Query read timeout|Client (?:was closed|has encountered)|Cannot use a pool after|The database connection is not open|The server does not support SSL connections$|database ".*" is not currently accepting connections$)/
 
-/** A table of the search index is missing, in the words of SQLite or PostgreSQL. */
+/** Matches the errors of SQLite and PostgreSQL for a missing table of the search index. */
 const missingIndex = /(?:no such table: (?:main\.)?|relation ")package_search/
 
 function causesOf(error: unknown, depth = 0): Coded[] {

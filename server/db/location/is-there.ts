@@ -2,9 +2,9 @@ import { accessSync, constants } from 'node:fs'
 import { readOnly } from '../../config/place-problem.ts'
 
 /**
- * Whether there is a file or folder at a path: for the operator's commands, which may run as another account than the server. `existsSync` would
- * say of what this account may not see that it does not exist.
- * @throws Error when this account may not read it, or cannot write to it where it has to.
+ * Returns whether a path exists. Operator commands may run as another account than the server; `existsSync` would return false for a path that the
+ * account may not see.
+ * @throws Error if the account may not read the path, or may not write to it although `writable` is set.
  */
 export function isThere(path: string, { writable = false } = {}): boolean {
   try {

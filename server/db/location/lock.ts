@@ -3,10 +3,9 @@ import { existsSync } from 'node:fs'
 import { keepPrivate } from './private-files.ts'
 
 /**
- * Holds `path` for this process until the returned function is called. The operating system lets go when the process dies,
- * so a crash leaves nothing to clean up: the lock is an SQLite file with an open exclusive transaction.
- * @param waitMs for how long it waits for whoever only looks.
- * @throws Error when another process holds it.
+ * Locks `path` for this process until the returned function is called. The lock is an SQLite file with an open exclusive transaction, so the
+ * operating system releases it when the process dies. `waitMs` is the time to wait for a process that only checks the lock.
+ * @throws Error if another process holds the lock.
  */
 export function lockSqlite(path: string, waitMs = 0): () => void {
   keepPrivate(path)
@@ -16,14 +15,14 @@ export function lockSqlite(path: string, waitMs = 0): () => void {
     holder.exec('begin exclusive')
   } catch (error) {
     holder.close()
-    // A full disk, say, is nobody's.
+    // Other errors, such as a full disk, do not mean that another process holds the lock.
     if (!/^SQLITE_(BUSY|LOCKED)/.test(String((error as { code?: unknown }).code))) throw error
     throw new Error(`${path} is held by another process. Stop the other server first, or use PostgreSQL to run several.`, { cause: error })
   }
   return () => holder.close()
 }
 
-/** Whether a process holds `path`. What cannot be looked at is held. */
+/** Returns whether a process holds the lock at `path`. Returns true if the file cannot be read. */
 export function isLocked(path: string): boolean {
   if (!existsSync(path)) return false
   try {
@@ -35,7 +34,7 @@ export function isLocked(path: string): boolean {
     }
     return false
   } catch {
-    // It may have been removed since.
+    // The file may have been removed in the meantime.
     return existsSync(path)
   }
 }

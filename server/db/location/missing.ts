@@ -6,7 +6,7 @@ import { endsConnection, isOutOfConnections } from '../unavailable.ts'
 
 type Place = Pick<DatabaseConfig, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
 
-/** A database as messages name it, without its password. */
+/** Returns the name of a database for messages, without its password. */
 export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: Place): string {
   if (DB_BACKEND === 'sqlite') return `the database ${SQLITE_PATH}`
   const url = URL.canParse(POSTGRES_URL) ? new URL(POSTGRES_URL) : null
@@ -14,9 +14,9 @@ export function nameOfDatabase({ DB_BACKEND, SQLITE_PATH, POSTGRES_URL = '' }: P
 }
 
 /**
- * The error of a database that cannot be used, with what to check: an SQLite file that cannot be written or is none, a PostgreSQL that is not
- * reached, lacks the database, refuses the account or has too few connections. Every other error as it is. What only another setting can mend is
- * a ConfigError.
+ * Returns an error that explains why the database cannot be used and what to check: an SQLite file that is invalid or not writable, or a PostgreSQL
+ * server that is unreachable, lacks the database, rejects the account or is out of connections. Errors that only a changed setting can fix are
+ * ConfigErrors. Other errors are returned unchanged.
  */
 export function explainMissing(error: unknown, config: DatabaseConfig): unknown {
   if (config.DB_BACKEND === 'sqlite') return placeProblem(explainFull(error, config), 'SQLITE_PATH', config.SQLITE_PATH)
@@ -37,7 +37,7 @@ export function explainMissing(error: unknown, config: DatabaseConfig): unknown 
   )
 }
 
-/** The error of an SQLite file that cannot grow, with where that is: SQLite does not say. Every other error as it is. */
+/** Adds the directory to the error of an SQLite file that cannot grow, because SQLite does not report it. Returns other errors unchanged. */
 export function explainFull(error: unknown, { DB_BACKEND, SQLITE_PATH }: Place): unknown {
   if (DB_BACKEND !== 'sqlite' || !(error instanceof Error && 'code' in error && error.code === 'SQLITE_FULL')) return error
   const place = dirname(SQLITE_PATH)
@@ -53,7 +53,7 @@ function tooFewConnections(error: unknown, config: DatabaseConfig): ConfigError 
   ])
 }
 
-// PostgreSQL's codes for them.
+// SQLSTATE codes of PostgreSQL.
 const invalidCatalogName = '3D000'
 const invalidAuthorization = /^28/
 
@@ -63,7 +63,7 @@ function addressOf({ POSTGRES_URL = '' }: Place): string {
   return `${searchParams.get('host') ?? (hostname || 'localhost')}:${searchParams.get('port') ?? (port || '5432')}`
 }
 
-/** What failed, in words: the error of each address when a name has several. */
+/** Returns the reason for a failure. A host name with several addresses has one error per address. */
 function reasonOf(error: unknown): string {
   const { message, errors } = error as { message?: unknown; errors?: unknown }
   if (Array.isArray(errors)) return errors.map(reasonOf).join(', ')

@@ -6,16 +6,16 @@ import { hasTable } from '../has-table.ts'
 import { nameOfDatabase } from './missing.ts'
 import type { DatabaseConfig } from '../options.ts'
 
-/** What a PostgreSQL database has until everything of an SQLite file is in it, verified. */
+/** The table that a PostgreSQL database has until the move from SQLite is complete and verified. */
 export const unfinishedTable = 'database_move'
 
-/** What lies beside an SQLite file once everything in it is in PostgreSQL. */
+/** Returns the path of the marker file that is written when a move to PostgreSQL is complete. */
 export const noteBeside = (path: string): string => `${path}.moved`
 
-/** What the process that moves an SQLite file holds as long as it lives. */
+/** Returns the path of the lock file that the `move-database` command holds while it runs. */
 export const lockOfMove = (path: string): string => `${path}.moving`
 
-/** @throws ConfigError for an SQLite file that PostgreSQL has taken the place of. */
+/** @throws ConfigError if the SQLite file was moved to PostgreSQL. */
 export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
   if (DB_BACKEND === 'postgres' || !existsSync(noteBeside(SQLITE_PATH))) return
   throw new ConfigError([
@@ -24,13 +24,13 @@ export function refuseMoved({ DB_BACKEND, SQLITE_PATH }: DatabaseConfig): void {
   ])
 }
 
-/** @throws ConfigError for a PostgreSQL database that does not have everything of an SQLite file yet. */
+/** @throws ConfigError if a move to this PostgreSQL database is incomplete. */
 export async function refuseUnfinished(orm: MikroORM, config: DatabaseConfig): Promise<void> {
   if (config.DB_BACKEND === 'sqlite') return
   if (await hasTable(orm, unfinishedTable)) throw unfinished(config)
 }
 
-/** The error for a database that only a part was moved to. */
+/** Returns the error for a database to which a move is incomplete. */
 export function unfinished(config: DatabaseConfig): ConfigError {
   return new ConfigError([
     `An SQLite database is being moved to ${nameOfDatabase(config)}, and not everything is there yet, so it cannot be used.`,

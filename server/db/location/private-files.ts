@@ -1,11 +1,12 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { makeFolders, setMode } from '../../config/make-folders.ts'
 
-/** Makes a folder, and those above it, for this account only, unless they are there. */
+/** Creates a folder and its missing parents with mode 0700. Existing folders are left unchanged. */
 export const makeFolder = (path: string): void => void makeFolders(path, 0o700)
 
 /**
- * Makes an SQLite file for this account only, or takes the others' rights to it away. What SQLite puts beside it gets the rights of the file.
+ * Creates an SQLite file with mode 0600, or restricts an existing one to this mode. SQLite creates its auxiliary files with the mode of the main
+ * file.
  */
 export function keepPrivate(path: string): void {
   closeSync(openSync(path, 'a', 0o600))

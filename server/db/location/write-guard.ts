@@ -6,32 +6,30 @@ import { WritesRefused } from '../unavailable.ts'
 
 type Where = Pick<DatabaseConfig, 'DB_BACKEND' | 'SQLITE_PATH'>
 
-/** Whether an SQLite file is being moved to PostgreSQL, or was; null on PostgreSQL. */
+/** Whether an SQLite file is being moved to PostgreSQL or was moved. Always null on PostgreSQL. */
 export type MoveState = 'moving' | 'moved' | null
 
-/** What a move of the file, running or complete, leaves to see for every process. */
+/** Returns the state of a move, as every process can see it from the marker and lock files. */
 export function moveStateOf({ DB_BACKEND, SQLITE_PATH }: Where): MoveState {
   if (DB_BACKEND === 'postgres') return null
   if (existsSync(noteBeside(SQLITE_PATH))) return 'moved'
   return isLocked(lockOfMove(SQLITE_PATH)) ? 'moving' : null
 }
 
-/** Keeps writes off an SQLite file that is being moved, or was: nothing that the move did not copy may be acknowledged. */
+/** Rejects writes to an SQLite file that is being moved or was moved, so that no write is acknowledged that the move did not copy. */
 export type WriteGuard = {
-  /** Asked first. @throws WritesRefused while a move was seen a moment ago. */
+  /** Call before a write. @throws WritesRefused if a move was detected less than 200 ms ago. */
   begin: () => void
-  /** Asked when the file is locked. @throws WritesRefused when that is because of a move. */
+  /** Call when the file is locked. @throws WritesRefused if a move holds the lock. */
   whenLocked: () => void
-  /**
-   * Asked by whoever has the file's lock, which a move lets go of only after its note lies there. @throws WritesRefused when the file was moved.
-   */
+  /** Call while holding the lock of the file. A move writes its marker before it releases the lock. @throws WritesRefused if the file was moved. */
   whenMine: () => void
 }
 
-/** For so long after a refusal nothing looks at the lock again: to wait for it holds everybody up. */
+/** Milliseconds after a rejected write during which the lock is not checked again, because waiting for it blocks the event loop. */
 const knownMs = 200
 
-/** Guards the writes of this process to an SQLite file. */
+/** Returns a guard for this process's writes to an SQLite file. */
 export function guardWrites(config: Where): WriteGuard {
   let movingUntil = 0
   const whenMine = () => {

@@ -9,7 +9,7 @@ import { postgresReads, replicaReads } from '../reads/postgres-reads.ts'
 import { PostgresWatch } from '../postgres/postgres-watch.ts'
 import { Replica } from '../postgres/replica.ts'
 
-/** Opens a PostgreSQL: a pool for the ORM, one for reads, and a connection that watches. */
+/** Opens a PostgreSQL database with a pool for the ORM, a pool for reads and a monitoring connection. */
 export async function openPostgres(config: DatabaseConfig, logging: Logging): Promise<Opened> {
   const { POSTGRES_URL = '', POSTGRES_POOL_MAX, POSTGRES_READ_POOL_MAX } = config
   const watch = await PostgresWatch.open(POSTGRES_URL)
@@ -38,11 +38,11 @@ export async function openPostgres(config: DatabaseConfig, logging: Logging): Pr
   }
 }
 
-/** A connection without time-outs: one of the three at least that the server needs. */
+/** Opens one connection without timeouts. The server needs at least three connections in total. */
 export const openPatiently = ({ POSTGRES_URL = '' }: DatabaseConfig): MikroORM =>
   new MikroORM({ ...commonOptions('postgres'), entities, clientUrl: POSTGRES_URL, pool: { max: 1 } })
 
-/** The ORM reads moments as text, and converts them itself. */
+/** Returns type parsers that leave dates as text, because the ORM converts them itself. */
 function typesOfOrm(): TypeOverrides {
   const types = new TypeOverrides()
   const { DATE, TIMESTAMP, TIMESTAMPTZ, INTERVAL } = defaults.builtins

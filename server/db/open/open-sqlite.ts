@@ -10,7 +10,7 @@ import { cacheSize, sqliteReads } from '../reads/sqlite-reads.ts'
 import { SqliteWriter } from '../sqlite/sqlite-writer.ts'
 import { guardWrites } from '../location/write-guard.ts'
 
-/** Opens an SQLite file: one connection for the ORM, one for reads. */
+/** Opens an SQLite file with one connection for the ORM and one for reads. */
 export async function openSqlite(config: DatabaseConfig, logging: Logging): Promise<Opened> {
   const { CACHE_BYTES, SQLITE_PATH, DB_POOL_TIMEOUT_MS } = config
   const writer = new SqliteWriter(() => openNative(SQLITE_PATH), DB_POOL_TIMEOUT_MS, guardWrites(config))
@@ -18,7 +18,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
   checkpointAside(SQLITE_PATH, writer)
   return {
     orm,
-    // One process has the file, so its clock is the database's.
+    // Only one process uses the file, so the local clock is the database clock.
     now: () => new Date(),
     source: async () => sqliteReads(SQLITE_PATH, writer, shareOf('rows', CACHE_BYTES)),
     pool: () => writer.pool(),
@@ -29,7 +29,7 @@ export async function openSqlite(config: DatabaseConfig, logging: Logging): Prom
 function openNative(path: string): SqliteDatabase.Database {
   keepPrivate(path)
   const native = new SqliteDatabase(path, { timeout: 2000 })
-  // Whoever waits here holds up everybody: see SqliteWriter, which waits between tries instead.
+  // A busy timeout blocks the event loop, so it is short. SqliteWriter retries without blocking instead.
   const settings = [
     'journal_mode = WAL',
     'synchronous = FULL',

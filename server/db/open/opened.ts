@@ -3,16 +3,16 @@ import type { PoolState } from '../pool-state.ts'
 import type { Source } from '../reads/reads.ts'
 import type { TellOfReplica } from '../postgres/replica.ts'
 
-/** An open database of either kind. */
+/** An open database, SQLite or PostgreSQL. */
 export type Opened = {
   orm: MikroORM
-  /** The time that all instances share. */
+  /** Returns the time shared by all instances. */
   now: () => Date
-  /** Opens the reads beside the ORM, once the schema is up to date. */
+  /** Opens the connections for prepared reads. Call after migrating the schema. */
   source: () => Promise<Source>
-  /** Opens reads that use the replica of the settings when they can, and else what `source` gave; null when the settings name none. */
+  /** Opens reads that prefer the configured replica and fall back to `primary`. Resolves to null if no replica is configured. */
   replica?: (primary: Source, tell: TellOfReplica) => Promise<Source | null>
-  /** How the connections for transactions are used. */
+  /** Returns the usage of the connections for transactions. */
   pool: () => PoolState
   close: () => Promise<void>
 }

@@ -19,48 +19,49 @@ import { reportStatements } from '../statements.ts'
 import { type MoveState, moveStateOf } from '../location/write-guard.ts'
 import { adminCommand } from '../../version.ts'
 
-/** The open database: the ORM for units of work, prepared reads for what every request needs. */
+/** The open database: the ORM for units of work, and prepared reads for hot paths. */
 export type Database = {
   backend: DatabaseConfig['DB_BACKEND']
   orm: MikroORM
   reads: Reads
   /**
-   * The same for what weighs and only shows something: on a replica (POSTGRES_READ_URL) while that has all that the primary has. What decides
-   * (who asks, rights, switches, limits) and what a change is made from is read by `reads`.
+   * Prepared reads for expensive queries whose result is only displayed. They run on the replica (POSTGRES_READ_URL) while it is up to date. Use
+   * `reads` for authentication, permissions, switches, limits and any value that a change is based on.
    */
   heavyReads: Reads
-  /** A fresh entity manager, for one request or one job. */
+  /** Returns a new entity manager for one request or one job. */
   fork(): EntityManager
-  /** The time that all instances on this database share. */
+  /** Returns the time shared by all instances that use this database. */
   now: () => Date
-  /** How the connections are used. */
+  /** Returns the usage of each connection pool. */
   pools: () => PoolState[]
-  /** Whether it is being moved to PostgreSQL, or was: then it can only be read. */
+  /** Returns whether the database is being moved to PostgreSQL or was moved. It is read-only in both states. */
   moveState: () => MoveState
-  /** Writes a row. @throws DatabaseAway when that takes longer than `timeoutMs`; any error that says why nothing can be written. */
+  /** Writes a row to check that writes work. @throws DatabaseAway after `timeoutMs` milliseconds, or the error that prevents writes. */
   probeWrite(timeoutMs?: number): Promise<void>
   close(): Promise<void>
 }
 
 type Options = {
-  /** Hears of every statement. */
+  /** Called with the text of every statement. */
   onQuery?: ((sql: string) => void) | undefined
-  /** Runs every statement. */
+  /** Wraps the execution of every statement. */
   watch?: StatementWatch | undefined
-  /** May refuse a database that this version works on, before anything is changed in it. */
+  /** Called before the schema is changed. May throw to reject the database. */
   beforeMigrating?: (orm: MikroORM) => Promise<void>
-  /** Hears of each migration of a database that was in use before. */
+  /** Called for each migration of a database that is not new. */
   onMigration?: Tell
-  /** Has the replica of the settings used, and hears of it. */
+  /** Enables the configured replica. Called when its use starts or stops. */
   onReplica?: TellOfReplica
-  /** For the move of a database itself: it works on what everybody else has to leave alone. */
+  /** Set by the `move-database` command, which must open a database that is being moved. */
   isMove?: boolean
 }
 
 /**
- * Opens the database, brings its schema up to date under a lock, and keeps a second process off an SQLite file.
- * @throws Error when the file is in use; ConfigError when it cannot be used, its schema is newer than this program, PostgreSQL does not have the
- * database, or it was moved elsewhere or is not all here yet.
+ * Opens the database, migrates its schema under a lock, and locks an SQLite file against a second process.
+ * @throws Error if the file is in use.
+ * @throws ConfigError if the database does not exist or cannot be used, its schema is newer than this program, it was moved elsewhere, or a move to
+ * it is incomplete.
  */
 export async function openDatabase(
   config: DatabaseConfig,
@@ -76,7 +77,7 @@ export async function openDatabase(
   try {
     if (!isMove) await refuseUnfinished(orm, config)
     refuseMoving(config)
-    // First of all, whether it can be used: the rest may make folders.
+    // Check that the database is usable before anything else, because later steps may create directories.
     const isCurrent = await isMigrated(orm, config)
     await beforeMigrating?.(orm)
     if (!isCurrent) await bringUpToDate(orm, config, onMigration)
@@ -104,7 +105,7 @@ export async function openDatabase(
   }
 }
 
-/** Without a replica, what weighs is read where everything is. */
+/** Opens the prepared reads. Without a replica, `heavyReads` is the same object as `reads`. */
 async function openSources(opened: Opened, { onQuery, watch, onReplica }: Options): Promise<Pick<Database, 'reads' | 'heavyReads'>> {
   const source = await opened.source()
   const reads = openReads(source, onQuery, watch)
@@ -112,13 +113,13 @@ async function openSources(opened: Opened, { onQuery, watch, onReplica }: Option
   return { reads, heavyReads: elsewhere ? openReads(elsewhere, onQuery, watch) : reads }
 }
 
-/** A server that starts has to write before it can answer. */
+/** Throws while the database is being moved, because a starting server must write before it can respond. */
 function refuseMoving(config: DatabaseConfig): void {
   if (moveStateOf(config) === 'moving')
     throw new Error(`${config.SQLITE_PATH} is being moved to PostgreSQL. Start the server when that has ended.`)
 }
 
-/** What changes the schema may take as long as it takes, so it has a connection without time-outs. */
+/** Migrates the schema on a connection without timeouts, because migrations may take long. */
 async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell): Promise<void> {
   const patient = config.DB_BACKEND === 'sqlite' ? orm : await openPatiently(config)
   try {
@@ -129,12 +130,13 @@ async function bringUpToDate(orm: MikroORM, config: DatabaseConfig, tell?: Tell)
 }
 
 /**
- * Opens the database of a server that may be running: without its lock, and without changing the schema.
- * @throws Error when no server of this version has made the database ready; ConfigError when it was moved elsewhere or is not all here yet.
+ * Opens the database while a server may be running: without the file lock and without migrating.
+ * @throws Error if its schema is not current.
+ * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */
 export async function openBeside(config: DatabaseConfig, { isMove = false }: Pick<Options, 'isMove'> = {}): Promise<MikroORM> {
   if (!isMove) refuseMoved(config)
-  // Opening a file that is not there would make one.
+  // Opening a missing SQLite file would create it.
   if (config.DB_BACKEND === 'sqlite' && !isThere(config.SQLITE_PATH, { writable: true }))
     throw new Error(`There is no database at ${config.SQLITE_PATH}. Start the server once.`)
   const orm = await openPatiently(config)
@@ -148,7 +150,7 @@ export async function openBeside(config: DatabaseConfig, { isMove = false }: Pic
   }
 }
 
-/** The error for a database that no server of this version has made ready. */
+/** Returns the error for a database whose schema is not current. */
 async function unready(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
   const { isNew } = await migrationsOf(orm, config)
   if (!isNew) return new Error('The database was last used by an older version. Start this version of the server once.')
@@ -159,8 +161,10 @@ async function unready(orm: MikroORM, config: DatabaseConfig): Promise<Error> {
 }
 
 /**
- * Opens the database to look at it, whatever its schema is: without its lock, and without changing anything. Null for a file that does not exist.
- * @throws Error when it cannot be reached; ConfigError when it was moved elsewhere or is not all here yet.
+ * Opens the database for inspection, whatever its schema version: without the file lock and without changing it. Returns null if the SQLite file does
+ * not exist.
+ * @throws Error if the database cannot be reached.
+ * @throws ConfigError if it was moved elsewhere or a move to it is incomplete.
  */
 export async function openToLook(config: DatabaseConfig): Promise<MikroORM | null> {
   refuseMoved(config)
@@ -193,7 +197,7 @@ async function open(config: DatabaseConfig, onQuery?: (sql: string) => void): Pr
   return (await import('./open-postgres.ts')).openPostgres(config, logging)
 }
 
-/** For what changes the schema, and for the operator's commands: it may take as long as it takes. */
+/** Opens a database without timeouts, for migrations and operator commands. */
 async function openPatiently(config: DatabaseConfig): Promise<MikroORM> {
   if (config.DB_BACKEND === 'sqlite') return (await open(config)).orm
   return (await import('./open-postgres.ts')).openPatiently(config)

@@ -2,19 +2,19 @@ import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { nameOfWatches } from '../postgres/postgres-watch.ts'
 import { toDate } from '../reads/reads.ts'
 
-/** Another server that runs on this database: what its connections are called, and since when it has been there. */
+/** Another server that runs on this database: the name of its connections and the time it connected. */
 export type OtherServer = { name: string; since: Date }
 
-/** A running server asks the database for the time twice a second. After this long without that, its machine is taken for lost. */
+/** Milliseconds after which a silent server is considered dead. A running server queries the database time twice a second. */
 export const silenceMs = 30_000
 
 /**
- * The other servers that run on this database. One that was killed is gone with its connections; one whose machine was lost is no longer counted
- * after `silentMs`. An SQLite file has one server.
+ * Returns the other servers that run on this database. The connections of a killed process disappear at once; a server whose machine was lost is
+ * omitted after `silentMs`. Returns an empty list on SQLite, which has one server.
  */
 export async function otherServers(em: EntityManager, silentMs = silenceMs): Promise<OtherServer[]> {
   if (!(em.getPlatform() instanceof BasePostgreSqlPlatform)) return []
-  // Another role's activity may be hidden: then the server counts as running.
+  // PostgreSQL may hide the activity of other roles. The server then counts as running.
   const rows = await em.execute<{ name: string; since: string | Date }[]>(
     `select replace(application_name, ' watch', '') as name, backend_start as since from pg_stat_activity
      where datname = current_database() and application_name ~ ? and application_name <> current_setting('application_name') || ' watch'
@@ -24,7 +24,7 @@ export async function otherServers(em: EntityManager, silentMs = silenceMs): Pro
   return rows.map(({ name, since }) => ({ name, since: toDate(since) }))
 }
 
-/** Since when the oldest other server that runs on this database has been there; null when there is none. */
+/** Returns the time at which the oldest other server on this database connected, or null if there is none. */
 export async function othersSince(em: EntityManager): Promise<Date | null> {
   const moments = (await otherServers(em)).map(({ since }) => since.getTime())
   return moments.length === 0 ? null : new Date(Math.min(...moments))

@@ -1,7 +1,7 @@
 import type { MikroORM } from '@mikro-orm/sql'
 import { DatabaseAway } from '../unavailable.ts'
 
-/** Makes the function that finds out whether the database takes a write. Whoever asks while a probe is under way waits for that one. */
+/** Returns a write probe. Concurrent callers share one run. */
 export function writeProbe(orm: MikroORM): (timeoutMs?: number) => Promise<void> {
   let probing: Promise<void> | null = null
   return async (timeoutMs = 1500) => {
@@ -18,7 +18,7 @@ export function writeProbe(orm: MikroORM): (timeoutMs?: number) => Promise<void>
   }
 }
 
-/** In a transaction like every other, so that a writer that is stuck shows. The row says nothing; several instances share it. */
+/** Writes in a transaction like any other, so that a stuck writer is detected. All instances share the row; its value has no meaning. */
 async function probe(orm: MikroORM): Promise<void> {
   await orm.em
     .fork()

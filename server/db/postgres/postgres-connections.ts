@@ -8,16 +8,16 @@ import { DatabaseAway, endsConnection, isOutOfConnections, patiently } from '../
 
 type Options = { max: number; types?: CustomTypesConfig }
 
-/** How long a pool without any connection tries for one when PostgreSQL has none to give. */
-const noneMs = 800
-/** For how long a pool is content with what it has when PostgreSQL had no more. */
-const contentMs = 5000
-/** What the server does not end itself, because it no longer hears us, is ended here so much later. */
+/** Milliseconds for which a pool without open connections retries while PostgreSQL is out of connections. */
+const noConnectionMs = 800
+/** Milliseconds for which a pool stays at its current size after PostgreSQL was out of connections. */
+const reducedMs = 5000
+/** Milliseconds after the server-side statement timeout at which the client gives up, in case the server is unreachable. */
 const graceMs = 2000
 
 /**
- * Connections to PostgreSQL that are waited for, connected and used within time-outs. When the database goes away, all that wait or are in the
- * middle of something hear of it at once, and the connections are thrown away.
+ * A PostgreSQL connection pool with timeouts for acquiring, connecting and querying. When the database goes down, all pending calls fail at once and
+ * the connections are discarded.
  */
 export class PostgresConnections {
   readonly watch: PostgresWatch
@@ -26,12 +26,12 @@ export class PostgresConnections {
   readonly #max: number
   readonly #waiting = new Set<(error: Error) => void>()
   readonly #unsubscribe: (() => void)[]
-  /** Those that are open. */
+  /** The open connections. */
   #clients = new Set<PoolClient>()
   #pool: Pool
-  #content: NodeJS.Timeout | undefined
-  /** Since when none is open and PostgreSQL has none to give. */
-  #noneSince: number | null = null
+  #restoreTimer: NodeJS.Timeout | undefined
+  /** Time since which the pool has had no connection and PostgreSQL has rejected new ones. */
+  #outSince: number | null = null
   #trying: Promise<void> | null = null
 
   constructor(config: DatabaseConfig, watch: PostgresWatch, options: Options) {
@@ -40,20 +40,20 @@ export class PostgresConnections {
     this.#max = options.max
     this.#makePool = () => this.#prepare(new Pool(poolOptions(config, watch.name, options)))
     this.#pool = this.#makePool()
-    this.#unsubscribe = [watch.onAway(() => this.#abandon()), watch.onScarce(() => this.#share())]
+    this.#unsubscribe = [watch.onAway(() => this.#discardAll()), watch.onScarce(() => this.#closeOne())]
   }
 
   /**
-   * Opens a connection, of which the pool keeps one from now on.
-   * @throws Error when PostgreSQL has none to give for a while, as a server has that is just being replaced.
+   * Opens one connection, which the pool keeps.
+   * @throws Error if PostgreSQL stays out of connections for 3 seconds, for example because a server that is being replaced still holds them.
    */
   async reserve(): Promise<void> {
     this.release(await patiently(() => this.acquire()), false)
   }
 
   /**
-   * A connection, to be given back by `release`. When PostgreSQL has no more to give, one of those that this pool has is waited for.
-   * @throws Error when there is none in time; see `unavailable`.
+   * Acquires a connection, which the caller must pass to `release`. If PostgreSQL is out of connections, waits for one of this pool.
+   * @throws Error on timeout; see `unavailable`.
    */
   acquire(): Promise<PoolClient> {
     return unmetered(() => this.#acquire())
@@ -64,24 +64,23 @@ export class PostgresConnections {
     for (;;) {
       this.watch.requireHere()
       try {
-        if (this.#noneSince !== null) await this.#tryOnce()
-        return await this.#orAway(this.#pool)
+        if (this.#outSince !== null) await this.#attemptOnce()
+        return await this.#connectOrFail(this.#pool)
       } catch (error) {
         if (!isOutOfConnections(error)) throw error
-        const patienceMs = this.#beScarce(error as Error)
+        const patienceMs = this.#onTooManyConnections(error as Error)
         if (performance.now() - started > patienceMs) throw error
       }
       await sleep(30 + Math.random() * 70)
     }
   }
 
-  /** Runs one statement. */
   async query(statement: QueryConfig<unknown[]>): Promise<QueryResult<Record<string, unknown>>> {
     this.watch.requireFree(statement.text)
     const client = await this.acquire()
     let isUseless = false
     try {
-      // The table may have been found locked while this waited.
+      // Check again: the table may have been locked during the wait for a connection.
       this.watch.requireFree(statement.text)
       return await client.query<Record<string, unknown>>(statement)
     } catch (error) {
@@ -92,12 +91,12 @@ export class PostgresConnections {
     }
   }
 
-  /** Takes a connection back; one that is of no further use is not kept. */
+  /** Returns a connection to the pool, or closes it if `isUseless` is set or the pool is above its limit. */
   release(client: PoolClient, isUseless: boolean): void {
     client.release(isUseless || this.#clients.size > this.#pool.options.max)
   }
 
-  /** How the connections are used. */
+  /** Returns the usage of the pool. */
   state(pool: PoolState['pool']): PoolState {
     const { totalCount, idleCount, waitingCount } = this.#pool
     return { pool, max: this.#max, open: totalCount, idle: idleCount, waiting: waitingCount }
@@ -105,59 +104,59 @@ export class PostgresConnections {
 
   async close(): Promise<void> {
     for (const unsubscribe of this.#unsubscribe) unsubscribe()
-    clearTimeout(this.#content)
+    clearTimeout(this.#restoreTimer)
     await this.#pool.end()
   }
 
   #prepare(pool: Pool): Pool {
-    // Without listeners, a connection that ends would end the process. The pool replaces it, and its query fails.
+    // Without error listeners, a lost connection would crash the process. The pool replaces the connection, and its query fails.
     pool.on('error', () => {})
     pool.on('connect', (client) => {
       client.on('error', () => {})
       this.#clients.add(client)
-      this.#noneSince = null
+      this.#outSince = null
     })
     pool.on('remove', (client) => void this.#clients.delete(client))
     return pool
   }
 
-  /** PostgreSQL has no more connections: whoever waits gets those that this pool has. */
-  #makeDoWith(count: number): void {
+  /** Limits the pool to its open connections for a while after PostgreSQL rejected a new one. */
+  #shrinkTo(count: number): void {
     this.#pool.options.max = count
-    clearTimeout(this.#content)
-    this.#content = setTimeout(() => (this.#pool.options.max = this.#max), contentMs).unref()
+    clearTimeout(this.#restoreTimer)
+    this.#restoreTimer = setTimeout(() => (this.#pool.options.max = this.#max), reducedMs).unref()
   }
 
-  /** PostgreSQL has no more to give. Gives how long it is worth to wait. */
-  #beScarce(error: Error): number {
+  /** Handles a connection rejected by PostgreSQL's limit. Returns how long the caller should keep waiting, in milliseconds. */
+  #onTooManyConnections(error: Error): number {
     const open = this.#clients.size
-    this.#makeDoWith(Math.max(open, 1))
+    this.#shrinkTo(Math.max(open, 1))
     if (open > 0) return this.#waitMs
     this.watch.announceScarcity()
-    if (this.#noneSince === null) {
-      this.#noneSince = performance.now()
-      this.#renew(error)
+    if (this.#outSince === null) {
+      this.#outSince = performance.now()
+      this.#replacePool(error)
     }
-    return performance.now() - this.#noneSince > noneMs ? 0 : noneMs
+    return performance.now() - this.#outSince > noConnectionMs ? 0 : noConnectionMs
   }
 
-  /** All that wait while there is none share one attempt: PostgreSQL would be busy with refusing. */
-  #tryOnce(): Promise<void> {
-    this.#trying ??= this.#orAway(this.#pool)
+  /** Lets all waiting callers share one connection attempt, so that PostgreSQL is not flooded with rejected ones. */
+  #attemptOnce(): Promise<void> {
+    this.#trying ??= this.#connectOrFail(this.#pool)
       .then((client) => this.release(client, false))
       .finally(() => (this.#trying = null))
     return this.#trying
   }
 
-  #refuseAll(reason: Error): void {
+  #rejectWaiting(reason: Error): void {
     for (const refuse of this.#waiting) refuse(reason)
   }
 
-  /** Lets go of a connection, unless it is the only one, for a pool that has none. */
-  #share(): void {
+  /** Closes one connection, unless it is the only one, so that a pool without connections can open one. */
+  #closeOne(): void {
     const [pool, open] = [this.#pool, this.#clients.size]
     if (open < 2 || open > pool.options.max) return
-    this.#makeDoWith(open - 1)
+    this.#shrinkTo(open - 1)
     if (pool.idleCount > 0)
       void pool.connect().then(
         (client) => client.release(true),
@@ -165,26 +164,28 @@ export class PostgresConnections {
       )
   }
 
-  #abandon(): void {
+  #discardAll(): void {
     const clients = this.#clients
     this.#clients = new Set()
-    this.#renew(new DatabaseAway('PostgreSQL does not answer.'))
-    // A client that waits for an answer is disconnected, and its query fails.
+    this.#replacePool(new DatabaseAway('PostgreSQL does not answer.'))
+    // Closes clients with a pending query. The query fails.
     for (const client of clients) void (client as unknown as Client).end().catch(() => {})
   }
 
-  /** Begins anew without those that wait, who get the error. */
-  #renew(reason: Error): void {
+  /** Replaces the pool. Callers that wait for a connection receive the error. */
+  #replacePool(reason: Error): void {
     const pool = this.#pool
     const { max } = pool.options
     this.#pool = this.#makePool()
-    if (this.#noneSince !== null) this.#pool.options.max = max
-    this.#refuseAll(reason)
+    if (this.#outSince !== null) this.#pool.options.max = max
+    this.#rejectWaiting(reason)
     void pool.end().catch(() => {})
   }
 
-  /** A connection, unless the database goes away first: what arrives later is for others, or thrown away with its pool. */
-  #orAway(pool: Pool): Promise<PoolClient> {
+  /**
+   * Acquires a connection, or rejects if the database goes down first. A connection that arrives too late is returned to the pool, or closed with it.
+   */
+  #connectOrFail(pool: Pool): Promise<PoolClient> {
     return new Promise((resolve, reject) => {
       let isOver = false
       const end = () => {
@@ -216,7 +217,7 @@ function poolOptions(config: DatabaseConfig, name: string, { max, types }: Optio
     query_timeout: config.DB_STATEMENT_TIMEOUT_MS + graceMs,
     lock_timeout: config.DB_LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: config.DB_IDLE_TRANSACTION_TIMEOUT_MS,
-    // The pool's own time-out is for both waiting and connecting; connecting has a shorter one.
+    // The timeout of the pool covers waiting and connecting together; connecting has its own shorter timeout.
     connectionTimeoutMillis: config.DB_POOL_TIMEOUT_MS,
     Client: class extends Client {
       constructor(options?: ClientConfig) {

@@ -15,7 +15,7 @@ import type { PoolClient } from 'pg'
 import type { PostgresConnections } from './postgres-connections.ts'
 import { endsConnection } from '../unavailable.ts'
 
-/** The ORM's way to PostgreSQL. A connection on which BEGIN or ROLLBACK failed, or that ended, is never used again. */
+/** Kysely dialect for the ORM's PostgreSQL connections. A connection is discarded if it ended, or if BEGIN or ROLLBACK failed on it. */
 export class PostgresOnConnections implements Dialect {
   readonly #connections: PostgresConnections
 
@@ -57,7 +57,7 @@ function driver(connections: PostgresConnections): Driver {
 
 const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`
 
-/** A connection while one user has it: for a statement or a transaction. */
+/** A connection leased for one statement or transaction. */
 class Lease implements DatabaseConnection {
   readonly #client: PoolClient
   readonly #connections: PostgresConnections
@@ -74,7 +74,7 @@ class Lease implements DatabaseConnection {
   }
 
   async commit(): Promise<void> {
-    // PostgreSQL answers COMMIT with ROLLBACK when an earlier statement failed.
+    // PostgreSQL answers COMMIT with ROLLBACK if an earlier statement of the transaction failed.
     if ((await this.#query('commit')).command === 'ROLLBACK') throw new AbortedTransactionError()
   }
 
@@ -117,8 +117,8 @@ class Lease implements DatabaseConnection {
 }
 
 /**
- * The name under which a connection keeps a statement that takes parameters prepared; none for those of the ORM, which have their values in the
- * text and are used once, and for more than a connection should keep.
+ * Returns the name of a prepared statement. Returns undefined for statements without parameters, because the ORM inlines values and its statements
+ * are not reused, and when the limit of prepared statements is reached.
  */
 function nameOf(sql: string, parameters: readonly unknown[]): string | undefined {
   if (parameters.length === 0) return undefined

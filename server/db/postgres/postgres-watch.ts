@@ -4,33 +4,32 @@ import { Client } from 'pg'
 import { z } from 'zod'
 import { DatabaseAway, isOutOfConnections, patiently, TableLocked } from '../unavailable.ts'
 
-/** How often the database is looked at, and how long it may take to answer. */
+/** Interval between health checks, and timeout of a check, in milliseconds. */
 const lookMs = 500
 const patienceMs = 1000
 
-/** What the connections of servers call themselves, as a regular expression. */
+/** Regular expression for the application names of all server connections. */
 export const nameOfServers = '^snug [0-9a-f]{8}( watch)?$'
-/** What the connection that each server has all the time calls itself. */
+/** Regular expression for the application name of the monitoring connection that each server keeps open. */
 export const nameOfWatches = '^snug [0-9a-f]{8} watch$'
 
 /**
- * Looks at PostgreSQL twice a second on a connection of its own: what time it is there, whether it answers, and whether somebody keeps a whole
- * table locked. So a request need not wait for a time-out to learn that the database is away, and what waits for a locked table does not use up
- * the connections of everybody else.
+ * Monitors PostgreSQL twice a second on its own connection: its time, whether it responds, and whether tables are locked exclusively. Requests then
+ * fail fast during an outage instead of waiting for a timeout, and statements that wait for a locked table do not exhaust the connection pool.
  */
 export class PostgresWatch {
-  /** What this process's connections call themselves, to be told from those of others. */
+  /** Application name of this process's connections, which distinguishes them from those of other servers. */
   readonly name: string
   readonly #url: string
   readonly #listeners = new Set<() => void>()
   readonly #sharers = new Set<() => void>()
   readonly #stopping = new AbortController()
   #client: Client | null = null
-  /** Why the database does not answer, when it does not. */
+  /** The cause of an outage, or null while the database responds. */
   #away: { cause: unknown } | null = null
   #locked: ReadonlySet<string> = new Set()
   #seen: Look = { now: 0, locked: [], waiting: [] }
-  /** The database's time is this much ahead of this process's steady clock, which nobody sets. */
+  /** Offset of the database time from this process's monotonic clock, in milliseconds. */
   #offsetMs = Number.NaN
   #ended: Promise<void> = Promise.resolve()
 
@@ -40,8 +39,8 @@ export class PostgresWatch {
   }
 
   /**
-   * Begins to look. Statements of connections with the watch's name are cancelled when they wait for a locked table.
-   * @throws Error when the database does not answer.
+   * Starts monitoring. Statements of connections with the same application name are cancelled if they wait for a locked table.
+   * @throws Error if the database does not respond.
    */
   static async open(url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url)
@@ -50,7 +49,7 @@ export class PostgresWatch {
     return watch
   }
 
-  /** Begins to look at a database that may be away, beside another one that this process's connections are called after. */
+  /** Starts monitoring a second database, which may be down. Its connections use the application name of the given watch. */
   static async openBeside({ name }: PostgresWatch, url: string): Promise<PostgresWatch> {
     const watch = new PostgresWatch(url, name)
     await watch.#lookAgain()
@@ -58,15 +57,15 @@ export class PostgresWatch {
     return watch
   }
 
-  /** The database's time: the same on all machines, however their clocks are set. */
+  /** Returns the database time, which is independent of the clocks of the server machines. */
   readonly now = (): Date => new Date(performance.now() + this.#offsetMs)
 
-  /** @throws DatabaseAway while the database does not answer. */
+  /** @throws DatabaseAway while the database does not respond. */
   requireHere(): void {
     if (this.#away) throw new DatabaseAway('PostgreSQL does not answer.', this.#away)
   }
 
-  /** @throws TableLocked for a statement on a table that somebody keeps locked. */
+  /** @throws TableLocked if the statement uses a table that another session keeps locked. */
   requireFree(sql: string): void {
     if (this.#locked.size === 0) return
     for (const [, table = ''] of sql.matchAll(tableNames)) {
@@ -74,19 +73,19 @@ export class PostgresWatch {
     }
   }
 
-  /** Calls `listener` whenever the database stops to answer. Gives what ends it. */
+  /** Calls `listener` whenever the database stops responding. Returns a function that unsubscribes. */
   onAway(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Calls `listener` whenever something has no connection, and PostgreSQL none to give. Gives what ends it. */
+  /** Calls `listener` whenever a pool has no connection and PostgreSQL is out of connections. Returns a function that unsubscribes. */
   onScarce(listener: () => void): () => void {
     this.#sharers.add(listener)
     return () => void this.#sharers.delete(listener)
   }
 
-  /** Asks whoever has several connections to let go of one. */
+  /** Asks pools with several connections to close one. */
   announceScarcity(): void {
     for (const share of this.#sharers) share()
   }
@@ -105,7 +104,10 @@ export class PostgresWatch {
     }
   }
 
-  /** A connection that ended is made anew at once: that it was terminated says nothing about the database. */
+  /**
+   * Runs a check. If the connection was lost, reconnects once before reporting an outage, because a terminated connection does not mean that the
+   * database is down.
+   */
   async #lookAgain(): Promise<void> {
     for (const attempt of ['with the connection there is', 'with a new one']) {
       const isLast = attempt === 'with a new one' || !this.#client
@@ -137,13 +139,16 @@ export class PostgresWatch {
     this.#setClock(look.now, started, performance.now())
     const before = this.#seen
     this.#seen = look
-    // Tables are locked for moments all the time; only what is found twice keeps others waiting.
+    // Tables are often locked briefly. Only a table that is locked in two consecutive checks is reported as locked.
     this.#locked = new Set(look.locked.filter((table) => before.locked.includes(table)))
     const stuck = look.waiting.filter((pid) => before.waiting.includes(pid))
     if (stuck.length) await inTime(this.#client.query('select pg_cancel_backend(pid) from unnest($1::int[]) pid', [stuck]))
   }
 
-  /** The answer was made between `sent` and `received`: as long as the clock agrees with that, it stays as it is. */
+  /**
+   * Updates the clock offset. The database read its clock between `sent` and `received`, so the offset is kept while it is consistent with that
+   * interval.
+   */
   #setClock(databaseMs: number, sent: number, received: number): void {
     const measured = databaseMs - (sent + received) / 2
     const uncertainty = (received - sent) / 2 + 1
@@ -158,7 +163,7 @@ export class PostgresWatch {
       statement_timeout: patienceMs,
       keepAlive: true,
     })
-    // Without a listener, a connection that ends would end the process.
+    // Without an error listener, a lost connection would crash the process.
     client.on('error', () => {})
     await client.connect()
     return client
@@ -184,8 +189,8 @@ async function ask(client: Client, name: string): Promise<Look> {
 }
 
 /**
- * What `work` gives, in time.
- * @throws DatabaseAway otherwise. When it was this process that had no time to listen, it waits once more.
+ * Resolves with the result of `work`, or rejects after a timeout. If this process was blocked in the meantime, waits once more.
+ * @throws DatabaseAway on timeout.
  */
 async function inTime<T>(work: Promise<T>): Promise<T> {
   const late = Symbol('late')
@@ -197,7 +202,7 @@ async function inTime<T>(work: Promise<T>): Promise<T> {
     cancelling.abort()
     if (first !== late) return first as T
     if (performance.now() - begun > patienceMs + 200) continue
-    // The answer may have arrived while timers had their turn.
+    // The answer may have arrived while timer callbacks were running.
     await turn()
     const second = await Promise.race([work, turn(late)])
     if (second !== late) return second

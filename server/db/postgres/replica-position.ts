@@ -1,50 +1,47 @@
 import type { ClientBase, QueryResult } from 'pg'
 import { z } from 'zod'
 
-/** A database, and how far it has been written: what a replica has to have reached to answer in its place. */
+/** A position in the write-ahead log of a database. A replica must have replayed it before it may serve reads. */
 export type Position = z.infer<typeof position>
 const position = z.object({
-  /** Which PostgreSQL cluster and database it is. */
+  /** Identifies the PostgreSQL cluster and database. */
   place: z.string(),
-  /** Which history its log has: a replica that was made the primary begins a new one. */
+  /** The timeline of the log. Promoting a replica starts a new timeline. */
   timeline: z.number(),
-  /** Where its log ends. */
+  /** The log sequence number (LSN) of the end of the log. */
   lsn: z.string().regex(/^[0-9A-F]+\/[0-9A-F]+$/),
 })
 
-/** How a replica stands to a position; `lagSeconds` is the age of the last transaction that it has, where that is known. */
+/** State of a replica relative to a position. `lagSeconds` is the age of the last replayed transaction, if known. */
 export type Standing = { state: 'current' | 'behind'; lagSeconds: number | null } | { state: 'refused'; reason: string }
 
 const placeOfDatabase = `(select system_identifier from pg_control_system())::text || ' ' ||
   (select oid from pg_database where datname = current_database()) as place`
 
 /**
- * Asks a primary for its position. Whatever was committed by then is before it: a commit is visible once it is flushed, or, where
- * synchronous_commit is off, as soon as it is in the log at all.
+ * Selects the current position of a primary. Every committed transaction lies before it: with `synchronous_commit = off` a commit is visible once it
+ * is inserted into the log, otherwise once it is flushed.
  */
 export const positionSql = `select ${placeOfDatabase}, ('x' || left(pg_walfile_name(lsn), 8))::bit(32)::int as timeline, lsn::text
   from (select case current_setting('synchronous_commit') when 'off' then pg_current_wal_insert_lsn() else pg_current_wal_flush_lsn() end as lsn) log`
 
-/** The position in the answer to `positionSql`. */
+/** Parses a row returned by `positionSql`. */
 export const readPosition = (row: unknown): Position => position.parse(row)
 
-/**
- * How the replica stands that this connection leads to. What it is asked afterwards, in statements that each see what is there by then, is at
- * least as new as it says here.
- */
+/** Returns the state of the replica that `client` is connected to. Later statements on it see data that is at least as recent. */
 export async function standingOf(client: ClientBase, wanted: Position): Promise<Standing> {
   return judge(wanted, await client.query(standingSql(wanted)))
 }
 
-/** Begins a transaction in which nothing can be written, and tells the same. */
+/** Begins a read-only transaction and returns the state of the replica. */
 export async function beginReading(client: ClientBase, wanted: Position): Promise<Standing> {
   const begin = 'start transaction isolation level read committed read only'
-  // Several statements in one message have an answer each.
+  // A message with several statements has one result per statement.
   const answers: unknown = await client.query(`${begin}; ${standingSql(wanted)}`)
   return judge(wanted, (answers as QueryResult[])[1])
 }
 
-/** The control file tells a new timeline some time after it began: until then the replica is not used. */
+/** Selects the state of a replica. The control file reports a new timeline with a delay; the replica is not used until then. */
 const standingSql = ({ lsn }: Position) => `select pg_is_in_recovery() as "isStandby", ${placeOfDatabase},
   greatest((select timeline_id from pg_control_checkpoint()), (select min_recovery_end_timeline from pg_control_recovery())) as timeline,
   coalesce(pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn, false) as "isCurrent",

@@ -8,32 +8,34 @@ import { PostgresWatch } from './postgres-watch.ts'
 import { beginReading, type Position, positionSql, readPosition, type Standing, standingOf } from './replica-position.ts'
 import { endsConnection } from '../unavailable.ts'
 
-/** Who answered a read: the replica, or the primary because the replica was behind, had no connection free, was away, not one of its own, or did not finish. */
+/**
+ * Outcome of a read: served by the replica, or by the primary because the replica was behind, busy, down, not a replica of this database, or failed.
+ */
 export type ReplicaOutcome = 'replica' | 'behind' | 'busy' | 'away' | 'refused' | 'failed'
 
-/** Hears once of every change in whether the replica is used. */
+/** Called when the use of the replica starts or stops. */
 export type TellOfReplica = (message: string, isUsed: boolean) => void
 
-/** What a read waits at most for the replica to catch up: a few milliseconds are usual. */
+/** Maximum time in milliseconds that a read waits for the replica to catch up. A few milliseconds are usual. */
 const patienceMs = 20
-/** How long nobody asks the replica again. */
+/** Milliseconds for which the replica is not used after each outcome. */
 const pausesMs = { behind: 250, busy: 250, away: 1000, refused: 5000 }
-/** It has to be quick in everything: the primary can always answer instead. */
+/** Maximum timeouts on the replica, in milliseconds. They are short because the primary can always serve the read instead. */
 const longestMs = { pool: 1000, connect: 1000, statement: 3000, lock: 500 }
 
 /**
- * A replica of the database (POSTGRES_READ_URL) for reads that weigh. It is used for a read only when it has all that the primary had when the
- * read began, so what it answers is never older than what the primary would have answered. It never makes a read fail.
+ * A read replica (POSTGRES_READ_URL) for expensive reads. It serves a read only if it has replayed everything that was committed on the primary when
+ * the read began, so results are never stale. A read never fails because of the replica.
  */
 export class Replica {
-  /** How many reads ended in which way. */
+  /** Number of reads by outcome. */
   readonly counts: Record<ReplicaOutcome, number> = { replica: 0, behind: 0, busy: 0, away: 0, refused: 0, failed: 0 }
   readonly #primary: PostgresConnections
   readonly #connections: PostgresConnections
   readonly #tell: TellOfReplica
   readonly #name: string
   readonly #reported = new Set<string>()
-  /** What was told last: that it is used (null), or why not. */
+  /** The last reported state: null if the replica is used, or the reason why it is not. */
   #told: string | null | undefined
   #pause: { since: number; until: number; why: keyof typeof pausesMs } | null = null
   #asking: Promise<unknown> = Promise.resolve()
@@ -41,40 +43,40 @@ export class Replica {
 
   private constructor(config: DatabaseConfig, primary: PostgresConnections, watch: PostgresWatch, tell: TellOfReplica) {
     this.#primary = primary
-    this.#connections = new PostgresConnections(impatient(config), watch, { max: config.POSTGRES_READ_POOL_MAX })
+    this.#connections = new PostgresConnections(withShortTimeouts(config), watch, { max: config.POSTGRES_READ_POOL_MAX })
     this.#tell = tell
     this.#name = nameOfReplica(config)
-    watch.onAway(() => this.#turnAway('away', 'it does not answer'))
+    watch.onAway(() => this.#markUnavailable('away', 'it does not answer'))
   }
 
-  /** Looks for the replica of the settings, which may be away, too. `primary` are connections to the database itself. */
+  /** Connects to the configured replica, which may be down. `primary` is the pool of the primary. */
   static async open(config: DatabaseConfig, primary: PostgresConnections, tell: TellOfReplica): Promise<Replica> {
     const watch = await PostgresWatch.openBeside(primary.watch, config.POSTGRES_READ_URL ?? '')
     const replica = new Replica(config, primary, watch, tell)
-    // A primary that does not say how far it is has its own ways to be heard of.
+    // A failing primary is reported elsewhere.
     await replica.look().catch(() => null)
     return replica
   }
 
-  /** Does some work on the replica, in a transaction in which nothing can be written; null when the primary has to do it. */
+  /** Runs `work` in a read-only transaction on the replica. Resolves to null if the primary must serve the read. */
   async attempt<Value>(work: (client: PoolClient) => Promise<Value>): Promise<{ value: Value } | null> {
-    const client = await this.#enter()
+    const client = await this.#acquire()
     if (!client) return null
     try {
       const value = await work(client)
       this.counts.replica++
-      this.#giveBack(client)
+      this.#finish(client)
       return { value }
     } catch (error) {
       this.#connections.release(client, true)
-      if (endsConnection(error)) this.#turnAway('away', reasonOf(error))
+      if (endsConnection(error)) this.#markUnavailable('away', reasonOf(error))
       else this.#report(error, 'failed, so that the primary answered')
       this.counts.failed++
       return null
     }
   }
 
-  /** How it stands now; null when it does not answer. @throws Error when the primary does not say how far it is. */
+  /** Returns the current state of the replica, or null if it does not respond. @throws Error if the primary does not report its position. */
   async look(): Promise<Standing | null> {
     const began = performance.now()
     const position = await this.#position()
@@ -83,11 +85,11 @@ export class Replica {
       client = await this.#connections.acquire()
       const standing = await standingOf(client, position)
       this.#connections.release(client, false)
-      if (standing.state === 'refused') this.#turnAway('refused', standing.reason)
-      else this.#welcome(began)
+      if (standing.state === 'refused') this.#markUnavailable('refused', standing.reason)
+      else this.#markAvailable(began)
       return standing
     } catch (error) {
-      this.#lose(client, error)
+      this.#handleFailure(client, error)
       return null
     }
   }
@@ -101,38 +103,38 @@ export class Replica {
     await this.#connections.watch.close()
   }
 
-  /** A connection to a replica that has everything, in a transaction. */
-  async #enter(): Promise<PoolClient | null> {
+  /** Acquires a connection to an up-to-date replica, in a read-only transaction. Resolves to null if the primary must serve the read. */
+  async #acquire(): Promise<PoolClient | null> {
     const began = performance.now()
-    if (this.#pause && began < this.#pause.until) return this.#pass(this.#pause.why)
+    if (this.#pause && began < this.#pause.until) return this.#fallBack(this.#pause.why)
     const position = await this.#position().catch((error: unknown) =>
       this.#report(error, 'is not asked, since the primary does not say how far it is'),
     )
-    if (!position) return this.#pass('failed')
+    if (!position) return this.#fallBack('failed')
     let client: PoolClient | undefined
     try {
       client = await this.#connections.acquire()
       const standing = await caughtUp(client, position)
       if (standing.state === 'current') {
-        this.#welcome(began)
+        this.#markAvailable(began)
         return client
       }
-      this.#giveBack(client)
-      this.#turnAway(standing.state, standing.state === 'refused' ? standing.reason : '')
-      return this.#pass(standing.state)
+      this.#finish(client)
+      this.#markUnavailable(standing.state, standing.state === 'refused' ? standing.reason : '')
+      return this.#fallBack(standing.state)
     } catch (error) {
-      return this.#pass(this.#lose(client, error))
+      return this.#fallBack(this.#handleFailure(client, error))
     }
   }
 
-  #pass(why: ReplicaOutcome): null {
+  #fallBack(why: ReplicaOutcome): null {
     this.counts[why]++
     return null
   }
 
   /**
-   * The primary's position. Whoever asks while a question is under way waits for the next answer: the one that is under way may not know what
-   * was committed since.
+   * Returns the position of the primary. Callers that arrive during a query share the next one, because the running query may miss their latest
+   * commits.
    */
   #position(): Promise<Position> {
     this.#nextPosition ??= this.#asking.then(() => {
@@ -144,17 +146,17 @@ export class Replica {
     return this.#nextPosition
   }
 
-  /** Gives up a connection that failed, or waiting for one. */
-  #lose(client: PoolClient | undefined, error: unknown): 'busy' | 'away' {
+  /** Handles a failed connection or a failed attempt to acquire one. */
+  #handleFailure(client: PoolClient | undefined, error: unknown): 'busy' | 'away' {
     const { open, max } = this.state()
     const why = !client && open >= max ? 'busy' : 'away'
     if (client) this.#connections.release(client, true)
-    this.#turnAway(why, reasonOf(error))
+    this.#markUnavailable(why, reasonOf(error))
     return why
   }
 
-  /** Nobody waits for the end of a transaction that has nothing to keep. */
-  #giveBack(client: PoolClient): void {
+  /** Commits the read-only transaction in the background, since its result does not matter. */
+  #finish(client: PoolClient): void {
     const release = (isUseless: boolean) => this.#connections.release(client, isUseless)
     client.query('commit').then(
       () => release(false),
@@ -162,8 +164,8 @@ export class Replica {
     )
   }
 
-  /** It has everything. Whoever began to ask before others lost it tells nothing new. */
-  #welcome(began: number): void {
+  /** Marks the replica as up to date. Ignores a check that began before the replica was last marked unavailable. */
+  #markAvailable(began: number): void {
     if (this.#pause && began < this.#pause.since) return
     this.#pause = null
     if (this.#told === null) return
@@ -174,8 +176,8 @@ export class Replica {
     this.#told = null
   }
 
-  /** That it is behind or busy for a moment is no news. */
-  #turnAway(why: keyof typeof pausesMs, reason: string): void {
+  /** Stops using the replica for a while. Being behind or busy is normal and is not reported. */
+  #markUnavailable(why: keyof typeof pausesMs, reason: string): void {
     const since = performance.now()
     this.#pause = { since, until: since + pausesMs[why], why }
     const said = why === 'refused' ? reason : why
@@ -184,22 +186,22 @@ export class Replica {
     this.#tell(`${this.#name} is not used: ${reason}. The primary answers everything.`, false)
   }
 
-  /** Tells of each kind of error once; a replica ends reads all the time that hold up what it is to replay. */
+  /** Reports each kind of error once. Conflicts with replay are not reported, because replicas routinely cancel reads for them. */
   #report(error: unknown, what: string): void {
     const code = String((error as { code?: unknown }).code)
-    if (isOfReplaying.has(code) || this.#reported.has(code)) return
+    if (replayConflicts.has(code) || this.#reported.has(code)) return
     this.#reported.add(code)
     this.#tell(`${this.#name} ${what}: ${reasonOf(error)}`, false)
   }
 }
 
-/** A replica as messages name it, without its password. */
+/** Returns the name of a replica for messages, without its password. */
 export const nameOfReplica = ({ POSTGRES_READ_URL = '', ...config }: DatabaseConfig): string =>
   nameOfDatabase({ ...config, POSTGRES_URL: POSTGRES_READ_URL }).replace(/^the database/, 'the replica')
 
-const isOfReplaying = new Set(['40001', '40P01', '57014', '55P03'])
+const replayConflicts = new Set(['40001', '40P01', '57014', '55P03'])
 
-/** What an error says, or what it was caused by. */
+/** Returns the message of an error, or of its cause. */
 function reasonOf(error: unknown): string {
   const { message, cause } = error as { message?: unknown; cause?: unknown }
   return cause instanceof Error && cause.message ? cause.message : String(message)
@@ -214,7 +216,7 @@ async function caughtUp(client: PoolClient, position: Position): Promise<Standin
   return standing
 }
 
-const impatient = (config: DatabaseConfig): DatabaseConfig => ({
+const withShortTimeouts = (config: DatabaseConfig): DatabaseConfig => ({
   ...config,
   POSTGRES_URL: config.POSTGRES_READ_URL,
   DB_POOL_TIMEOUT_MS: Math.min(config.DB_POOL_TIMEOUT_MS, longestMs.pool),

@@ -4,14 +4,14 @@ import { numbered } from '../numbered.ts'
 import type { Parameter, Source } from './reads.ts'
 import type { Replica } from '../postgres/replica.ts'
 
-/** Reads on connections of their own. Other instances write, too, so nothing is remembered. */
+/** Returns reads on their own connections. Nothing is cached, because other instances write to the same database. */
 export function postgresReads(pool: PostgresConnections): Source {
   const prepare = preparing()
   const rows = async (sql: string, values: Parameter[]) => (await pool.query(prepare(sql, values))).rows
   return { ...sourceOf(rows), pool, close: () => pool.close() }
 }
 
-/** Reads on a replica while it has all that the primary has, and else on the primary. */
+/** Returns reads that use the replica while it is up to date, and the primary otherwise. */
 export function replicaReads(replica: Replica, primary: Source): Source {
   const prepare = preparing()
   const rows = async (sql: string, values: Parameter[]) => {
@@ -26,10 +26,10 @@ function sourceOf(rows: Source['rows']): Pick<Source, 'row' | 'rows' | 'recalled
   return { row, rows, recalled: row }
 }
 
-/** Statements that a connection keeps prepared. A search has a statement for each combination of filters, so there are many. */
+/** Maximum number of prepared statements per connection. Each combination of search filters is its own statement. */
 const maxPrepared = 200
 
-/** What makes a statement for a driver that numbers parameters. A connection prepares each of the first ones once, and further ones each time. */
+/** Returns a function that builds a query for `pg`. The first `maxPrepared` statements are named, so a connection prepares them only once. */
 function preparing(): (sql: string, values: Parameter[]) => QueryConfig<unknown[]> {
   const prepared = new Map<string, { name: string; text: string }>()
   return (sql, values) => {

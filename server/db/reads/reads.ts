@@ -6,26 +6,26 @@ import type { Replica } from '../postgres/replica.ts'
 export type Parameter = string | number | null
 
 /**
- * Prepared reads beside the ORM, for what every request needs: an entity costs six times a row. `?` marks a parameter.
- * They run on connections of their own, so they see committed rows only and wait for no transaction.
+ * Prepared reads for hot paths, where loading an entity costs six times as much as a row. `?` marks a parameter. The reads run on their own
+ * connections, so they see only committed rows and never wait for a transaction.
  */
 export type Reads = {
   get<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Row | undefined>
   all<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Row[]>
-  /** Like `get`, for a small row that is asked for again and again: remembered until something is written, where that can be told. */
+  /** Like `get`, for small rows that are read often. On SQLite the row is cached until the next write; on PostgreSQL nothing is cached. */
   recall<Row extends QueryResultRow>(sql: string, ...parameters: Parameter[]): Promise<Readonly<Row> | undefined>
   close(): Promise<void>
-  /** The connections themselves, on PostgreSQL. */
+  /** The connections that run the reads, on PostgreSQL. */
   pool?: PostgresConnections
-  /** The replica that they run on when they can. */
+  /** The replica that is used while it is up to date. */
   replica?: Replica
-  /** How often `recall` had the row, and how often not, where it remembers any. */
+  /** Cache hits and misses of `recall`, if it caches rows. */
   recalled?: Readonly<Recalled>
 }
 
 type Recalled = { hits: number; misses: number }
 
-/** The reads of a source. `onQuery` hears of every statement, `watch` runs it. */
+/** Returns the reads of a source. `onQuery` is called with the text of every statement; `watch` wraps its execution. */
 export function openReads(source: Source, onQuery?: (sql: string) => void, watch?: StatementWatch): Reads {
   const using =
     <Answer>(read: (sql: string, parameters: Parameter[]) => Promise<unknown>) =>
@@ -45,10 +45,10 @@ export function openReads(source: Source, onQuery?: (sql: string) => void, watch
   }
 }
 
-/** A moment as either database hands it to plain SQL. */
+/** Converts a timestamp that either database returned for plain SQL. */
 export const toDate = (value: number | string | Date): Date => new Date(value)
 
-/** A database that can be read: the first row, all rows, or the first row as it is remembered. */
+/** A readable database: returns the first row, all rows, or the first row from the cache. */
 export type Source = {
   row: (sql: string, parameters: Parameter[]) => Promise<unknown>
   rows: (sql: string, parameters: Parameter[]) => Promise<unknown[]>
@@ -56,6 +56,6 @@ export type Source = {
   close(): Promise<void>
   pool?: PostgresConnections
   replica?: Replica
-  /** How often a row was remembered. */
+  /** Cache hits and misses. */
   counts?: Readonly<Recalled>
 }

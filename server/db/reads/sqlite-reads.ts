@@ -6,30 +6,30 @@ import { unmetered } from '../meter.ts'
 import type { Parameter, Source } from './reads.ts'
 import { isBusy } from '../sqlite/sqlite-turn.ts'
 
-/** Statements that the connection keeps prepared. A search has a statement for each combination of filters, so there are many. */
+/** Maximum number of prepared statements. Each combination of search filters is its own statement. */
 const maxPrepared = 200
 
-/** Other processes hold a file in WAL mode so that nobody can read only for moments: this long a read waits, trying anew without blocking. */
+/** Milliseconds for which a read is retried while the file is locked. In WAL mode, other processes block readers only for moments. */
 const busyMs = 1500
 const retryMs = 20
 
-/** How much of the file a connection keeps at hand, in KB. The operating system has the rest at hand, and reading it there costs little. */
+/** Page cache of each connection: 6000 KB. The operating system caches the rest of the file, and reading from there is cheap. */
 export const cacheSize = 'cache_size = -6000'
 
-/** The connection that this process writes on, and how often it may have written. */
+/** The write connection of this process: whether a transaction is open, and the number of statements that may have written. */
 type Writer = { readonly inTransaction: boolean; readonly written: number }
 
-/** Reads on a connection of their own. `writer` is what this process writes through; rows of `maxRowBytes` bytes are remembered. */
+/** Opens reads on a separate connection. Rows are cached up to `maxRowBytes` bytes in total and invalidated by writes of `writer`. */
 export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): Source {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: retryMs })
   db.pragma(cacheSize)
   const prepared = new LRUCache<string, SqliteDatabase.Statement>({ max: maxPrepared })
-  const rows = rememberedRows(maxRowBytes)
+  const rows = rowCache(maxRowBytes)
   const notice = watch(db, writer)
   const counts = { hits: 0, misses: 0 }
   function prepare(sql: string): SqliteDatabase.Statement {
     let statement = prepared.get(sql)
-    if (!statement) prepared.set(sql, (statement = db.prepare(plannedOnce(sql))))
+    if (!statement) prepared.set(sql, (statement = db.prepare(avoidReplanning(sql))))
     return statement
   }
   function recall(sql: string, parameters: Parameter[]): unknown {
@@ -58,8 +58,8 @@ export function sqliteReads(path: string, writer: Writer, maxRowBytes: number): 
   }
 }
 
-/** Rows by statement and parameters, of `maxBytes` bytes together: when there is no more room, all are forgotten. */
-function rememberedRows(maxBytes: number) {
+/** Caches rows by statement and parameters, up to `maxBytes` bytes in total. Clears the whole cache when it is full. */
+function rowCache(maxBytes: number) {
   const all = new Map<string, Map<string, unknown>>()
   let bytes = 0
   const clear = () => {
@@ -81,10 +81,10 @@ function rememberedRows(maxBytes: number) {
   }
 }
 
-/** Copies a text. One that was cut out of the path of a request would keep all of the path in memory. */
+/** Copies a string. A substring of a request path would keep the whole path in memory. */
 const copyOf = (text: string): string => JSON.parse(JSON.stringify(text)) as string
 
-/** Without waiting, hardly anything: this is on the way of the most frequent requests. */
+/** Fast path: no retry overhead for the hottest reads. */
 function whenFree<T>(read: () => T): Promise<T> {
   try {
     return Promise.resolve(read())
@@ -107,18 +107,18 @@ async function retry<T>(read: () => T, failure: unknown): Promise<T> {
 }
 
 /**
- * SQLite looks at the value of a bare parameter when it plans a join, and so plans it anew for every value, which takes three times as long
- * as running it. It does not look into a subquery, which means the same.
+ * Replaces bare parameters by subqueries with the same meaning. SQLite plans a join again for each value of a bare parameter, which takes three times
+ * as long as running it.
  */
-const plannedOnce = (sql: string) => sql.replaceAll('= ?', '= (select ?)')
+const avoidReplanning = (sql: string) => sql.replaceAll('= ?', '= (select ?)')
 
-/** For how long another process may have written unnoticed. */
+/** Interval in milliseconds at which writes of other processes are checked. Such writes may go unnoticed for that long. */
 const glanceMs = 5
 
 /**
- * Tells whether anything was written since it was asked before. This process's own writes are seen at once, by the count that is kept of
- * them; they count before the commit, so while a transaction is open nothing can be said. Writes of another process, such as the operator's
- * commands, are looked for every few milliseconds, because that takes a lock.
+ * Returns a function that reports whether anything was written since its previous call. Writes of this process are counted before the commit, so the
+ * result is unknown while a transaction is open. Writes of other processes, such as operator commands, are checked every few milliseconds, because
+ * the check takes a lock.
  */
 function watch(reader: SqliteDatabase.Database, writer: Writer): () => 'nothing' | 'written' | 'under way' {
   const versionOfOthers = reader.prepare<[], number>('pragma data_version').pluck()

@@ -5,17 +5,17 @@ import type { DatabaseConfig } from '../options.ts'
 
 type Place = Pick<DatabaseConfig, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
 
-/** How many tables the message names. */
+/** Maximum number of tables listed in the message. */
 const maxNamed = 3
 
-/** The tables of a database but `own` ones. Tables of PostgreSQL's extensions and of schemas other than `public` do not count. */
+/** Returns the tables of a database except `own`. Tables of PostgreSQL extensions and of schemas other than `public` are ignored. */
 export async function foreignTables(orm: MikroORM, own: string[]): Promise<string[]> {
   const sql = orm.em.getPlatform() instanceof BasePostgreSqlPlatform ? postgresTables : sqliteTables
   const rows: { name: string }[] = await orm.em.getConnection().execute(sql)
   return rows.map(({ name }) => name).filter((name) => !own.includes(name))
 }
 
-/** The error for a database in which another program has these tables. */
+/** Returns the error for a database that contains tables of another program. */
 export function foreignDatabase(place: Place, tables: string[]): ConfigError {
   const named = `${tables.slice(0, maxNamed).join(', ')}${tables.length > maxNamed ? ' and others' : ''}`
   const [setting, remedy] =

@@ -8,40 +8,40 @@ import { previousRelease } from './previous-release.ts'
 import { applied, isMigrated, oldestKey, writerKey } from './schema-state.ts'
 import { version } from '../../version.ts'
 
-/** Any number that no other program is likely to lock on the same PostgreSQL. */
+/** An arbitrary key for the advisory lock that is unlikely to be used by another program. */
 const advisoryLock = 7_305_514_901
 /**
- * How long a migration waits for each table that it changes, and lets others go on before it tries again: whoever needs one of them waits behind
- * it, and a table that is found locked twice in half a second is not waited for.
+ * Lock timeout of a migration for each table, and pause before a retry, in milliseconds. Other sessions queue behind a waiting migration, so the
+ * timeout is short: PostgresWatch treats a table that is locked in two checks 500 ms apart as locked and rejects its statements.
  */
 const [lockMs, pauseMs] = [100, 700]
 const lockNotAvailable = '55P03'
 
-/** Hears what happens to a database that was in use before. */
+/** Reports a migration step of a database that is not new. */
 export type Tell = (message: string) => void
 
 /**
- * Brings the schema up to date. On PostgreSQL an advisory lock keeps other instances waiting until `orm` is closed, whose connection has it;
- * SQLite has one process. `tell` hears of each migration of a database that was in use before, when it begins.
- * @throws Error when the database was written by a newer version of this program.
+ * Migrates the schema to the current version. On PostgreSQL an advisory lock makes other instances wait until `orm` is closed, because its connection
+ * holds the lock; an SQLite file has one process. `tell` is called before each migration of a database that is not new.
+ * @throws Error if the database was written by a newer version of this program.
  */
 export async function migrate(orm: MikroORM, config: DatabaseConfig, tell?: Tell): Promise<void> {
   if (await isMigrated(orm, config)) return
   if (config.DB_BACKEND === 'postgres') {
     await orm.em.getConnection().execute('select pg_advisory_lock(?)', [advisoryLock])
-    // Another instance, and perhaps a newer one, may have migrated meanwhile.
+    // Another instance, possibly a newer one, may have migrated while this one waited for the lock.
     if (await isMigrated(orm, config)) return
   }
   await run(orm, config, { tell })
 }
 
-/** Runs just these migrations, on a database that is to be filled by what had them. */
+/** Runs only the named migrations. Used before filling a database from a source that had these migrations. */
 export const migrateTo = (orm: MikroORM, config: DatabaseConfig, names: string[]): Promise<void> => run(orm, config, { names })
 
 type Run = { names?: string[]; tell?: Tell | undefined }
 
 async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, tell = () => {} }: Run): Promise<void> {
-  // Only needed when there is something to do: the migrator takes a while to load.
+  // Loaded on demand, because the migrator is slow to load.
   const { Migrator } = await import('@mikro-orm/migrations')
   const migrationsList = await Promise.all(migrationNames(DB_BACKEND).map((name) => load(DB_BACKEND, name)))
   orm.config.set('migrations', { ...orm.config.get('migrations'), migrationsList })
@@ -51,7 +51,7 @@ async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, tell 
     if (!told.has(name)) tell(`Upgrading the database: ${name}`)
     told.add(name)
   })
-  // Makes its own table, which is not possible within the transaction.
+  // Creates the migrations table, which is not possible within the transaction.
   await migrator.getPending()
   const connection = orm.em.getConnection()
   const once = () =>
@@ -62,11 +62,11 @@ async function run(orm: MikroORM, { DB_BACKEND }: DatabaseConfig, { names, tell 
       const values = [writerKey, JSON.stringify(version), oldestKey, JSON.stringify(previousRelease.version)]
       await connection.execute(note, values, 'run', transaction)
     })
-  await givingWay(once, tell)
+  await retryOnLockTimeout(once, tell)
 }
 
-/** Tries again and again while somebody else uses a table for long, as a backup does. */
-async function givingWay(work: () => Promise<void>, tell: Tell): Promise<void> {
+/** Retries on a lock timeout, while another session such as a backup uses a table. */
+async function retryOnLockTimeout(work: () => Promise<void>, tell: Tell): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work()

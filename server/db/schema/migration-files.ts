@@ -5,17 +5,17 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '../migrations')
 const databases = ['sqlite', 'postgres'] as const
 
-/** Where the checksums of the migrations are kept that are changed no more. */
+/** The file with the checksums of released migrations, which must not change. */
 export const sealFile = join(root, 'checksums.json')
 
-/** The migrations of a database in the order in which they run. */
+/** Returns the names of a database's migrations in execution order. */
 export const migrationNames = (database: (typeof databases)[number]): string[] =>
   readdirSync(join(root, database))
     .filter((file) => file.endsWith('.ts'))
     .map((file) => file.slice(0, -3))
     .toSorted()
 
-/** The SHA-256 of every migration, by its path below the folder of migrations. */
+/** Returns the SHA-256 of every migration, by path relative to the migrations folder. */
 export function checksums(): Record<string, string> {
   const paths = databases.flatMap((database) => migrationNames(database).map((name) => `${database}/${name}.ts`))
   return Object.fromEntries(
@@ -29,10 +29,10 @@ export function checksums(): Record<string, string> {
 }
 
 /**
- * Writes an empty migration for each database, numbered after all others, and seals those that are there: their checksums are kept, so that
- * a test notices when one that databases have already run is changed.
+ * Creates an empty migration for each database, numbered after the existing ones. Stores the checksums of the existing migrations, so that a test
+ * fails if a released migration is changed.
  * @returns the paths of the new files.
- * @throws Error when the name does not fit, or is taken.
+ * @throws Error if the name is invalid or taken.
  */
 export function addMigration(name: string, today: Date): string[] {
   if (!/^[a-z][a-z0-9_]{2,59}$/.test(name)) throw new Error('Name the migration in lowercase words: npm run migration -- package_topics')
@@ -47,7 +47,7 @@ export function addMigration(name: string, today: Date): string[] {
   })
 }
 
-/** Fourteen digits: the day, and a count. */
+/** Returns a 14-digit number: the date and a counter. */
 function numberAfter(last: string | undefined, today: Date): bigint {
   const next = BigInt(/\d+/.exec(last ?? '')?.[0] ?? 0) + 1n
   const first = BigInt(`${today.toISOString().slice(0, 10).replaceAll('-', '')}000001`)

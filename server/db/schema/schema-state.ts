@@ -10,12 +10,12 @@ import { version } from '../../version.ts'
 
 type Place = Pick<DatabaseConfig, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'>
 
-/** The settings that tell which version migrated last, and the oldest that works beside it. */
+/** Keys of the settings that store the version that last migrated the schema and the oldest version that can still use it. */
 export const [writerKey, oldestKey] = ['schema.version', 'schema.oldest_version']
 
 /**
- * Whether the schema has all that this program needs.
- * @throws ConfigError when the database was written by a newer version of it, beside which this one does not work: starting it again is no help.
+ * Returns whether all migrations of this program have been applied.
+ * @throws ConfigError if the database was written by a newer, incompatible version. Restarting does not help.
  */
 export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise<boolean> {
   const found = await migrationsOf(orm, config)
@@ -23,30 +23,30 @@ export async function isMigrated(orm: MikroORM, config: DatabaseConfig): Promise
   return found.pending.length === 0
 }
 
-/** What the schema lacks of this program's, and what it has of a newer one's. */
+/** Differences between the migrations of this program and those applied to a database. */
 export type Migrations = {
   pending: string[]
   unknown: string[]
-  /** Whether it had none at all: no server has used it yet. */
+  /** Whether no migration has been applied, so no server has used the database yet. */
   isNew: boolean
-  /** The version that migrated it last, where there are unknown ones and it said so. */
+  /** The version that last migrated the database, if there are unknown migrations and the version is recorded. */
   writer: string | null
-  /** Whether this program works on it, perhaps after migrating it. */
+  /** Whether this program can use the database, possibly after migrating it. */
   isUsable: boolean
 }
 
 /**
- * Compares the migrations that a database had with those of this program. Unknown ones are no hindrance while one version takes the place of
- * another, instance by instance: on PostgreSQL, as long as the newer version says so. An SQLite file never has two servers.
- * @throws ConfigError when the database has tables of another program.
+ * Compares the migrations applied to a database with those of this program. Unknown migrations are allowed during a rolling upgrade on PostgreSQL, if
+ * the newer version declares this version compatible. An SQLite file never has two servers.
+ * @throws ConfigError if the database contains tables of another program.
  */
 export async function migrationsOf(orm: MikroORM, config: Place): Promise<Migrations> {
   const { DB_BACKEND } = config
-  const [known, done] = [migrationNames(DB_BACKEND), await applied(orm).catch(noneOfOthers)]
+  const [known, done] = [migrationNames(DB_BACKEND), await applied(orm).catch(ignoreMissingColumn)]
   if (!done?.some((name) => known.includes(name))) {
-    // A server that was killed at its first start may have left an empty list of migrations, and an unfinished move has its notes.
+    // A server killed at its first start may leave an empty migrations table, and an incomplete move leaves its own table.
     const foreign = await foreignTables(orm, [unfinishedTable, ...(done?.length === 0 ? ['schema_migrations'] : [])])
-    // Asked last: another instance may have migrated in between, which shows at once.
+    // Read this setting last, so that a concurrent migration by another instance is seen.
     if (foreign.length > 0 && (await settingOf(orm, writerKey)) === null) throw foreignDatabase(config, foreign)
   }
   return compare(orm, DB_BACKEND, { known, done: done ?? [] })
@@ -66,15 +66,15 @@ async function compare(
   return { pending, unknown, isNew, writer: await settingOf(orm, writerKey), isUsable }
 }
 
-/** The migrations that a database had. */
+/** Returns the names of the applied migrations. */
 export async function applied(orm: MikroORM): Promise<string[]> {
   if (!(await hasTable(orm, 'schema_migrations'))) return []
   const rows: { name: string }[] = await orm.em.getConnection().execute('select name from schema_migrations')
   return rows.map((row) => row.name)
 }
 
-/** Another program's table of this name may have other columns: then it lists no migrations of this one. */
-function noneOfOthers(error: unknown): null {
+/** Treats a missing column as "not our table": another program's `schema_migrations` may have other columns. */
+function ignoreMissingColumn(error: unknown): null {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === undefinedColumn || String(message).includes('no such column')) return null
   throw error
@@ -88,7 +88,7 @@ async function settingOf(orm: MikroORM, key: string): Promise<string | null> {
   return row ? String(JSON.parse(row.value)) : null
 }
 
-/** What is no version is not known to be early enough. */
+/** Returns whether `one` is before `other`. An invalid version counts as before. */
 function isBefore(one: string, other: string): boolean {
   const [a, b] = [parseVersion(one), parseVersion(other)]
   return !a || !b || compareParsed(a, b) < 0

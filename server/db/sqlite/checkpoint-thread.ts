@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { answerQuestions } from '../../threads/answer.ts'
 
-/** Copies what the write-ahead log of an SQLite file holds into the file, and tells how many pages it has. What is committed meanwhile stays. */
+/** Runs a passive checkpoint and returns the number of pages in the write-ahead log. Pages committed during the checkpoint stay in the log. */
 function checkpoint(path: string): number {
   const native = new SqliteDatabase(path, { fileMustExist: true, timeout: 0 })
   try {

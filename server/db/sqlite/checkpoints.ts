@@ -1,19 +1,23 @@
 import { threadsOf } from '../../threads/pool.ts'
 
-/** After so many writes the log is worth a look, which is taken so often. */
+/** Minimum number of writes between two checkpoints, and interval in milliseconds at which that number is checked. */
 const writesBetween = 1000
 const lookMs = 500
 
 /**
- * A log longer than this, in pages of 4 KB, is emptied by the commit that made it so: for when no thread can be had, or what it does is not enough.
+ * Length of the log, in pages of 4 KB, at which a commit checkpoints synchronously. This is a fallback for when no worker thread is available or its
+ * checkpoints are not sufficient.
  */
 export const maxLogPages = 4000
 
-/** From this length on, writers wait for what is left of it to be copied, so that the next one begins it anew; for no longer than this. */
+/**
+ * Length of the log from which writers pause while its remaining pages are copied, so that the next write restarts the log; and maximum pause in
+ * milliseconds.
+ */
 const longLogPages = maxLogPages / 2
 const maxPauseMs = 100
 
-/** Who writes to the file: how often it has, a way to have it wait while something lasts, and one to have it end something before it closes. */
+/** The write connection: counts its statements, can pause writes during other work, and runs a callback before it closes. */
 export type Writer = {
   readonly written: number
   pause: (work: () => Promise<unknown>, maxMs: number) => Promise<void>
@@ -21,9 +25,9 @@ export type Writer = {
 }
 
 /**
- * Has a thread empty the write-ahead log of an SQLite file, which otherwise every thousandth page holds up a commit, and with it all requests,
- * for as long as two waits for the disk take. What is committed meanwhile would keep the log from being begun anew: once it is long, the writer
- * waits while the thread copies these last pages, which holds up no reads. Nothing of it touches the file once the writer is closed.
+ * Checkpoints an SQLite file in a worker thread. By default, every thousandth page makes a commit checkpoint synchronously, which blocks all requests
+ * for two disk syncs. Pages committed during a checkpoint keep the log from restarting, so once the log is long, writers pause while the thread
+ * copies the last pages; reads continue. The thread does not touch the file after the writer is closed.
  */
 export function checkpointAside(path: string, writer: Writer): void {
   const ask = threadsOf(new URL('./checkpoint-thread.ts', import.meta.url), { deadlineMs: 60_000, idleMs: 30_000, memory })
@@ -40,7 +44,7 @@ export function checkpointAside(path: string, writer: Writer): void {
   const timer = setInterval(() => {
     if (underWay || writer.written - seen < writesBetween) return
     seen = writer.written
-    // One that fails is made up for by the commits themselves.
+    // A failed checkpoint is compensated by the automatic checkpoints of commits.
     underWay = empty()
       .catch(() => {})
       .finally(() => (underWay = null))
@@ -49,7 +53,7 @@ export function checkpointAside(path: string, writer: Writer): void {
     isEnded = true
     clearInterval(timer)
     await underWay
-    // A pause may have ended before what it was for.
+    // The checkpoint may outlast the pause.
     await Promise.allSettled([copying])
   })
 }

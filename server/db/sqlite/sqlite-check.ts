@@ -3,12 +3,12 @@ import { z } from 'zod'
 
 const message = z.object({ integrity_check: z.string() })
 const reference = z.object({ table: z.string(), rowid: z.number().nullable(), parent: z.string() })
-/** So many are told. */
+/** Maximum number of problems that are reported. */
 const atMost = 10
 
 /**
- * Reads every page of an SQLite file and follows every reference, beside a server that may be running; gives what is wrong, in words.
- * @throws Error when the file cannot be read.
+ * Checks every page and every foreign key of an SQLite file. Works while a server is running. Returns descriptions of the problems.
+ * @throws Error if the file cannot be read.
  */
 export function checkSqlite(path: string): string[] {
   const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 5000 })

@@ -8,7 +8,7 @@ import { isUnforced } from './unforced.ts'
 import { DatabaseAway } from '../unavailable.ts'
 import type { WriteGuard } from '../location/write-guard.ts'
 
-/** What all turns share: the connection, how to open it anew, and whose turn it is. */
+/** State shared by all turns: the connection, a function to reopen it, the lock, and the guard against moves. */
 export type Shared = {
   native: () => Database
   renew: () => void
@@ -18,11 +18,11 @@ export type Shared = {
   onTransaction: (isOpen: boolean) => void
 }
 
-/** How long a statement waits for another process that holds the file, and how often it looks. */
+/** Maximum time that a statement waits for another process that locks the file, and interval between attempts, in milliseconds. */
 const busyMs = 1500
 const retryMs = 20
 
-/** The connection while one user has it: for a statement or a transaction. */
+/** The write connection while one caller holds it for a statement or a transaction. */
 export class Turn implements DatabaseConnection {
   readonly #shared: Shared
   #isMine = false
@@ -43,11 +43,11 @@ export class Turn implements DatabaseConnection {
   }
 
   async begin(): Promise<void> {
-    await this.#whenFree(() => this.#lock())
+    await this.#retryWhileLocked(() => this.#lock())
     this.#setInTransaction(true)
   }
 
-  /** Locks at once: a transaction that reads first could not be upgraded after another process wrote. */
+  /** Locks the file immediately. A transaction that starts with a read could not be upgraded after another process wrote. */
   #lock(): void {
     const { native, guard } = this.#shared
     guard.begin()
@@ -73,10 +73,10 @@ export class Turn implements DatabaseConnection {
     }
   }
 
-  /** Rolls back what is begun; a connection that cannot is opened anew. */
+  /** Rolls back the open transaction. Reopens the connection if the rollback fails. */
   #undo(): void {
     const { native, renew } = this.#shared
-    // SQLite itself rolls back after some errors, such as a full disk.
+    // SQLite rolls back automatically after some errors, such as a full disk.
     if (!native().inTransaction) return
     try {
       native().exec('rollback')
@@ -91,16 +91,16 @@ export class Turn implements DatabaseConnection {
     this.#shared.onTransaction(isOpen)
   }
 
-  /** Whether the commits that follow wait for the disk. The connection is opened so that they do. */
-  #force(isForced: boolean): void {
+  /** Sets whether the following commits wait for a disk sync. New connections do. */
+  #setSync(isForced: boolean): void {
     const native = this.#shared.native()
-    if (isForced !== unforcedNow.has(native)) return
+    if (isForced !== unsynced.has(native)) return
     native.pragma(`synchronous = ${isForced ? 'full' : 'normal'}`)
-    if (isForced) unforcedNow.delete(native)
-    else unforcedNow.add(native)
+    if (isForced) unsynced.delete(native)
+    else unsynced.add(native)
   }
 
-  /** Runs a statement that belongs into the transaction. */
+  /** Runs a statement that must be inside the transaction. */
   run(sql: string): void {
     this.#requireTransaction()
     this.#shared.native().exec(sql)
@@ -111,14 +111,14 @@ export class Turn implements DatabaseConnection {
       this.#requireTransaction()
       return this.#execute<Row>(this.#prepare(sql, parameters), parameters)
     }
-    return this.#whenFree(() => this.#executeAlone<Row>(sql, parameters))
+    return this.#retryWhileLocked(() => this.#executeAlone<Row>(sql, parameters))
   }
 
   streamQuery(): never {
     throw new Error('Rows are not streamed on SQLite.')
   }
 
-  /** What writes is looked at with the lock, as every transaction is. */
+  /** Runs a single statement. Writes take the lock and pass the guard, like transactions. */
   #executeAlone<Row>(sql: string, parameters: readonly unknown[]): QueryResult<Row> {
     const native = this.#shared.native()
     const statement = this.#prepare(sql, parameters)
@@ -145,18 +145,18 @@ export class Turn implements DatabaseConnection {
     return { insertId: BigInt(lastInsertRowid), numAffectedRows: BigInt(changes), rows: [] }
   }
 
-  /** What follows in a transaction that SQLite has rolled back must not be written outside of it. */
+  /** Throws if SQLite has rolled back the transaction, so that the remaining statements are not written outside of it. */
   #requireTransaction(): void {
     if (!this.#shared.native().inTransaction) throw new DatabaseAway('SQLite has rolled the transaction back.')
   }
 
-  /** Tries for a while when another process holds the file. The turn is given away meanwhile, to whom the disk may matter less, or more. */
-  async #whenFree<T>(work: () => T): Promise<T> {
+  /** Retries while another process locks the file. Releases the turn between attempts, so the sync mode is set again for each attempt. */
+  async #retryWhileLocked<T>(work: () => T): Promise<T> {
     const deadline = performance.now() + busyMs
     const isForced = !isUnforced()
     for (;;) {
       try {
-        this.#force(isForced)
+        this.#setSync(isForced)
         return work()
       } catch (error) {
         if (!isBusy(error)) throw error
@@ -172,7 +172,7 @@ export class Turn implements DatabaseConnection {
   }
 }
 
-/** The prepared statements of a connection that take parameters; those of the ORM, which have their values in the text, are used once. */
+/** Returns a statement, from the cache if `isKept` is set. Statements of the ORM inline their values and are not reused. */
 function prepare(native: Database, sql: string, isKept: boolean): Statement {
   if (!isKept) return native.prepare(sql)
   let kept = prepared.get(native)
@@ -182,12 +182,12 @@ function prepare(native: Database, sql: string, isKept: boolean): Statement {
   return statement
 }
 
-/** Connections whose commits do not wait for the disk as they are set now. */
-const unforcedNow = new WeakSet<Database>()
+/** Connections whose commits currently do not wait for a disk sync. */
+const unsynced = new WeakSet<Database>()
 
 const prepared = new WeakMap<Database, LRUCache<string, Statement>>()
 const maxPrepared = 200
 
-/** Whether SQLite says that somebody else holds the file. */
+/** Returns whether SQLite reports that the file is locked by another connection. */
 export const isBusy = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && /^SQLITE_(?:BUSY|LOCKED)/.test(String(error.code))

@@ -7,8 +7,8 @@ import { openTurns, type Turns } from '../turns.ts'
 import type { WriteGuard } from '../location/write-guard.ts'
 
 /**
- * The one connection that writes to an SQLite file. Kysely's own driver leaves it inside a transaction whose ROLLBACK failed, and blocks the
- * event loop while another process holds the file. This one opens the file anew when it must, and lets others go on between two tries.
+ * The single write connection to an SQLite file. Kysely's own driver stays inside a transaction if ROLLBACK fails, and blocks the event loop while
+ * another process locks the file. This dialect reopens the file if necessary and retries without blocking.
  */
 export class SqliteWriter implements Dialect {
   readonly #open: () => Database
@@ -17,12 +17,12 @@ export class SqliteWriter implements Dialect {
   #native: Database
   #closed = false
   #endFirst: () => Promise<void> = async () => {}
-  /** How many statements have written, or may have: every one of them goes through here. */
+  /** Number of statements that may have written. All writes of this process are counted. */
   written = 0
-  /** Whether a transaction is open: kept here, since asking SQLite would cost the most frequent reads more than all else that they do. */
+  /** Whether a transaction is open. Tracked here, because querying SQLite would dominate the cost of the hottest reads. */
   inTransaction = false
 
-  /** `open` gives a connection that is ready for use; nobody waits for a turn on it longer than `turnMs`; `guard` may refuse what writes. */
+  /** `open` returns a configured connection, `turnMs` is the maximum wait for it in milliseconds, and `guard` may reject writes. */
   constructor(open: () => Database, turnMs: number, guard: WriteGuard) {
     this.#open = open
     this.#turns = openTurns(turnMs)
@@ -30,19 +30,19 @@ export class SqliteWriter implements Dialect {
     this.#native = open()
   }
 
-  /** The connection as it is now; it stays closed once the driver is destroyed, whatever is still under way. */
+  /** The current connection. It is not reopened after the driver is destroyed. */
   get native(): Database {
     if (!this.#native.open && !this.#closed) this.#native = this.#open()
     return this.#native
   }
 
-  /** The one connection, as a pool of one. */
+  /** Returns the usage of the connection as a pool of size one. */
   pool(): PoolState {
     const { isTaken, waiting } = this.#turns.state()
     return { pool: 'transactions', max: 1, open: 1, idle: isTaken ? 0 : 1, waiting }
   }
 
-  /** Has everybody who wants to write wait while the work lasts, but no longer than `maxMs`. Reads go on. */
+  /** Blocks writers while `work` runs, for at most `maxMs` milliseconds. Reads continue. */
   async pause(work: () => Promise<unknown>, maxMs: number): Promise<void> {
     await this.#turns.take()
     const enough = Promise.withResolvers<void>()
@@ -55,7 +55,7 @@ export class SqliteWriter implements Dialect {
     }
   }
 
-  /** Has something that works on the file beside this connection end before the connection is closed. */
+  /** Registers a callback that runs before the connection is closed, to stop other users of the file. */
   beforeClose(end: () => Promise<void>): void {
     this.#endFirst = end
   }
@@ -98,7 +98,7 @@ export class SqliteWriter implements Dialect {
   }
 }
 
-/** Kysely would keep its own turn while a statement waits for the file, so turns are taken here. */
+/** Disables Kysely's own mutex, which would stay locked while a statement waits for the file. SqliteWriter uses its own lock. */
 class Adapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true

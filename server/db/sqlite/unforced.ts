@@ -3,9 +3,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 const storage = new AsyncLocalStorage<{ isUnderWay: boolean }>()
 
 /**
- * Has the transactions, and the statements outside of one, of the work not wait until they are on the disk: for what lasts minutes, and is begun
- * anew when it is lost. That ends with the work, also for what the work began and that goes on. On SQLite such a commit survives the death of the
- * process, and a power cut from the next forced commit on; PostgreSQL forces all of them.
+ * Runs `work` without syncing its commits to disk. For work that takes minutes and is repeated if it is lost. The mode ends with `work`, also for
+ * background work that it started. On SQLite, such a commit survives a process crash at once and a power failure only after the next synced commit.
+ * PostgreSQL always syncs.
  */
 export async function unforced<Value>(work: () => Promise<Value>): Promise<Value> {
   const piece = { isUnderWay: true }
@@ -16,5 +16,5 @@ export async function unforced<Value>(work: () => Promise<Value>): Promise<Value
   }
 }
 
-/** Whether a transaction that begins now, or a statement outside of one, may do without. */
+/** Returns whether commits of the current work may skip the disk sync. */
 export const isUnforced = (): boolean => storage.getStore()?.isUnderWay ?? false
