@@ -8,7 +8,6 @@ import type { Services } from '../services.ts'
 import { authenticate, type Identity } from './authenticate.ts'
 import { keepLastUse } from './last-use.ts'
 import { secretIn, shownOf } from './token-secret.ts'
-import { usersById, type UsersById } from '../users/loader.ts'
 import { effectiveScopes, type Scope } from '../roles/roles.ts'
 import type { Credential, Viewer } from '../roles/viewer.ts'
 
@@ -17,8 +16,6 @@ export type Context = Services & {
   request: FastifyRequest
   reply: FastifyReply
   em: EntityManager
-  /** People by id, gathered over a request into one query. */
-  people: UsersById
   viewer: Viewer | null
   credential: Credential | null
   /** What the credential may do right now; empty for nobody. */
@@ -87,7 +84,6 @@ export const plainContext = (services: Services, context: Context): Context => (
   ...services,
   ...context,
   em: context.em,
-  people: context.people,
 })
 
 /** Refuses a change that rides on a cookie without its CSRF token. Every door calls this before it changes anything. */
@@ -95,8 +91,8 @@ export function guardChange({ request, credential, keys }: Context): void {
   if (credential?.kind === 'session' && credential.uploadId === undefined) requireCsrf(request, keys, credential.id)
 }
 
-type OnDemand = Pick<Context, 'em' | 'people'>
-type Made = { database: Services['database']; madeEm?: EntityManager; madePeople?: UsersById }
+type OnDemand = Pick<Context, 'em'>
+type Made = { database: Services['database']; madeEm?: EntityManager }
 
 /** What every context of these services inherits: to copy ten properties for each request would take a twentieth of it. */
 function baseOf(services: Services): Services & OnDemand {
@@ -113,8 +109,5 @@ const bases = new WeakMap<Services, Services & OnDemand>()
 const onDemand: OnDemand & ThisType<Made & OnDemand> = {
   get em() {
     return (this.madeEm ??= this.database.fork())
-  },
-  get people() {
-    return (this.madePeople ??= usersById(this.em))
   },
 }

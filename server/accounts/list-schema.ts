@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { loadUser } from '../users/loader.ts'
 import { notNegative, partOfText } from '../graphql/connections.ts'
 import { idOf } from '../db/base.ts'
 import { User } from '../users/entity.ts'
@@ -47,10 +48,10 @@ builder.queryField('user', (t) =>
       email: t.arg.string({ description: 'The e-mail address, without regard to case.' }),
       uuid: t.arg.id({ description: 'The plain identifier, as REST shows it.' }),
     },
-    resolve: (_root, { email, uuid }, { em, people }) => {
+    resolve: (_root, { email, uuid }, context) => {
       const id = uuid == null ? null : idOf(uuid)
-      if (uuid != null) return id ? people.load(id) : null
-      return em.findOne(User, { emailKey: emailKey(email ?? '') }, { populate: ['passwordHash'] })
+      if (uuid != null) return id ? loadUser(context, id) : null
+      return context.em.findOne(User, { emailKey: emailKey(email ?? '') }, { populate: ['passwordHash'] })
     },
   }),
 )

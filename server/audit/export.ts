@@ -4,7 +4,7 @@ import { requireScope } from '../access/guards.ts'
 import { sendHeadersOnly } from '../http/caching/conditional.ts'
 import type { Alternative, Data } from '../rest/route.ts'
 import type { User } from '../users/entity.ts'
-import { usersById } from '../users/loader.ts'
+import { loadUser } from '../users/loader.ts'
 import type { AuditEntry } from './entity.ts'
 import { batchAuditEntries } from './list.ts'
 import { deletedUser } from './people.ts'
@@ -51,16 +51,16 @@ async function sendFile(context: Context, format: Format, variables: () => Data)
 async function* lines({ database }: Context, { head, line }: Format, batches: AsyncIterable<AuditEntry[]>): AsyncGenerator<string> {
   if (head) yield head
   for await (const batch of batches) {
-    const people = usersById(database.fork())
+    const request = { em: database.fork() }
     const rows = await Promise.all(
-      batch.map(async (entry) => line(row(entry, await personOf(people, entry.actorId), await personOf(people, entry.userId)))),
+      batch.map(async (entry) => line(row(entry, await personOf(request, entry.actorId), await personOf(request, entry.userId)))),
     )
     // Nothing at all would end the stream.
     if (rows.length > 0) yield rows.join('')
   }
 }
 
-const personOf = (people: ReturnType<typeof usersById>, id: string | null | undefined) => (id ? people.load(id) : null)
+const personOf = (request: Pick<Context, 'em'>, id: string | null | undefined) => (id ? loadUser(request, id) : null)
 
 const nameOf = (id: string | null | undefined, person: User | null) => person?.displayName ?? (id ? deletedUser : null)
 

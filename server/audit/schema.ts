@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { loadUser } from '../users/loader.ts'
 import { UserRef } from '../users/refs.ts'
 import { AuditEntry } from './entity.ts'
 import { listAuditEntries } from './list.ts'
@@ -27,12 +28,12 @@ builder.node(AuditEntryRef, {
       type: UserRef,
       nullable: true,
       description: 'The user who did it; null when the account was deleted, or when nobody was signed in.',
-      resolve: ({ actorId }, _args, { people }) => (actorId ? people.load(actorId) : null),
+      resolve: ({ actorId }, _args, context) => (actorId ? loadUser(context, actorId) : null),
     }),
     actorName: t.string({
       nullable: true,
       description: 'Name of the user who did it, `deleted user` when the account was deleted; null when nobody was signed in.',
-      resolve: async ({ actorId }, _args, { people }) => (actorId ? ((await people.load(actorId))?.displayName ?? deletedUser) : null),
+      resolve: async ({ actorId }, _args, context) => (actorId ? ((await loadUser(context, actorId))?.displayName ?? deletedUser) : null),
     }),
     userId: t.id({
       nullable: true,
@@ -43,7 +44,7 @@ builder.node(AuditEntryRef, {
       type: UserRef,
       nullable: true,
       description: 'The account acted upon; null when it is gone, or when it was something else.',
-      resolve: ({ userId }, _args, { people }) => (userId ? people.load(userId) : null),
+      resolve: ({ userId }, _args, context) => (userId ? loadUser(context, userId) : null),
     }),
   }),
 })

@@ -92,7 +92,6 @@ export const loadUploaders = batched(async (em, packageIds) => {
 })
 
 /** A person by id. */
-export const loadUser = batched(async (em, ids) => byKey(await em.find(User, { id: { $in: ids } }), ({ id }) => id))
 
 const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
   new Map(values.map((value) => [keyOf(value), value]))

@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { loadUser } from '../users/loader.ts'
 import { payload } from '../graphql/payload.ts'
 import { UserRef } from '../users/refs.ts'
 import { listAllSessions, revokeUserSession, revokeUserSessions } from './administer.ts'
@@ -9,7 +10,7 @@ builder.objectField(SessionRef, 'owner', (t) =>
     type: UserRef,
     nullable: true,
     description: 'Who is signed in with it.',
-    resolve: (session, _args, { people }) => people.load(session.user.id),
+    resolve: (session, _args, context) => loadUser(context, session.user.id),
   }),
 )
 

@@ -1,4 +1,5 @@
 import { builder } from '../graphql/builder.ts'
+import { loadUser } from '../users/loader.ts'
 import { payload } from '../graphql/payload.ts'
 import { belongingsScope, canSeeBelongings } from '../users/policy.ts'
 import { UserRef } from '../users/refs.ts'
@@ -12,7 +13,7 @@ builder.objectField(AccessTokenRef, 'owner', (t) =>
     type: UserRef,
     nullable: true,
     description: 'Whose it is.',
-    resolve: (token, _args, { people }) => people.load(token.user.id),
+    resolve: (token, _args, context) => loadUser(context, token.user.id),
   }),
 )
 

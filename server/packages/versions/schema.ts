@@ -9,7 +9,8 @@ import { DependencyRef, EnvironmentRef, InstallationRef } from './pubspec-schema
 import type { Pubspec } from '../../archive/pubspec.ts'
 import { pubspecOf } from './pubspec.ts'
 import { ofPublicVersion, PackageRef, PackageVersionRef } from '../refs.ts'
-import { loadPackage, loadUser } from '../service.ts'
+import { loadPackage } from '../service.ts'
+import { loadUser } from '../../users/loader.ts'
 import { findVersionById, readableDependencies, readablePubspec } from './service.ts'
 
 builder.node(PackageVersionRef, {
