@@ -26,8 +26,8 @@ import { type Timings, timingsFor } from './http/connections/timings.ts'
 import { mountMetrics } from './metrics/page.ts'
 import { mountReference } from './rest/reference.ts'
 import { mountRoutes } from './rest/router.ts'
-import { routeGroups, routes } from './rest/routes.ts'
-import { schema } from './graphql/schema.ts'
+import { routeGroups, routes } from './routes.ts'
+import { schema } from './schema.ts'
 import type { Services } from './services.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,7 @@
 import { backupJob } from './backup/schedule/job.ts'
 import { backupKind } from './backup/schedule/plan.ts'
 import { checkKind, integrityCheck } from './integrity/service.ts'
+import { removePages } from './docs/store.ts'
 import type { Handlers } from './jobs/handler.ts'
 import { archiveRemoval, removalKind } from './packages/deletion/remove-archives.ts'
 import { domainCheck, domainCheckKind } from './publishers/domain-check.ts'
@@ -15,7 +16,7 @@ import type { Services } from './services.ts'
 
 /** Who does which kind of job. */
 export const jobHandlers = (services: Services): Handlers => ({
-  [removalKind]: archiveRemoval(services),
+  [removalKind]: archiveRemoval(services, (sha256) => removePages(services, sha256)),
   [excerptsKind]: excerptsJob(services),
   [checkKind]: integrityCheck(services),
   [domainCheckKind]: domainCheck(services),

@@ -1,3 +1,4 @@
+import { afterPackageChange } from './after-package-change.ts'
 import { rememberAddress } from './addresses/service.ts'
 import { openAnalyzer } from './analysis/analyze.ts'
 import type { BlobStore } from './blobs/store.ts'
@@ -9,14 +10,14 @@ import { placeProblem } from './config/place-problem.ts'
 import type { StatementWatch } from './db/meter.ts'
 import { openDatabase } from './db/open/orm.ts'
 import { makeFolder } from './db/location/private-files.ts'
-import { openCaches } from './http/caching/caches.ts'
+import { openCaches } from './caches/caches.ts'
 import { deriveKeys } from './http/keys.ts'
 import { openLimits } from './http/limits/limits.ts'
 import type { Log } from './http/log.ts'
 import { registerInstance, requireSharedStore } from './instances/register.ts'
 import { openMetrics } from './metrics/metrics.ts'
 import { watchParts } from './metrics/sources.ts'
-import { watchStatements } from './metrics/statements.ts'
+import { watchStatements } from './tracing/statements.ts'
 import { sweepGates } from './sandbox/gate.ts'
 import { makeJobFolder, sweepJobFolders } from './sandbox/job-folder.ts'
 import { maxConcurrency } from './settings/scoring.ts'
@@ -49,6 +50,7 @@ export async function openServices(config: Config, log: Log, options: Options = 
     blobs,
     docs,
     analyzer,
+    afterPackageChange,
     keys,
     limits: openLimits(config, now, database.reads.pool),
     log,

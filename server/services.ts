@@ -2,11 +2,12 @@ import type { Analyzer } from './analysis/analyze.ts'
 import type { BlobStore } from './blobs/store.ts'
 import type { Config } from './config/config.ts'
 import type { Database } from './db/open/orm.ts'
-import type { Caches } from './http/caching/caches.ts'
+import type { Caches } from './caches/caches.ts'
 import type { Keys } from './http/keys.ts'
 import type { Limits } from './http/limits/limits.ts'
 import type { Log } from './http/log.ts'
 import type { Metrics } from './metrics/metrics.ts'
+import type { AfterPackageChange } from './packages/changes/after-change.ts'
 import type { Tracing } from './tracing/tracing.ts'
 
 /** What lives as long as the server and is handed to every request. */
@@ -20,6 +21,7 @@ export type Services = {
   docs: BlobStore
   /** The built-in engine that scores versions. */
   analyzer: Analyzer
+  afterPackageChange: AfterPackageChange
   keys: Keys
   limits: Limits
   log: Log

@@ -1,7 +1,6 @@
 import { builder } from '../graphql/builder.ts'
-import { done, payload } from '../graphql/payload.ts'
+import { payload } from '../graphql/payload.ts'
 import { createUser, resetPassword, updateUser } from './administer.ts'
-import { deleteUser } from '../account-deletion/service.ts'
 import { displayName, email, inviteHours } from '../users/input.ts'
 import { transferOwnership } from './ownership.ts'
 import { formerMemberRole, UserRef } from '../users/refs.ts'
@@ -81,17 +80,6 @@ builder.mutationField('updateUser', (t) =>
     resolve: async (_root, { input: { id, role, ...rest } }, context) => ({
       user: await updateUser(context, id.id, { ...rest, role: role ?? undefined }),
     }),
-  }),
-)
-
-builder.mutationField('deleteUser', (t) =>
-  t.withAuth({ scope: 'admin' }).fieldWithInput({
-    type: 'Boolean',
-    description: "Deletes somebody's account; what they published stays. Always true.",
-    typeOptions: { description: 'The account to delete.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [UserRef], description: 'Whose account.' }) },
-    resolve: (_root, { input }, context) => done(deleteUser(context, input.id.id)),
   }),
 )
 

@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
-import type { ServerAddress } from './entity.ts'
+import { hostedHere } from '../packages/hosting/hosted-here.ts'
+import type { ServerAddress } from '../packages/hosting/address-entity.ts'
 import { listAddresses } from './service.ts'
 
 const ServerAddressRef = builder.objectRef<ServerAddress>('ServerAddress').implement({

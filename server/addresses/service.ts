@@ -1,15 +1,13 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { Config } from '../config/config.ts'
-import { batched } from '../db/batched.ts'
-import type { Reads } from '../db/reads/reads.ts'
 import { conflict, invalidInput, notFound } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { renewIndex } from '../search/rebuild.ts'
 import { normalHostedUrl } from '../pub/hosted-url.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
-import { ServerAddress } from './entity.ts'
+import { hostedHere } from '../packages/hosting/hosted-here.ts'
+import { ServerAddress } from '../packages/hosting/address-entity.ts'
 
 /**
  * Remembers the address that the server starts under. When it is a new one, dependencies that named it, as somebody else's so far, are on this
@@ -29,19 +27,6 @@ export async function rememberAddress({ config, database, now }: Pick<Services, 
 /** All addresses that count as this server's, the one used last first. */
 export const listAddresses = (em: EntityManager): Promise<ServerAddress[]> =>
   em.find(ServerAddress, {}, { orderBy: { lastUsedAt: 'desc', address: 'asc' } })
-
-/** The addresses that the server had before. */
-export async function formerAddresses(reads: Reads, config: Pick<Config, 'SERVER_URL'>): Promise<string[]> {
-  const rows = await reads.all<{ address: string }>('select address from server_addresses where address <> ?', hostedHere(config))
-  return rows.map(({ address }) => address)
-}
-
-/** Whether a registry that a pubspec names is this server, at its address now or at one that it had before. */
-export async function isThisServer(request: { em: EntityManager; config: Config }, url: string | null): Promise<boolean> {
-  const normal = url === null ? null : normalHostedUrl(url)
-  if (normal === null) return false
-  return normal === hostedHere(request.config) || (await loadKnown(request, normal)) !== null
-}
 
 /**
  * Remembers an address that the server had before it remembered addresses by itself.
@@ -76,11 +61,6 @@ export async function forgetAddress(em: EntityManager, config: Pick<Config, 'SER
 
 const recordByOperator = (em: EntityManager, done: string): void =>
   audit(em, { kind: 'server.settings_updated', actor: null, summary: `The operator ${done}, on the command line` })
-
-const loadKnown = batched(async (em, urls) => {
-  const known = await em.find(ServerAddress, { address: { $in: urls } }, { disableIdentityMap: true })
-  return new Map(known.map(({ address }) => [address, true]))
-})
 
 /** Tells caches and index that dependencies which name this address are on another server than before, if there are any. */
 async function applyToAll(em: EntityManager, address: string): Promise<void> {

@@ -5,7 +5,7 @@ import type { Context } from '../access/context.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
 import { scoreOf } from '../scoring/status.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
+import { hostedHere } from '../packages/hosting/hosted-here.ts'
 import { isPublicVersion } from '../packages/policy.ts'
 import type { Badge } from './svg.ts'
 

@@ -1,5 +1,5 @@
 import type { Audience } from '../access/audience.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
+import { hostedHere } from '../packages/hosting/hosted-here.ts'
 import { isPublicVersion } from '../packages/policy.ts'
 import { latestOf } from '../packages/versions/latest.ts'
 import type { Services } from '../services.ts'

@@ -5,7 +5,7 @@ import { causeOf, storageAway } from '../errors.ts'
 import type { Services } from '../services.ts'
 import { PagesLost } from './lost.ts'
 
-declare module '../http/caching/caches.ts' {
+declare module '../caches/caches.ts' {
   interface CachedValues {
     /** Where the pages of packed documentation are, by the hash of the packed file. */
     documentation: ReadonlyMap<string, PackedPage>

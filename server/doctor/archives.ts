@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { knownFaults } from '../integrity/faults.ts'
+import { knownFaults } from '../packages/faults/faults.ts'
 import { adminCommand } from '../version.ts'
 import type { Check } from './check.ts'
 

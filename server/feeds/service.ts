@@ -1,7 +1,7 @@
 import { type Parameter, toDate } from '../db/reads/reads.ts'
 import type { Services } from '../services.ts'
 import type { Audience } from '../access/audience.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
+import { hostedHere } from '../packages/hosting/hosted-here.ts'
 import { isListed, hasPublicVersion, isPublicVersion } from '../packages/policy.ts'
 import type { Entry } from './atom.ts'
 

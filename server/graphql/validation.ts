@@ -52,7 +52,7 @@ function named(error: GraphQLError, name: string, path: readonly (string | numbe
   return new GraphQLError(message, { nodes: error.nodes ?? value, extensions: { ...extensions, http: { status, spec: false } } })
 }
 
-declare module '../http/caching/caches.ts' {
+declare module '../caches/caches.ts' {
   interface CachedValues {
     /** Parsed and validated documents by their text. */
     graphql: DocumentNode

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { nameOfBucket } from '../blobs/s3/settings.ts'
 import { hmac, type Keys, validKeys } from '../http/keys.ts'
-import { hostedHere } from '../packages/hosted-here.ts'
+import { hostedHere } from '../packages/hosting/hosted-here.ts'
 
 /** What instances on one database must agree on. `keys` are fingerprints of JWT_SECRET and JWT_SECRET_PREVIOUS. */
 export type Facts = z.infer<typeof facts>

@@ -1,6 +1,6 @@
 import { builder } from '../graphql/builder.ts'
 import { type HeldBack, heldBackCollection } from '../store/collect.ts'
-import { type KnownFault, knownFaults } from './faults.ts'
+import { type KnownFault, knownFaults } from '../packages/faults/faults.ts'
 import { FindingKind } from './schema.ts'
 
 const FaultRef = builder.objectRef<KnownFault>('ArchiveFault').implement({

@@ -6,8 +6,8 @@ import type { Progress } from '../jobs/lease.ts'
 import type { Services } from '../services.ts'
 import { unnamedArchives } from '../store/collect.ts'
 import { IntegrityReport } from './entity.ts'
-import { ArchiveFault } from './fault-entity.ts'
-import { clearFault, recordFault } from './faults.ts'
+import { ArchiveFault } from '../packages/faults/entity.ts'
+import { clearFault, recordFault } from '../packages/faults/faults.ts'
 
 /** Something that is wrong with the stored bytes: of a version, or of nobody's. */
 const finding = z.object({

@@ -12,7 +12,7 @@ const rendererVersion = 1
 /** No page of this server shows more HTML at once. */
 const maxHtmlBytes = 2 * 1024 ** 2
 
-declare module '../http/caching/caches.ts' {
+declare module '../caches/caches.ts' {
   interface CachedValues {
     /** Rendered HTML, by the hash of its source. */
     texts: string

@@ -8,7 +8,7 @@ import type { PublisherRole } from '../publishers/entity.ts'
 import { roleIn } from '../publishers/policy.ts'
 import { type Actor, isServerAdmin, mayWrite } from '../roles/viewer.ts'
 import type { Package, PackageVersion } from './entity.ts'
-import { isHostedHere } from './hosted-here.ts'
+import { isHostedHere } from './hosting/hosted-here.ts'
 
 // Who sees a package. Whatever shows packages uses one of the forms of this one rule.
 

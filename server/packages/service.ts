@@ -5,7 +5,7 @@ import { batched } from '../db/batched.ts'
 import type { Context } from '../access/context.ts'
 import { User } from '../users/entity.ts'
 import { Package, PackageUploader, PackageVersion } from './entity.ts'
-import { hostedHere } from './hosted-here.ts'
+import { hostedHere } from './hosting/hosted-here.ts'
 import { isListed, hasPublicVersion, listed, isPublicPackage } from './policy.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>

@@ -1,4 +1,4 @@
-import { hostedHere, isHostedHere } from '../packages/hosted-here.ts'
+import { hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
 import { normalHostedUrl } from '../pub/hosted-url.ts'
 import type { Services } from '../services.ts'
 

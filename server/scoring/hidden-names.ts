@@ -4,7 +4,7 @@ import type { Context } from '../access/context.ts'
 import type { Report } from '../analysis/report.ts'
 import { batched } from '../db/batched.ts'
 import { readRows } from '../db/statements.ts'
-import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
 import { isPublicPackage } from '../packages/policy.ts'
 
 // A report is made once, from what its readers may know at that moment. Packages become private or are deleted after that, and what was made for

@@ -4,7 +4,7 @@ import { readRows } from '../db/statements.ts'
 import type { Context } from '../access/context.ts'
 import { renderText } from '../markdown/service.ts'
 
-declare module '../http/caching/caches.ts' {
+declare module '../caches/caches.ts' {
   interface CachedValues {
     /** Reports of versions, by version and generation. */
     reports: Report

@@ -1,7 +1,7 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { isPublicPackage } from '../packages/policy.ts'
-import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
 import { markVisibilityChange } from '../packages/visibility/mark.ts'
 import { forgetExcerpts, requestExcerpts } from './complete-excerpts.ts'
 import { lockEntries } from './index-package.ts'

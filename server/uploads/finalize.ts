@@ -1,6 +1,6 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import type { Readable } from 'node:stream'
-import { formerAddresses } from '../addresses/service.ts'
+import { formerAddresses } from '../packages/hosting/this-server.ts'
 import type { SignedInContext } from '../access/context.ts'
 import type { StoredBytes } from '../blobs/store.ts'
 import { changeRows } from '../db/statements.ts'

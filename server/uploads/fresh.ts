@@ -1,7 +1,7 @@
-import { inOwnMemory } from '../http/caching/retained-bytes.ts'
+import { inOwnMemory } from '../caches/retained-bytes.ts'
 import type { Services } from '../services.ts'
 
-declare module '../http/caching/caches.ts' {
+declare module '../caches/caches.ts' {
   interface CachedValues {
     /** Small archives that were just staged, by where: they are usually finished at once, and need not be read from disk then. */
     uploads: Buffer

@@ -4,7 +4,6 @@ import { type AuditEvent, recordEvents } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { readRow } from '../db/statements.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
-import { requestFirstAnalysis } from '../scoring/requests.ts'
 import { touchIndex } from '../search/index-package.ts'
 import { refreshIndex } from '../search/refresh-index.ts'
 import { judgeNewName, requireApproval } from '../names/confusable.ts'
@@ -93,7 +92,7 @@ async function publishWithin(
   if (isLatest) await refreshIndex(em, context.config, target.id, indexedOf(submission))
   else await (existing?.isPublic ? refreshIndex(em, context.config, target.id) : touchIndex(em, target.id, at))
   await recordEvents(em, eventsOf(context, submission, existing === null))
-  await requestFirstAnalysis(em, versionId, { config: context.config, viewer: context.viewer, at })
+  await context.afterPackageChange(em, { kind: 'published', versionId, at }, context)
 }
 
 /** The package of this name, which nobody else changes until the end of the transaction; null when there is none. */

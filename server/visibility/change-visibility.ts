@@ -8,8 +8,6 @@ import { changePackage, unchanged } from '../packages/changes/change-package.ts'
 import { Package, type Visibility } from '../packages/entity.ts'
 import { unknownPackage } from '../packages/parameters.ts'
 import { canChangeVisibility, isVisibilityOpenTo } from '../packages/policy.ts'
-import { requestAnalysesOf } from '../scoring/requests.ts'
-import { refreshWithDependents } from '../search/refresh-dependents.ts'
 import { readSetting } from '../settings/service.ts'
 import { type Actor, adviceForAdmin } from '../roles/viewer.ts'
 import { closureOf } from './closure.ts'
@@ -120,20 +118,13 @@ const notYours = (actor: Actor, names: string[]) =>
   )
 
 /** Tells the audit log, the caches and the analyses; gives the names. */
-async function record(
-  em: EntityManager,
-  { viewer, ip, config, now }: SignedInContext,
-  packages: Package[],
-  visibility: Visibility,
-): Promise<string[]> {
+async function record(em: EntityManager, context: SignedInContext, packages: Package[], visibility: Visibility): Promise<string[]> {
+  const { viewer, ip } = context
   for (const pkg of packages) {
     const summary = `${viewer.displayName} made ${pkg.name} ${visibility}`
     audit(em, { kind: 'package.visibility_changed', actor: viewer, summary, package: pkg.name, ip })
   }
   await em.flush()
-  const names = packages.map(({ name }) => name)
-  await refreshWithDependents(em, config, names)
-  const ids = packages.map(({ id }) => id)
-  await requestAnalysesOf(em, ids, { config, viewer, at: now() })
-  return names
+  await context.afterPackageChange(em, { kind: 'visibility', packages }, context)
+  return packages.map(({ name }) => name)
 }

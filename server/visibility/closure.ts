@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { type Here, hostedHere, isHostedHere } from '../packages/hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-here.ts'
 import type { Chain } from '../packages/dependents/breakage.ts'
 import type { Visibility } from '../packages/entity.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { routes } from '../../server/rest/routes.ts'
+import { routes } from '../../server/routes.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { rest } from '../support/policy-rest.ts'

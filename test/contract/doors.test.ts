@@ -2,8 +2,8 @@ import { connect } from 'node:net'
 import { expect, it } from 'vitest'
 import { mountRoutes } from '../../server/rest/router.ts'
 import { route } from '../../server/rest/route.ts'
-import { routes } from '../../server/rest/routes.ts'
-import { printedSchema, schema } from '../../server/graphql/schema.ts'
+import { routes } from '../../server/routes.ts'
+import { printedSchema, schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 
 it('answers unknown paths, wrong methods and broken addresses in the envelope', async () => {

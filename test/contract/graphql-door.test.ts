@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { Client, fetchExchange } from '@urql/vue'
 import { serverAudits } from 'graphql-http'
 import { expect, it } from 'vitest'
-import { printedSchema } from '../../server/graphql/schema.ts'
+import { printedSchema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 
 it('speaks GraphQL over HTTP as the specification wants', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { routes } from '../../server/rest/routes.ts'
-import { schema } from '../../server/graphql/schema.ts'
+import { routes } from '../../server/routes.ts'
+import { schema } from '../../server/schema.ts'
 import { type Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { graphql } from '../support/policy-graphql.ts'

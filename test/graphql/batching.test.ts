@@ -1,6 +1,6 @@
 import { getNamedType, type GraphQLField, type GraphQLObjectType, isLeafType, isNonNullType, isObjectType } from 'graphql'
 import { expect, it } from 'vitest'
-import { schema } from '../../server/graphql/schema.ts'
+import { schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 

@@ -10,7 +10,7 @@ import {
   isScalarType,
 } from 'graphql'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { schema } from '../../server/graphql/schema.ts'
+import { schema } from '../../server/schema.ts'
 import type { Actor } from '../actor.ts'
 import { testApp, type TestApp } from '../app.ts'
 import { argumentsWithVariable } from '../support/minimal-request.ts'

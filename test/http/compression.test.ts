@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { isObjectType } from 'graphql'
 import { expect, it } from 'vitest'
-import { schema } from '../../server/graphql/schema.ts'
+import { schema } from '../../server/schema.ts'
 import { testApp } from '../app.ts'
 import { publish } from '../support/publish.ts'
 

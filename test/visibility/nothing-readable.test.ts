@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { routes } from '../../server/rest/routes.ts'
+import { routes } from '../../server/routes.ts'
 import { dependent, makePublic, publicApp } from '../support/public-packages.ts'
 import { publish } from '../support/publish.ts'
 

@@ -1,7 +1,7 @@
 import SqliteDatabase from 'better-sqlite3'
 import { LRUCache } from 'lru-cache'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { entryBytes } from '../../http/caching/caches.ts'
+import { entryBytes } from '../../caches/caches.ts'
 import { unmetered } from '../meter.ts'
 import type { Parameter, Source } from './reads.ts'
 import { isBusy } from '../sqlite/sqlite-turn.ts'

@@ -3,7 +3,6 @@ import type { EntityManager } from '@mikro-orm/sql'
 import type { SignedInContext } from '../../access/context.ts'
 import { insufficientPermissions } from '../../errors.ts'
 import { adviceForAdmin } from '../../roles/viewer.ts'
-import { refreshIndex } from '../../search/refresh-index.ts'
 import { Package } from '../entity.ts'
 import { unknownPackage } from '../parameters.ts'
 import type { PackageRule } from '../policy.ts'
@@ -33,7 +32,7 @@ export function changePackage<Result>(
   change: Change<Result>,
   refused: (name: string) => string = notAdministered,
 ): Promise<Result> {
-  const { config, now } = context
+  const { now } = context
   return context.em.fork().transactional(async (inner) => {
     const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_WRITE })
     if (!pkg) throw unknownPackage(name)
@@ -43,7 +42,7 @@ export function changePackage<Result>(
     pkg.revision += 1
     pkg.updatedAt = now()
     await inner.flush()
-    await refreshIndex(inner, config, pkg.id)
+    await context.afterPackageChange(inner, { kind: 'changed', packageId: pkg.id }, context)
     return result
   })
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
 import { effectOfDeletion } from '../dependents/served.ts'
 import type { Dependent } from '../dependents/service.ts'
 import type { Visibility } from '../entity.ts'

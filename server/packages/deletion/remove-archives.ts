@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { removePages } from '../../docs/store.ts'
 import { handler } from '../../jobs/handler.ts'
 import type { Services } from '../../services.ts'
 import { graceDays } from '../../store/collect.ts'
@@ -12,7 +11,10 @@ export const removalKind = 'archives.remove'
  * Takes archives out of the store that no version names any more, and their documentation; they are kept aside for a week. An archive names its package and version,
  * whose number is never used again, so no new version can need it later. Whoever is reading one reads on to its end.
  */
-export const archiveRemoval = ({ database, blobs, docs, now, log }: Pick<Services, 'database' | 'blobs' | 'docs' | 'now' | 'log'>) =>
+export const archiveRemoval = (
+  { database, blobs, now, log }: Pick<Services, 'database' | 'blobs' | 'now' | 'log'>,
+  removePages: (sha256: string) => Promise<void>,
+) =>
   handler(
     z.object({ hashes: z.array(z.string()), docs: z.array(z.string()).default([]) }),
     async ({ progress, signal }, { hashes, docs: pages }) => {
@@ -25,7 +27,7 @@ export const archiveRemoval = ({ database, blobs, docs, now, log }: Pick<Service
         if (bytes !== null)
           log.info(`removed archive ${sha256} (${bytes} bytes): its version was deleted. It is kept aside for ${graceDays} days.`)
       }
-      for (const sha256 of pages) await removePages({ database, docs, now }, sha256)
+      for (const sha256 of pages) await removePages(sha256)
       progress({ done: hashes.length, total: hashes.length })
     },
   )

@@ -3,9 +3,6 @@ import { type AuditKind, audit } from '../../audit/service.ts'
 import type { SignedInContext } from '../../access/context.ts'
 import { conflict } from '../../errors.ts'
 import { enqueue } from '../../jobs/queue.ts'
-import { forgetName } from '../../names/confusable.ts'
-import { reserveName } from '../../names/reserved.ts'
-import { refreshWithDependents } from '../../search/refresh-dependents.ts'
 import { type Chain, dependentsOfVersion, describeChains, publicDependents } from '../dependents/breakage.ts'
 import { changePackage } from '../changes/change-package.ts'
 import { canDelete } from '../policy.ts'
@@ -89,14 +86,13 @@ type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 /** What belongs to a package goes with its row: versions, texts, dependencies, uploaders, likes. */
 async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
   await forgetArchives(context, em, pkg.id, pkg.name, versions)
-  await reserveName(em, context, pkg.name)
-  await forgetName(em, pkg.name)
-  if (pkg.visibility === 'public') {
+  const wasPublic = pkg.visibility === 'public'
+  if (wasPublic) {
     // For the packages that needed it, absent is as private: the index learns it as it does then, in the order in which all do.
     pkg.visibility = 'private'
     await em.flush()
-    await refreshWithDependents(em, context.config, [pkg.name])
   }
+  await context.afterPackageChange(em, { kind: 'deleted', name: pkg.name, wasPublic }, context)
   em.remove(pkg)
   await em.flush()
 }

@@ -1,5 +1,5 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
 import { isPublicPackage } from '../policy.ts'
 import { effectOfDeletion } from './served.ts'
 

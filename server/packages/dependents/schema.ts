@@ -1,5 +1,5 @@
 import type { Dependency } from '../../archive/dependencies.ts'
-import { isThisServer } from '../../addresses/service.ts'
+import { isThisServer } from '../hosting/this-server.ts'
 import { builder } from '../../graphql/builder.ts'
 import { anyText, notNegative, pageByKey } from '../../graphql/connections.ts'
 import type { Context } from '../../access/context.ts'

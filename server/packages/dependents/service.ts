@@ -1,4 +1,4 @@
-import { type Here, hostedHere, isHostedHere } from '../hosted-here.ts'
+import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
 import type { Reads } from '../../db/reads/reads.ts'
 
 /**

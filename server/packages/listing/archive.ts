@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
 import type { StoredBytes } from '../../blobs/store.ts'
-import { inOwnMemory } from '../../http/caching/retained-bytes.ts'
+import { inOwnMemory } from '../../caches/retained-bytes.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
 import { isBrowsingOn } from '../../access/browsing.ts'
 import { archiveFile } from '../../pub/archive-name.ts'
-import { hostedHere } from '../hosted-here.ts'
+import { hostedHere } from '../hosting/hosted-here.ts'
 import { isPublicVersion } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 
@@ -72,7 +72,7 @@ export async function placeForProxy(context: Reader & Pick<Services, 'config'>, 
   return place === null ? null : `${prefix}${place}`
 }
 
-declare module '../../http/caching/caches.ts' {
+declare module '../../caches/caches.ts' {
   interface CachedValues {
     /** Small archives, by their hash. */
     archives: Buffer

@@ -1,29 +1,18 @@
-import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { gunzip } from 'node:zlib'
 import { publicUrl } from '../../http/public-url.ts'
 import type { Context } from '../../access/context.ts'
-import { isOfJob } from '../../access/token-secret.ts'
-import type { StoredBytes } from '../../blobs/store.ts'
-import { countDownload } from '../../downloads/tally.ts'
-import { notFound, rangeNotSatisfiable } from '../../errors.ts'
 import { acceptedEncoding, compressText } from '../../http/caching/compression.ts'
 import { isFresh, notStored, sendHeadersOnly } from '../../http/caching/conditional.ts'
-import { type ByteRange, requestedRange } from '../../http/caching/range.ts'
 import { turnEnd } from '../../http/turn.ts'
 import { binary } from '../../rest/route.ts'
 import { audienceOf, cacheControlOf } from '../../access/audience.ts'
-import { splitArchiveName } from '../../pub/archive-name.ts'
-import { findArchive, linkToArchive, openArchive, placeForProxy } from './archive.ts'
-import { archiveUrl } from '../../pub/archive-name.ts'
 import { readEntry, readListing } from './service.ts'
 import { entrySchema, listingSchema } from './schemas.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
 
 const pubType = 'application/vnd.pub.v2+json'
-const found = { 303: { description: 'The archive is at `Location`.' } }
-
-/** The reads that package clients send most, and the archives themselves. */
+/** The reads that package clients send most often. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
     pub: true,
@@ -42,31 +31,6 @@ export const packageBinaries = [
     summary: 'One version of a package: an entry of the listing.',
     handler: sendEntry,
     produces: { 200: { description: 'The entry.', type: pubType, schema: entrySchema } },
-  }),
-  binary('GET /api/archives/:file', {
-    pub: true,
-    access: 'browse',
-    summary: 'The archive of a version, named <package>-<version>.tar.gz.',
-    handler: sendArchive,
-    produces: {
-      200: { description: 'The archive.', type: 'application/gzip' },
-      206: { description: 'The requested part of it.', type: 'application/gzip' },
-      302: { description: 'The archive is at `Location`, outside of this server, for a minute.' },
-      304: { description: 'The client has it.' },
-    },
-    refuses: [416],
-  }),
-  binary('GET /packages/:pkg/versions/:version.tar.gz', {
-    access: 'browse',
-    summary: 'The archive at its old address.',
-    handler: redirectToArchive,
-    produces: found,
-  }),
-  binary('GET /api/packages/:pkg/versions/:version/archive.tar.gz', {
-    access: 'browse',
-    summary: 'The archive at another old address.',
-    handler: redirectToArchive,
-    produces: found,
   }),
 ]
 
@@ -101,77 +65,6 @@ async function sendEntry(context: Context): Promise<unknown> {
   if (entry === null) throw unknownVersion(name, version)
   reply.header('cache-control', cacheControlOf(context, notStored)).header('vary', 'authorization, cookie')
   return reply.type(`${pubType}; charset=utf-8`).send(entry)
-}
-
-async function sendArchive(context: Context): Promise<unknown> {
-  const { request, reply } = context
-  const archive = await requestedArchive(context)
-  const etag = `"${archive.sha256}"`
-  const range = requestedRange(request, archive.bytes, etag)
-  if (range === 'unsatisfiable') throw (reply.header('content-range', `bytes */${archive.bytes}`), rangeNotSatisfiable(archive.bytes))
-  const isCached = isFresh(request, etag)
-  const link = isCached ? null : await linkFor(context, archive)
-  if (link !== null) {
-    countArchive(context, archive, range)
-    return reply.header('cache-control', 'no-store').header('vary', 'authorization, cookie').redirect(link, 302)
-  }
-  const isTaken = () => reply.raw.writableLength === 0
-  // Before any header is set: what cannot be read is an answer of its own.
-  const place = isCached ? null : await placeFor(context, archive, range)
-  const bytes = isCached || place !== null ? null : await openArchive(context, archive, range ?? undefined, isTaken)
-  reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
-  reply.header('cache-control', cacheControlOf(context, 'private, immutable, max-age=31536000'))
-  reply.header('x-goog-hash', `crc32c=${archive.crc32c}`).type('application/gzip')
-  if (isCached) return sendHeadersOnly(request, reply.code(304))
-  countArchive(context, archive, range)
-  if (place !== null) {
-    // With the whole the proxy says itself that there are parts.
-    if (!range) reply.removeHeader('accept-ranges')
-    return reply.header('x-accel-redirect', place).send()
-  }
-  if (range) reply.code(206).header('content-range', `bytes ${range.start}-${range.end}/${archive.bytes}`)
-  reply.header('content-length', range ? range.end - range.start + 1 : archive.bytes)
-  if (request.method !== 'HEAD') return reply.send(bytes)
-  if (bytes instanceof Readable) bytes.destroy()
-  return sendHeadersOnly(request, reply)
-}
-
-type Requested = StoredBytes & { name: string; version: string }
-
-async function requestedArchive(context: Context): Promise<Requested> {
-  const named = splitArchiveName((context.request.params as { file: string }).file)
-  const archive = named && (await findArchive(context, named.name, named.version, audienceOf(context)))
-  if (!archive) throw notFound('There is no such archive on this server.')
-  return { ...named, ...archive }
-}
-
-/** Where the proxy finds the archive to send it: for what came through one, and is asked for in a way that it answers as this server does. */
-function placeFor(context: Context, archive: Requested, range: ByteRange | null): Promise<string | null> | null {
-  const { method, headers } = context.request
-  const isProxied = headers['x-forwarded-for'] !== undefined
-  const isOdd = (headers.range !== undefined && !range) || headers['if-match'] !== undefined || headers['if-unmodified-since'] !== undefined
-  return method === 'HEAD' || !isProxied || isOdd ? null : placeForProxy(context, archive)
-}
-
-/** Where to send whoever asks, if anywhere. A link is good for one method; the jobs of this server reach nothing but it. */
-function linkFor(context: Context, archive: Requested): Promise<string | null> | null {
-  const { method, headers } = context.request
-  if (method === 'HEAD' || isOfJob(headers.authorization)) return null
-  return linkToArchive(context, archive, audienceOf(context))
-}
-
-/** Whoever asks for the rest of an archive was counted at its beginning. */
-function countArchive(context: Context, { name, version }: { name: string; version: string }, range: { start: number } | null): void {
-  if (!range || range.start === 0) countDownload(context, context.request, name, version)
-}
-
-async function redirectToArchive(context: Context): Promise<unknown> {
-  const { request, reply, config } = context
-  const [name, version] = [packageParameter(request), versionParameter(request)]
-  const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
-  // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
-  if (!context.viewer && !(await findArchive(context, name, version, 'public'))) throw unknownVersion(name, version)
-  return reply.redirect(url, 303)
 }
 
 const decompress = promisify<Buffer, Buffer>(gunzip)

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto'
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
 import { toDate } from '../../db/reads/reads.ts'
-import { inOwnMemory } from '../../http/caching/retained-bytes.ts'
-import type { Caches } from '../../http/caching/caches.ts'
+import { inOwnMemory } from '../../caches/retained-bytes.ts'
+import type { Caches } from '../../caches/caches.ts'
 import type { Services } from '../../services.ts'
 import type { Audience } from '../../access/audience.ts'
-import { hostedHere } from '../hosted-here.ts'
+import { hostedHere } from '../hosting/hosted-here.ts'
 import { hasPublicVersion, isPublicVersion, isPublicPackage } from '../policy.ts'
 import { readWithheld, withoutNames } from '../visibility/withheld.ts'
 import { visibilityMark } from '../visibility/mark.ts'
@@ -16,7 +16,7 @@ import { latestOf } from '../versions/latest.ts'
 /** A package's listing as it goes out. The ETag is weak: the plain and the compressed form have the same one. */
 export type Listing = Stamp & { etag: string; gzipped: Buffer }
 
-declare module '../../http/caching/caches.ts' {
+declare module '../../caches/caches.ts' {
   interface CachedValues {
     /** The listings of packages, by package, audience and address. */
     listings: Listing

@@ -1,6 +1,6 @@
 import { DamagedBytes } from '../../blobs/store.ts'
 import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } from '../../errors.ts'
-import { clearFault, recordFault } from '../../integrity/faults.ts'
+import { clearFault, recordFault } from '../faults/faults.ts'
 import type { Services } from '../../services.ts'
 
 type Circumstances = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>

@@ -2,7 +2,7 @@ import { audienceOf } from '../../access/audience.ts'
 import type { Context } from '../../access/context.ts'
 import { batched } from '../../db/batched.ts'
 import type { Reads } from '../../db/reads/reads.ts'
-import { hostedHere } from '../hosted-here.ts'
+import { hostedHere } from '../hosting/hosted-here.ts'
 import { isHiddenDependency } from '../policy.ts'
 
 /** What of a public package is hidden from anybody. */

@@ -22,7 +22,7 @@ const answer = z.object({
 })
 export type Comparison = z.infer<typeof answer> & { from: string }
 
-declare module '../../http/caching/caches.ts' {
+declare module '../../caches/caches.ts' {
   interface CachedValues {
     /** Comparisons of two versions, by their ids. */
     api_changes: Comparison

@@ -13,7 +13,7 @@ import {
   type DirectiveNode,
 } from 'graphql'
 import { describe, expect, it } from 'vitest'
-import { schema } from '../../../server/graphql/schema.ts'
+import { schema } from '../../../server/schema.ts'
 import { examples } from '../../../web/explorer/examples.ts'
 
 const root = join(import.meta.dirname, '../../..')

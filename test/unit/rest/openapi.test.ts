@@ -6,9 +6,9 @@ import { promisify } from 'node:util'
 import openapiTypes, { astToString, type OpenAPI3 } from 'openapi-typescript'
 import ts from 'typescript'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { schema } from '../../../server/graphql/schema.ts'
+import { schema } from '../../../server/schema.ts'
 import { describeRoutes, openApiPath } from '../../../server/rest/openapi.ts'
-import { routeGroups, routes } from '../../../server/rest/routes.ts'
+import { routeGroups, routes } from '../../../server/routes.ts'
 import { type Access, rest } from '../../support/policy-rest.ts'
 
 type Content = Record<string, { schema?: Record<string, unknown> }>

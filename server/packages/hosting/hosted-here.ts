@@ -1,5 +1,5 @@
-import type { Config } from '../config/config.ts'
-import { normalHostedUrl } from '../pub/hosted-url.ts'
+import type { Config } from '../../config/config.ts'
+import { normalHostedUrl } from '../../pub/hosted-url.ts'
 
 /** What tells where this server is. */
 export type Here = Pick<Config, 'SERVER_URL'>

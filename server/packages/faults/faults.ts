@@ -1,8 +1,8 @@
 import type { EntityManager } from '@mikro-orm/sql'
-import type { Reads } from '../db/reads/reads.ts'
-import { toDate } from '../db/reads/reads.ts'
-import type { Services } from '../services.ts'
-import { ArchiveFault } from './fault-entity.ts'
+import type { Reads } from '../../db/reads/reads.ts'
+import { toDate } from '../../db/reads/reads.ts'
+import type { Services } from '../../services.ts'
+import { ArchiveFault } from './entity.ts'
 
 /** A version whose archive is known to be missing or damaged. */
 export type KnownFault = { kind: 'missing' | 'damaged'; package: string; version: string; sha256: string; bytes: number; foundAt: Date }

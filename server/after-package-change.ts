@@ -1,0 +1,42 @@
+import { forgetName } from './names/confusable.ts'
+import { reserveName } from './names/reserved.ts'
+import type { AfterPackageChange } from './packages/changes/after-change.ts'
+import { requestAnalysesOf, requestFirstAnalysis } from './scoring/requests.ts'
+import { refreshWithDependents } from './search/refresh-dependents.ts'
+import { refreshIndex } from './search/refresh-index.ts'
+
+/** Reserves the name of a deleted package. */
+const updateNames: AfterPackageChange = async (em, change, changer) => {
+  if (change.kind !== 'deleted') return
+  await reserveName(em, changer, change.name)
+  await forgetName(em, change.name)
+}
+
+/** Updates the search index. A publish updates it itself, from the texts that it has at hand. */
+const updateSearch: AfterPackageChange = async (em, change, { config }) => {
+  if (change.kind === 'changed') await refreshIndex(em, config, change.packageId)
+  if (change.kind === 'visibility')
+    await refreshWithDependents(
+      em,
+      config,
+      change.packages.map(({ name }) => name),
+    )
+  // For the dependents of a public package, its deletion has the same effect as making it private.
+  if (change.kind === 'deleted' && change.wasPublic) await refreshWithDependents(em, config, [change.name])
+}
+
+/** Queues analyses of new versions and of packages whose readers changed. */
+const updateAnalyses: AfterPackageChange = async (em, change, { config, viewer, now }) => {
+  if (change.kind === 'published') await requestFirstAnalysis(em, change.versionId, { config, viewer, at: change.at })
+  if (change.kind === 'visibility') {
+    const ids = change.packages.map(({ id }) => id)
+    await requestAnalysesOf(em, ids, { config, viewer, at: now() })
+  }
+}
+
+const updates: readonly AfterPackageChange[] = [updateNames, updateSearch, updateAnalyses]
+
+/** Updates everything that is kept about packages after one of them changed, in the same transaction. */
+export const afterPackageChange: AfterPackageChange = async (em, change, changer) => {
+  for (const update of updates) await update(em, change, changer)
+}

@@ -1,0 +1,18 @@
+import type { EntityManager } from '@mikro-orm/sql'
+import type { Config } from '../../config/config.ts'
+import type { Viewer } from '../../roles/viewer.ts'
+
+/** A change to packages. `deleted` is reported before the row of the package is removed. */
+export type PackageChange =
+  | { kind: 'changed'; packageId: string }
+  | { kind: 'published'; versionId: string; at: Date }
+  | { kind: 'visibility'; packages: readonly { id: string; name: string }[] }
+  | { kind: 'deleted'; name: string; wasPublic: boolean }
+
+type Changer = { config: Config; viewer: Viewer; now: () => Date }
+
+/**
+ * Updates what other features keep about packages, in the transaction of the change and with everything flushed. The features are listed in
+ * server/after-package-change.ts, because packages must not import them.
+ */
+export type AfterPackageChange = (em: EntityManager, change: PackageChange, changer: Changer) => Promise<void>
