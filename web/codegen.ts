@@ -12,9 +12,9 @@ const schemaFile = join(web, '../schema.graphql')
 const output = join(web, 'generated/')
 
 /**
- * Makes `generated/graphql.ts`: every operation in the features' folders as a typed document, checked against the schema. Each document is a
- * module of its own, so that it is loaded with the pages that need it. Their texts, by the hashes that stand for them in the scripts, are in
- * `generated/documents.json`, which becomes a file of the build for the server.
+ * Vite plugin that generates `generated/graphql.ts`: typed documents for all `.graphql` operations, validated against the schema. Each document
+ * gets its own module, so that only the pages that use it load it. Scripts contain only the SHA-256 hash of an operation;
+ * `generated/documents.json` maps the hashes to operation texts and is included in the build for the server.
  */
 export function typedOperations(): Plugin {
   return {
@@ -48,7 +48,7 @@ async function generate() {
     pluginMap: {},
   })
   const section = sections.find(({ filename }) => basename(filename) === 'graphql.ts')
-  if (!section) throw new Error('The preset makes no graphql.ts any more.')
+  if (!section) throw new Error('The codegen client preset did not generate graphql.ts.')
   const [types = '', documents = ''] = (await codegen(section)).split(/^(?=export class TypedDocumentString)/m)
   const operations = operationsIn(documents)
   rmSync(join(output, 'documents'), { recursive: true, force: true })
@@ -59,7 +59,7 @@ async function generate() {
   writeFileSync(join(output, 'documents.json'), JSON.stringify(Object.fromEntries(operations.map(({ hash, text }) => [hash, text]))))
 }
 
-/** The operations among the documents of the preset: the text as it is sent, its SHA-256, and a module that has the hash in its place. */
+/** Extracts the operations from the preset's output: the text that clients send, its SHA-256, and a module that contains only the hash. */
 function operationsIn(documents: string) {
   const form = /^export const (\w+) = new TypedDocumentString\(`([^`]*)`.*\) as unknown as TypedDocumentString<(\w+), (\w+)>;$/gm
   return Array.from(documents.matchAll(form), ([, name = '', source = '', result = '', variables = '']) => ({
@@ -72,8 +72,8 @@ function operationsIn(documents: string) {
     .map(({ name, source, result, variables }) => {
       const document = parse(source)
       const [definition] = document.definitions
-      if (definition?.kind !== Kind.OPERATION_DEFINITION) throw new Error(`${name} does not begin with its operation.`)
-      // With `__typename` in each object, as urql's cache wants it; without line ends and indents.
+      if (definition?.kind !== Kind.OPERATION_DEFINITION) throw new Error(`The first definition in the document ${name} must be an operation.`)
+      // urql's cache needs `__typename` in every selection set. Whitespace is stripped.
       const text = stripIgnoredCharacters(print(formatDocument(document)))
       const hash = createHash('sha256').update(text).digest('hex')
       const named = [definition.operation, definition.name?.value, hash].map((part) => `'${part}'`).join(', ')

@@ -1,21 +1,21 @@
 import type { Operation } from '@urql/vue'
 import textsAddress from './generated/documents.json?url'
 
-/** Has an operation sent by its hash. */
+/** Makes urql send the operation as a persisted query: by its SHA-256 hash instead of its text. */
 export function byHash(sent: Operation): Operation {
   const { documentId: sha256Hash = '' } = sent.query as { documentId?: string }
   return { ...sent, extensions: { persistedQuery: { version: 1, sha256Hash } } }
 }
 
-/** What a server of another release answers to a hash that it does not know. 0.4.0 knows none: it misses the text. */
+/** Matches the error for an unknown persisted query hash. Release 0.4.0 has no persisted queries and reports a missing query instead. */
 const unknownHash = /"field":"extensions\.persistedQuery\.sha256Hash"|"message":"query: is required\."/
 
-/** How often an operation is sent: while instances are replaced one after the other, each time another one may answer. */
+/** Maximum number of attempts: during a rolling upgrade, each attempt may reach an instance of a different release. */
 const maxTries = 4
 
 /**
- * Sends an operation. A server of another release, which does not know its hash, is sent the text as well: the page may be older than an
- * upgrade, and what was entered in it is not to be lost.
+ * Sends an operation by its hash, and retries with the full text if the server does not know the hash. The hash is unknown when the page was
+ * loaded before an upgrade; retrying saves the user from reloading the page and losing their input.
  */
 export const send: typeof fetch = async (address, first) => {
   for (let [tries, request] = [1, first]; ; tries++) {
@@ -33,12 +33,12 @@ function withText(body: string, known: Texts = {}): string {
 type Texts = Record<string, string>
 let texts: Promise<Texts | undefined> | undefined
 
-/** The texts of all operations by their hashes. An upgraded server has them no more: a page that stays open loads them before. */
+/** Loads the texts of all operations, keyed by hash. Call it early: after an upgrade, the server no longer has the texts of this build. */
 export async function loadTexts(): Promise<Texts | undefined> {
   texts ??= fetch(textsAddress)
     .then((response) => (response.ok ? (response.json() as Promise<Texts>) : undefined))
     .catch(() => undefined)
   const loaded = await texts
-  if (!loaded) texts = undefined // another time, they may be there
+  if (!loaded) texts = undefined // retry on the next call
   return loaded
 }

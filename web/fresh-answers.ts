@@ -1,20 +1,20 @@
 import { send } from './documents.ts'
 
-/** How many changes have ended so far. */
+/** Number of mutations completed since the page was loaded. */
 let changes = 0
 
-/** Sends a change. */
+/** Sends a mutation and counts its completion. */
 export const sendChange: typeof fetch = async (address, request) => {
   try {
     return await send(address, request)
   } finally {
-    changes++ // also when the answer was lost
+    changes++ // also after a network error, since the server may have applied the mutation
   }
 }
 
 /**
- * Sends a query, and again when a change was answered meanwhile: the answer may be from before it, and urql, which asks for everything anew after
- * a change, leaves out what is being asked for already.
+ * Sends a query, and repeats it if a mutation completed before the response arrived, because the response may predate the mutation. urql refetches
+ * affected queries after a mutation, but skips queries that are already in flight.
  */
 export const sendQuery: typeof fetch = async (address, request) => {
   for (;;) {

@@ -13,22 +13,22 @@ import { computed, type MaybeRefOrGetter, ref, shallowRef, toValue } from 'vue'
 import { byHash, send } from './documents.ts'
 import { sendChange, sendQuery } from './fresh-answers.ts'
 
-/** An error, as the server reports it. */
+/** An error reported by the server. */
 export interface Failure {
   /** One of the API's stable codes, or `Unreachable` when the server did not respond. */
   code: string
   message: string
-  /** The input field that is wrong. */
+  /** The invalid input field. */
   field?: string
-  /** Seconds until another try makes sense. */
+  /** Seconds to wait before retrying. */
   retryAfter?: number
-  /** What must be confirmed before the same request is retried. */
+  /** The confirmation that the server requires before it accepts the request, such as `password`. */
   proof?: string
 }
 
 /**
- * What the server may require before it makes a change: that the password is confirmed, a session, when it has ended, or that the page belongs
- * to the session that the browser has now.
+ * A precondition of a mutation: `password` requires the user to confirm their password, `session` to sign in again, and `account` requires
+ * that the page was loaded for the account that the browser is now signed in to.
  */
 export type Requirement = 'password' | 'session' | 'account'
 
@@ -39,23 +39,23 @@ export const client = new Client({
   url: new URL('graphql', document.baseURI).href,
   requestPolicy: 'cache-and-network',
   preferGetMethod: false,
-  fetchSubscriptions: true, // as server-sent events
+  fetchSubscriptions: true, // over server-sent events
   fetchOptions: () => ({ credentials: 'same-origin', headers: csrfHeader() }),
   exchanges: [mapExchange({ onOperation, onError }), cacheExchange, fetchExchange],
 })
 
-/** Calls back when the server no longer accepts the session for what a page shows. */
+/** Registers a listener that is called when a query fails because the session has ended. */
 export const onSignedOut = (listener: () => void) => signedOutListeners.add(listener)
 
-/** Sets what asks for the password when the server requires it, or a session, before a change; it resolves to whether that is met. */
+/** Sets the function that asks the user to meet a requirement of a mutation, such as confirming the password. */
 export const proveWith = (ask: AskForProof) => void (askForProof = ask)
 
-/** `origin` had the focus when the change began: a button that shows its progress loses it meanwhile. */
+/** Resolves to whether the user met the requirement. `origin` is the element that had the focus when the mutation started. */
 type AskForProof = (required: Requirement, origin: Element | null) => Promise<boolean>
 
 /**
- * A query that follows its variables, sent whenever `isWanted` becomes true. A page shows `data`, `loading` and `failure`; it keeps none of
- * them. The end of the session leads to the sign-in, unless the query runs in the background.
+ * Runs a query, and again whenever its variables change or `isWanted` becomes true. If the session has ended, the user is sent to the sign-in
+ * page, unless `isBackground` is set.
  */
 export function useQuery<Result, Variables extends AnyVariables>(
   document: TypedDocumentNode<Result, Variables>,
@@ -67,7 +67,7 @@ export function useQuery<Result, Variables extends AnyVariables>(
   const query = useUrqlQuery<Result, Variables>({ query: document, variables, context, pause: () => !toValue(isWanted) })
   return {
     data: query.data,
-    /** Whether all of it was answered: what is null otherwise may only have failed. */
+    /** Whether the response is complete. After an error, a null field may mean that the field failed, not that it is empty. */
     isAnswered: computed(() => query.data.value !== undefined && !query.error.value),
     loading: computed(() => query.fetching.value || query.stale.value),
     failure: computed(() => (query.error.value ? failureOf(query.error.value) : undefined)),
@@ -76,9 +76,9 @@ export function useQuery<Result, Variables extends AnyVariables>(
 }
 
 /**
- * A change that the user starts: `run` gives its result, or undefined and sets `failure`. When the server requires the password first, or
- * the session has ended, the user is asked for the password, and the change continues: what they entered is kept. One that `signsIn` needs
- * neither.
+ * Runs a mutation. `run` returns the result, or returns undefined and sets `failure`. If the server requires a password confirmation or the
+ * session has ended, the user is asked for their password and the mutation is retried, so that no input is lost. `signsIn` turns this off for
+ * mutations that sign the user in.
  */
 export function useMutation<Result, Variables extends AnyVariables>(
   document: TypedDocumentNode<Result, Variables>,
@@ -102,7 +102,7 @@ export function useMutation<Result, Variables extends AnyVariables>(
   return { run, running, failure }
 }
 
-/** Makes a change, and again when what the server requires first has been met. Both give what went wrong. */
+/** Runs a mutation, and retries it after the user has met the server's requirement. Returns the failure, if any. */
 export async function proved(change: () => Promise<Failure | undefined>, origin = document.activeElement): Promise<Failure | undefined> {
   const failure = await change()
   const required = failure && requirementOf(failure)
@@ -118,7 +118,7 @@ export const unreachable: Failure = {
 const unproved: Record<Requirement, Failure> = {
   password: { code: 'InsufficientPermissions', message: 'Nothing was changed: this needs your password.' },
   session: { code: 'MissingAuthentication', message: 'Nothing was changed: you are no longer signed in.' },
-  account: { code: 'CsrfMismatch', message: 'Nothing was changed: you have signed in anew since this page was loaded. Reload it.' },
+  account: { code: 'CsrfMismatch', message: 'Nothing was changed: you signed in again after this page was loaded. Reload the page.' },
 }
 
 function requirementOf({ code, proof }: Failure): Requirement | undefined {
@@ -127,7 +127,7 @@ function requirementOf({ code, proof }: Failure): Requirement | undefined {
   return proof === 'password' ? 'password' : undefined
 }
 
-/** What to tell the user about an error of any layer. */
+/** Converts a GraphQL or network error to a failure for display. */
 export function failureOf(error: CombinedError): Failure {
   const [first] = error.graphQLErrors
   if (!first) return unreachable
@@ -141,13 +141,13 @@ export function failureOf(error: CombinedError): Failure {
   }
 }
 
-/** What sends an operation: the cache must not be told of a time before a change that it knows of. */
+/** Picks the fetch function by the kind of operation. Queries must not put data into the cache that is older than a completed mutation. */
 function onOperation(sent: Operation): Operation {
   const fetch = sent.kind === 'query' ? sendQuery : sent.kind === 'mutation' ? sendChange : send
   return byHash({ ...sent, context: { ...sent.context, fetch } })
 }
 
-/** A change asks for a session by itself, and what nobody asked for must not take the page away. */
+/** Notifies the sign-out listeners. Mutations ask for the password themselves, and background queries must not navigate away from the page. */
 function onError(error: CombinedError, { kind, context }: Operation) {
   if (kind === 'mutation' || context.isBackground) return
   if (failureOf(error).code === 'MissingAuthentication') for (const listener of signedOutListeners) listener()
@@ -155,13 +155,13 @@ function onError(error: CombinedError, { kind, context }: Operation) {
 
 let csrfToken: string | undefined
 
-/** The CSRF token of the session that the page belongs to: the server refuses it once the browser has another, begun in another tab. */
+/** Returns the CSRF header for the session that the page was loaded with. The server rejects the token after a new sign-in in another tab. */
 export const csrfHeader = (): Record<string, string> => (csrfToken === undefined ? {} : { 'X-CSRF-Token': csrfToken })
 
-/** Sets the session that the page belongs to, by its CSRF token. */
+/** Sets the CSRF token that this page sends with its requests. */
 export const belongTo = (token: string | undefined) => void (csrfToken = token)
 
-/** The CSRF token of the session that the browser has now. */
+/** Returns the CSRF token of the browser's current session, which another tab may have replaced. */
 export function csrfCookie(): string | undefined {
   const token = /(?:^|; )(?:__Host-)?svc_csrf=([^;]*)/.exec(document.cookie)?.[1]
   return token && decodeURIComponent(token)

@@ -4,12 +4,12 @@ import type { Failure } from './graphql.ts'
 
 const partMissing: Failure = {
   code: 'PageIncomplete',
-  message: 'A part of this page could not be loaded. Try again; if that does not help, tell an administrator of this server.',
+  message: 'A part of this page could not be loaded. Try again. If the problem persists, contact an administrator of this server.',
 }
 
 /**
- * After an upgrade, an open tab requests parts of pages that no longer exist: it reloads at its destination, which fetches the new ones.
- * A tab that was just loaded and still misses some shows an error instead, so that it never reloads in a loop.
+ * Recovers from missing script chunks. After an upgrade, tabs that are still open request chunks that no longer exist; reloading the target page
+ * fetches the new ones. If a chunk is missing on the first page after a load, an error is shown instead, to avoid a reload loop.
  */
 export function recoverMissingParts(router: Router) {
   const { failure } = useSession()

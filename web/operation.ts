@@ -1,8 +1,8 @@
 import type { TypedDocumentNode } from '@urql/vue'
 
 /**
- * An operation as the scripts know it: its kind and name, and the SHA-256 of its text, which the server has. `Result` and `Variables` are what
- * it gives and takes.
+ * Builds a document for a persisted operation. The document contains only the kind, the name and `documentId`, the SHA-256 of the operation's
+ * text. The server looks up the text by this hash.
  */
 export function operation<Result, Variables>(
   kind: 'query' | 'mutation' | 'subscription',

@@ -13,10 +13,10 @@ const copies: Record<string, (content: Content) => Promise<Buffer>> = {
   gz: (content) => promisify(gzip)(content, { level: constants.Z_BEST_COMPRESSION }),
 }
 
-/** Less than this fits into one packet anyway. */
+/** Minimum size in bytes. Smaller files fit into one network packet uncompressed. */
 const leastBytes = 1024
 
-/** Puts compressed copies, as small as they get, beside the files of the build. The server sends those to whoever accepts them. */
+/** Vite plugin that writes Brotli and gzip copies of the build's text files. The server sends them to clients that accept the encoding. */
 export function precompress(): Plugin {
   return {
     name: 'precompress',
@@ -33,7 +33,7 @@ export function precompress(): Plugin {
   }
 }
 
-/** Adds the viewer of the REST reference, which the server shows at /api/docs, so that it is compressed with the rest. */
+/** Vite plugin that adds Swagger UI to the build. The server uses it for the REST reference at /api/docs. */
 export function referenceViewer(): Plugin {
   return {
     name: 'reference-viewer',

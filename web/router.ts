@@ -3,16 +3,16 @@ import { loadSession, useSession } from './sign-in/session.ts'
 
 declare module 'vue-router' {
   interface RouteMeta {
-    /** Open to anybody, signed in or not. */
+    /** Accessible without signing in. */
     open?: boolean
-    /** Shown in any state of the server: before the setup, and even when it does not respond. */
+    /** Accessible in any state of the server: before the setup, and while the server does not respond. */
     always?: boolean
-    /** May be read without signing in where the server offers public packages. */
+    /** Accessible without signing in if public packages are enabled on the server. */
     browsing?: boolean
   }
 }
 
-/** The tabs of a package: the same for its latest version and for any other. */
+/** Returns the routes of a package's tabs, which are the same for the latest version and for a specific version. */
 const packageTabs = (prefix: string): RouteRecordRaw[] => [
   { path: '', name: `${prefix}-readme`, component: () => import('./package/readme-page.vue') },
   { path: 'changelog', name: `${prefix}-changelog`, component: () => import('./package/changelog-page.vue') },
@@ -129,17 +129,17 @@ export const router = createRouter({
   },
 })
 
-/** Where to sign in, and come back from to `path`. */
+/** Returns the route of the sign-in page, which returns to `path` afterwards. */
 export const loginRoute = (path: string) => ({ name: 'login', query: path === '/' ? {} : { redirect: path } })
 
-/** Where to choose a new password, and come back from to where `to` leads. */
+/** Returns the route of the page for choosing a new password, which continues to `to` afterwards. */
 function welcomeRoute(to: RouteLocationNormalized) {
   const redirect = to.name === 'login' ? to.query.redirect : to.fullPath
   return { name: 'welcome', query: redirect && redirect !== '/' ? { redirect } : {}, replace: true }
 }
 
 router.beforeEach(async (to) => {
-  // Without an answer, app.vue shows the failure instead of the page.
+  // If the session cannot be loaded, app.vue shows the failure instead of the page.
   if (!(await loadSession()) || to.meta.always) return true
   const { setup, viewer } = useSession()
   if (setup.value?.needsSetup) return to.name === 'setup' ? true : { name: 'setup', replace: true }
@@ -153,5 +153,5 @@ router.beforeEach(async (to) => {
 const isSameSubject = (to: RouteLocationNormalized, from: RouteLocationNormalized) =>
   subjectOf(to) === subjectOf(from) && subjectOf(to) !== '//'
 
-/** What the tabs of a package, a version or a publisher are about: whoever goes from one to another stays where the tabs are. */
+/** Identifies the package, version or publisher of a route. Switching between tabs of the same subject keeps the scroll position. */
 const subjectOf = ({ params: { name, slug, version } }: RouteLocationNormalized) => [name, slug, version].join('/')

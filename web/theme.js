@@ -1,10 +1,10 @@
-// Runs before the first paint, so that a dark page never flashes white. The key and values are those of VueUse's color mode.
+// Applies the color mode before the first paint, so that dark pages do not flash white. Uses the storage key and values of VueUse's useColorMode.
 ;(() => {
   let chosen = null
   try {
     chosen = localStorage.getItem('vueuse-color-scheme')
   } catch {
-    // Without storage the system decides.
+    // Storage is unavailable: use the system's color scheme.
   }
   const dark = chosen === 'dark' || (chosen !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches)
   document.documentElement.classList.toggle('dark', dark)

@@ -10,7 +10,7 @@ const api = `http://localhost:${process.env.LISTEN_PORT || 8080}`
 
 const hoverOf = { primary: 'hover:bg-primary/90 active:bg-primary/90', error: 'hover:bg-error/90 active:bg-error/90' }
 
-/** What every page starts with is one file, and what many pages share, a few: each file costs headers, and compresses better as part of a larger one. */
+/** Bundles the entry code into one chunk and shared code into a few: fewer requests, and larger files compress better. */
 const fewFiles = {
   codeSplitting: {
     groups: [
@@ -18,13 +18,13 @@ const fewFiles = {
       { name: 'shared', minShareCount: 6, entriesAware: true, entriesAwareMergeThreshold: 9000 },
     ],
   },
-  // The name of a shared part lists whoever shares it.
+  // Names of shared chunks list all their importers, separated by `~`; keep only the first part.
   chunkFileNames: ({ name }: { name: string }) => `assets/${name.split('~', 1)[0]}-[hash].js`,
 }
 
 export default defineConfig({
   root: import.meta.dirname,
-  // Addresses in the bundle are relative, so that one build serves below any path prefix.
+  // Relative URLs in the bundle let the same build be served under any path prefix.
   base: './',
   plugins: [
     typedOperations(),
@@ -33,16 +33,16 @@ export default defineConfig({
     precompress(),
     vue(),
     ui({
-      root: resolve(import.meta.dirname, '..'), // keeps its theme files in the one node_modules
+      root: resolve(import.meta.dirname, '..'), // stores its generated theme in the root node_modules
       autoImport: false,
       components: { dirs: [], dts: 'generated/components.d.ts' },
       experimental: { componentDetection: true },
-      // Nothing is fetched from outside: the icons in use are part of the bundle.
+      // Bundle the icons that are used, so that no icon is fetched from an external API.
       icon: { clientBundle: { scan: { globInclude: ['web/**/*.{vue,ts}'] }, sizeLimitKb: 256 } },
       theme: { colors: ['primary', 'success', 'info', 'warning', 'error'] },
       ui: {
         colors: { primary: 'petrol', success: 'emerald', info: 'sky', warning: 'amber', error: 'rose', neutral: 'mist' },
-        // The theme fades a button below the pointer to 75 %, which leaves its label too little contrast.
+        // By default, hovered buttons fade to 75 % opacity, which gives their labels too little contrast.
         button: {
           slots: { base: 'disabled:opacity-50 aria-disabled:opacity-50' },
           compoundVariants: (['primary', 'error'] as const).map((color) => ({ color, variant: 'solid', class: hoverOf[color] })),
@@ -63,7 +63,7 @@ export default defineConfig({
     proxy: Object.fromEntries(
       ['^/(api|graphql|documentation)(/|\\?|$)', '^/oauth/(?!consent)', '^/packages/[^/]+/versions/[^/]+\\.tar\\.gz$'].map((path) => [
         path,
-        // The explorer is a page of the console.
+        // Browsers that open /graphql get the explorer page of the console.
         {
           target: api,
           bypass: ({ url, headers }) => (url === '/graphql' && headers.accept?.includes('text/html') ? '/index.html' : undefined),
@@ -73,7 +73,7 @@ export default defineConfig({
   },
 })
 
-/** Puts theme.js into the page as a script of its own, which runs before the first paint. */
+/** Adds theme.js to the page as a separate, blocking script that runs before the first paint. */
 function themeScript(): Plugin {
   let file: string | undefined
   let source = '/theme.js'

@@ -1,6 +1,6 @@
 /**
- * Copies a text; false when the browser refuses. Without the clipboard API, as over plain http, it is selected in a field beside `button`: a
- * dialog takes the focus back from everywhere else.
+ * Copies text to the clipboard. Returns false if the browser refuses. Over plain HTTP, where the clipboard API is missing, the text is copied
+ * from a temporary field next to `button`: inside a dialog, the focus trap would not let a field elsewhere have the focus.
  */
 export async function copyToClipboard(text: string, button: HTMLElement): Promise<boolean> {
   try {
@@ -18,7 +18,7 @@ function copySelected(text: string, button: HTMLElement): boolean {
   field.className = 'sr-only'
   button.after(field)
   field.select()
-  // Deprecated, but nothing else copies over plain http.
+  // Deprecated, but the only way to copy over plain HTTP.
   const isCopied = document.execCommand('copy')
   field.remove()
   button.focus()

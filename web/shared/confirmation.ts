@@ -3,21 +3,21 @@ import type { Failure } from '../graphql.ts'
 import { announce } from './announce.ts'
 import { focusHeading } from './page-title.ts'
 
-/** What is asked before a change. */
+/** Texts of a confirmation dialog. */
 export interface Question {
   title: string
-  /** What will happen. */
+  /** Describes the consequences. */
   description: string
-  /** The verb on the button. */
+  /** Label of the confirm button: a verb. */
   action: string
-  /** The color of the button, `error` by default. */
+  /** Color of the confirm button, `error` by default. */
   tone?: 'error' | 'primary'
-  /** What must be typed to confirm, and its label, as in "E-mail address". */
+  /** Text that the user must type to confirm. `what` is the label of the field, such as "E-mail address". */
   phrase?: string
   what?: string
 }
 
-/** A question as confirm-dialog.vue shows it. */
+/** State and callbacks of a confirmation dialog, rendered by confirm-dialog.vue. */
 export interface Confirmation {
   readonly isOpen: boolean
   readonly question: Question
@@ -25,7 +25,7 @@ export interface Confirmation {
   readonly failure: Failure | undefined
   dismiss: () => void
   confirm: () => void
-  /** The dialog is closed, and the focus is back where it was. */
+  /** Called after the dialog has closed and restored the focus. */
   closed: () => void
 }
 
@@ -36,18 +36,18 @@ interface Change {
 
 interface Asking<Subject> {
   question: (subject: Subject) => Question
-  /** Whose progress and failure the dialog shows. */
+  /** The mutation whose progress and failure the dialog shows. */
   change: Change | ((subject: Subject) => Change)
-  /** Makes the change. What it returns is announced to screen readers; undefined when the change failed. */
+  /** Runs the mutation. Returns a message to announce to screen readers, or undefined if the mutation failed. */
   carryOut: (subject: Subject) => Promise<string | undefined>
   afterwards?: (subject: Subject) => unknown
-  /** The button that opened the dialog is removed with its row: the focus goes to the page's heading. */
+  /** Whether the mutation removes the row of the button that opened the dialog. The focus then moves to the page's heading. */
   removesRow?: boolean
 }
 
 const nothing: Question = { title: '', description: '', action: '' }
 
-/** A question before a change: `ask` opens it, `confirmation` is for the dialog, which stays open when the change fails. */
+/** Asks for confirmation before a mutation. `ask` opens the dialog, `confirmation` is its prop. The dialog stays open if the mutation fails. */
 export function useConfirmation<Subject = void>({ question, change, carryOut, afterwards, removesRow }: Asking<Subject>) {
   const asked = shallowRef<{ subject: Subject }>()
   const isOpen = ref(false)

@@ -1,7 +1,7 @@
 import { useIntervalFn } from '@vueuse/core'
 import { computed, type MaybeRefOrGetter, ref, toValue, watch } from 'vue'
 
-/** Counts down from `retryAfter` seconds, again whenever `start` changes; 0 when there is nothing to wait for. */
+/** Returns a ref that counts down from `retryAfter` seconds to 0, and restarts whenever `start` changes. */
 export function useCountdown(start: MaybeRefOrGetter<{ retryAfter?: number } | undefined>) {
   const until = ref(0)
   const now = ref(Date.now())

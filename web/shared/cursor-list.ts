@@ -10,13 +10,13 @@ interface Connection<Row> {
 }
 type Answer<Row> = Connection<Row> | null | undefined
 
-/** A page of a list that is read by cursor, as cursor-list.vue shows it. */
+/** State of a list with cursor pagination, rendered by cursor-list.vue. */
 export interface CursorList<Row> {
-  /** Undefined until the server has answered. */
+  /** Undefined until the first response. */
   readonly rows: readonly Row[] | undefined
   readonly total: number
   readonly pageInfo: Connection<Row>['pageInfo']
-  /** The cursor after which the page begins; empty for the first one. */
+  /** Cursor after which the page starts; empty for the first page. */
   readonly after: string
   readonly loading: boolean
   readonly failure: Failure | undefined
@@ -28,15 +28,15 @@ interface Reading<Result, Variables, Row> {
   document: TypedDocumentNode<Result, Variables>
   variables: (after: string | null) => Variables
   connection: (data: Result) => Answer<Row>
-  /** The URL parameter that holds the cursor. */
+  /** URL parameter that holds the cursor, `after` by default. */
   param?: string
 }
 
-/** Reads a list page by page; the URL holds the cursor. `data` is the whole answer. */
+/** Queries a list with cursor pagination. The cursor is stored in the URL. `data` is the complete query result. */
 export function useCursorList<Result, Variables extends AnyVariables, Row>(reading: Reading<Result, Variables, Row>) {
   const after = useQueryParam<string>(reading.param ?? 'after', '')
   const { data, loading, failure, retry } = useQuery(reading.document, () => reading.variables(after.value || null))
-  // A refused query answers with null.
+  // The data is null if the server rejects the query.
   const connection = computed(() => (data.value == null ? undefined : reading.connection(data.value)))
   const list: CursorList<Row> = {
     get rows() {
@@ -63,6 +63,6 @@ export function useCursorList<Result, Variables extends AnyVariables, Row>(readi
   return { list, data }
 }
 
-/** The same page of a list with other rows. */
+/** Returns a copy of a connection with transformed rows. */
 export const withRows = <Node, Row>(connection: Answer<Node>, rowsOf: (nodes: readonly Node[]) => Row[]): Answer<Row> =>
   connection && { ...connection, nodes: rowsOf(connection.nodes) }

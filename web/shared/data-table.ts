@@ -1,10 +1,10 @@
-/** A column of a data table; its cells are the slot of the same name. */
+/** A column of a data table. The slot named by `key` renders its cells. */
 export interface Column<Key extends string> {
   key: Key
   label: string
-  /** For screen readers only, as for a column of buttons. */
+  /** Shows the label to screen readers only, for example for a column of buttons. */
   hiddenLabel?: boolean
-  /** Names its row. */
+  /** Renders the cells as row headers. */
   rowHeader?: boolean
   sortable?: boolean
   class?: string

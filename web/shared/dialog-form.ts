@@ -2,7 +2,7 @@ import { reactive, type Ref, watch } from 'vue'
 import type { Failure } from '../graphql.ts'
 import { useFormFailure } from './form-failure.ts'
 
-/** The input of a dialog's form, reset whenever the dialog opens. `labels` names the fields as the form does. */
+/** Holds the input of a form in a dialog and resets it whenever the dialog opens. `labels` maps field names to the form's labels. */
 export function useDialogForm<Draft extends object>(
   open: Ref<boolean>,
   failure: Ref<Failure | undefined>,

@@ -5,8 +5,8 @@ let dialog: HTMLElement | null = null
 const observer = new MutationObserver(look)
 
 /**
- * Gives the focus back to the button that was pressed: a browser takes it from a button that is disabled while its change runs. When the button
- * stays disabled, its form gets the focus, and the page's heading when there is none, or when the button is gone.
+ * Restores the focus to a button after its mutation has finished, since browsers remove the focus from a disabled button. If the button stays
+ * disabled, its form receives the focus; without a form, or if the button was removed, the page's heading does.
  */
 export function returnFocus() {
   addEventListener('click', remember, { capture: true })
@@ -30,11 +30,11 @@ function look() {
   if (!button) return
   if (!button.isConnected) {
     forget()
-    setTimeout(() => document.activeElement === document.body && focusHeading()) // unless a dialog that closes gives it back
+    setTimeout(() => document.activeElement === document.body && focusHeading()) // unless a closing dialog restores the focus
   } else if (!button.disabled) {
     if (document.activeElement !== button) button.focus({ preventScroll: true })
   } else if (dialog) {
-    dialog.focus({ preventScroll: true }) // nothing leaves the dialog by Tab meanwhile
+    dialog.focus({ preventScroll: true }) // keeps Tab inside the dialog while the button is disabled
   } else if (!button.querySelector('.animate-spin')) focusFormOf(button)
 }
 

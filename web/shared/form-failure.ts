@@ -2,8 +2,8 @@ import { computed, nextTick, type Ref, watch } from 'vue'
 import type { Failure } from '../graphql.ts'
 
 /**
- * Spreads a failed change over its form: an error of one field is shown at that field, which gets the focus.
- * `labels` names the fields as the form does.
+ * Assigns the failure of a mutation to the fields of its form. An invalid field shows its error message and receives the focus.
+ * `labels` maps field names to the form's labels.
  */
 export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record<string, string>) {
   const blamed = computed(() => (Object.hasOwn(labels, failure.value?.field ?? '') ? failure.value : undefined))
@@ -14,7 +14,7 @@ export function useFormFailure(failure: Ref<Failure | undefined>, labels: Record
   })
   return {
     errorOf: (field: string) => (blamed.value?.field === field ? sentence(blamed.value.message, field, labels[field] ?? field) : undefined),
-    /** A failure that belongs to no field of the form. */
+    /** The failure, unless it concerns a field of the form. */
     general: computed(() => (blamed.value ? undefined : failure.value)),
   }
 }

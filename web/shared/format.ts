@@ -13,36 +13,36 @@ const units: [Intl.RelativeTimeFormatUnit, number][] = [
   ['minute', 60],
 ]
 
-/** "3 days ago", "in 2 months", "just now" (or in less than a minute). */
+/** Formats a relative time: "3 days ago", "in 2 months", or "just now" for less than a minute in either direction. */
 export function relativeTime(moment: Date, now = new Date()): string {
   const seconds = (moment.getTime() - now.getTime()) / 1000
   const [unit, size] = units.find(([, length]) => Math.abs(seconds) >= length) ?? ['second', 1]
   if (unit === 'second') return 'just now'
-  // 89 days are three months, but 23 hours are not a day; what ends in a week has seven days left, not six.
+  // Round months and years, and all future times, so that an expiry in a week shows 7 days, not 6. Truncate other past times.
   const round = size > 86_400 || seconds > 0 ? Math.round : Math.trunc
   const amount = round(seconds / size)
   return unit === 'minute' && amount === 60 ? relative.format(1, 'hour') : relative.format(amount, unit)
 }
 
-/** "January 31, 2026 at 12:00 PM", in the reader's time zone. */
+/** Formats a date and time in the browser's time zone: "January 31, 2026 at 12:00 PM". */
 export const absoluteTime = (moment: Date) => absolute.format(moment)
 
-/** "Jan 31, 2026". */
+/** Formats a date: "Jan 31, 2026". */
 export const dayOf = (moment: Date) => day.format(moment)
 
-/** "12,345". */
+/** Formats a number with thousands separators: "12,345". */
 export const count = (amount: number) => plain.format(amount)
 
-/** "1 package", "2 packages". */
+/** Formats a count with its noun: "1 package", "2 packages". */
 export const counted = (amount: number, noun: string) => `${count(amount)} ${noun}${amount === 1 ? '' : 's'}`
 
-/** "812 B", "4.2 kB", "1.3 MB": powers of 1,000, as SI has it. */
+/** Formats a size in bytes with SI units (powers of 1,000): "812 B", "4.2 kB", "1.3 MB". */
 export function bytes(amount: number): string {
   const names = ['B', 'kB', 'MB', 'GB', 'TB']
   const power = Math.min(names.length - 1, Math.floor(Math.log10(Math.max(1, amount)) / 3))
   return `${short.format(amount / 1000 ** power)} ${names[power]}`
 }
 
-/** "4:05", "45 s". */
+/** Formats a duration in seconds: "45 s", "4:05 min". */
 export const duration = (seconds: number) =>
   seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')} min`

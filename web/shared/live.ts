@@ -2,13 +2,13 @@ import { type TypedDocumentNode, useSubscription } from '@urql/vue'
 import { useDocumentVisibility, useIntervalFn } from '@vueuse/core'
 import { computed, type MaybeRefOrGetter, toValue, watch } from 'vue'
 
-/** How often is asked where nothing is pushed, and every how many times the push is tried again. */
+/** Polling interval in milliseconds while the subscription is closed. The subscription is retried after every `pollsPerTry` polls. */
 const pollMs = 3000
 const pollsPerTry = 5
 
 /**
- * Follows something on the server while it is wanted: `changed` is called with what is there and with every change of it. Where the server
- * pushes nothing, `poll` is called every few seconds instead. A page that nobody sees follows nothing.
+ * Subscribes to a resource while `isWanted` is true and the page is visible. `changed` receives the initial state and every update. While the
+ * subscription is closed, `poll` is called every 3 seconds instead.
  */
 export function useLive<Result, Variables extends object>(
   document: TypedDocumentNode<Result, Variables>,

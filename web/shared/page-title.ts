@@ -6,8 +6,8 @@ let navigated = false
 let hasMovedOn = false
 
 /**
- * Remembers that the current page was reached by navigation within the console, and whether the user has done something since it began: a
- * heading may take the focus from a page that is gone, but not from a menu that was opened or a field that is typed into meanwhile.
+ * Tracks whether the current page was reached by navigation within the console, and whether the user has interacted since. A new page's heading
+ * receives the focus, but must not take it from a menu or a field that the user has moved to while the page was loading.
  */
 export function trackNavigation(router: Router) {
   router.beforeEach(() => {
@@ -19,10 +19,10 @@ export function trackNavigation(router: Router) {
   for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (hasMovedOn = true), { capture: true, passive: true })
 }
 
-/** Names the part of the console that the pages below belong to, where their titles alone could be those of other pages. */
+/** Injection key of a section name for page titles, such as "Administration". Sections distinguish pages with equal titles. */
 export const titleSectionKey: InjectionKey<string> = Symbol('title section')
 
-/** Sets the document's title, the most particular first ("Changelog · acme · Snug"), and announces it to screen readers. */
+/** Sets the document's title, most specific part first ("Changelog · acme · Snug"), and announces it to screen readers. */
 export function usePageTitle(title: MaybeRefOrGetter<string>) {
   const section = inject(titleSectionKey, '')
   watch(
@@ -35,10 +35,10 @@ export function usePageTitle(title: MaybeRefOrGetter<string>) {
   )
 }
 
-/** Moves the focus to the page's heading, when the element that has it is removed. */
+/** Moves the focus to the page's heading. Call this when the focused element is removed. */
 export const focusHeading = () => document.querySelector<HTMLElement>('h1')?.focus({ preventScroll: true })
 
-/** Moves the focus to the page's heading after navigation, as a browser would. */
+/** Moves the focus to the page's heading after navigation, so that screen readers continue there. */
 export function useHeadingFocus(name: string) {
   const heading = useTemplateRef<HTMLElement>(name)
   onMounted(() => {

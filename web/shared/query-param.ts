@@ -1,7 +1,7 @@
 import { computed } from 'vue'
 import { useRoute, useRouter } from 'vue-router'
 
-/** A URL parameter as a writable value. Its default is left out of the URL; a change removes the parameters in `resets`. */
+/** Returns a URL query parameter as a writable ref. The default is omitted from the URL. A change removes the parameters in `resets`. */
 export function useQueryParam<Value extends string>(
   name: string,
   fallback: Value,
@@ -22,13 +22,13 @@ export function useQueryParam<Value extends string>(
   })
 }
 
-/** The URL parameter `page` of lists with numbered pages, from 1. */
+/** Returns the page number from the URL parameter `page`, starting at 1. */
 export function usePageNumber() {
   const param = useQueryParam<string>('page', '1')
   return computed(() => Math.max(1, Math.floor(Number(param.value)) || 1))
 }
 
-/** Whether a URL parameter is there, such as one that opens a dialog. */
+/** Returns a URL query parameter as a writable boolean, for example to open a dialog. */
 export function useQueryFlag(name: string) {
   const param = useQueryParam<string>(name, '', { replace: true })
   return computed({ get: () => param.value !== '', set: (isSet) => (param.value = isSet ? '1' : '') })

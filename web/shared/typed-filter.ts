@@ -2,12 +2,12 @@ import { useTimeoutFn } from '@vueuse/core'
 import { type Ref, ref, watch } from 'vue'
 import { onBeforeRouteLeave } from 'vue-router'
 
-/** How long after the last key a filter applies by itself, in milliseconds. */
+/** Debounce delay in milliseconds between the last keystroke and applying a filter. */
 const pauseMs = 300
 
 /**
- * What is being typed into a filter, and the same trimmed in `applied` once typing pauses, or at once by `apply`. A change of `applied` from
- * elsewhere, such as "Clear filters", takes the place of what was typed; one that typing itself led to does not.
+ * Debounces a filter field. `typed` is the text in the field. Its trimmed value is written to `applied` when typing pauses, or immediately by
+ * `apply`. An external change of `applied`, such as "Clear filters", replaces the typed text.
  */
 export function useTypedFilter(applied: Ref<string>) {
   const typed = ref(applied.value)
@@ -17,7 +17,7 @@ export function useTypedFilter(applied: Ref<string>) {
   const { start, stop } = useTimeoutFn(apply, pauseMs, { immediate: false })
   onBeforeRouteLeave(() => {
     stop()
-    isLeft = true // a field that goes with its page says that it was changed, when the address is that of the next one
+    isLeft = true // removing a focused field fires `change`, which would write the filter into the URL of the next page
   })
 
   function apply() {
@@ -31,7 +31,7 @@ export function useTypedFilter(applied: Ref<string>) {
     isLeft = false
     if (!isComposing) start()
   }
-  /** Half a word of an input method is no filter. */
+  /** Pauses filtering while an input method (IME) composes text. */
   function compose(isBegun: boolean) {
     isComposing = isBegun
     if (isBegun) stop()

@@ -5,12 +5,12 @@ import type { Confirmation } from './confirmation.ts'
 
 const discards = new Set<() => void>()
 
-/** Lets the page on show be left without a question: what its forms are about was deleted. */
+/** Discards unsaved changes on the current page, so that it can be left without a prompt. Call this after deleting the edited object. */
 export function discardUnsaved() {
   for (const discard of discards) discard()
 }
 
-/** Asks before leaving a page with unsaved changes, by the confirmation that it returns. */
+/** Asks for confirmation before leaving a page with unsaved changes. Returns the state for a confirmation dialog. */
 export function useUnsavedGuard(isChanged: Readonly<Ref<boolean>>): Confirmation {
   const isAsking = ref(false)
   const isDiscarded = ref(false)
@@ -30,13 +30,13 @@ export function useUnsavedGuard(isChanged: Readonly<Ref<boolean>>): Confirmation
   }
   const discard = () => void (isDiscarded.value = true)
   discards.add(discard)
-  // The page may go while it asks: whoever waits for the answer goes on.
+  // The page may be removed while the dialog is open. The pending navigation then continues.
   onScopeDispose(() => {
     discards.delete(discard)
     answer(true)
   })
   onBeforeRouteLeave(ask)
-  // The same page of something else is another page; its filters and tabs in the address are not.
+  // Other route parameters mean another object, so ask. Changes of the query only, such as filters and tabs, stay on the page.
   onBeforeRouteUpdate((to, from) => JSON.stringify(to.params) === JSON.stringify(from.params) || ask())
   useEventListener(window, 'beforeunload', (event) => {
     if (isDirty.value) event.preventDefault()
@@ -45,7 +45,7 @@ export function useUnsavedGuard(isChanged: Readonly<Ref<boolean>>): Confirmation
     get isOpen() {
       return isAsking.value
     },
-    question: { title: 'Leave without saving?', description: 'What you changed here is not saved.', action: 'Leave' },
+    question: { title: 'Leave without saving?', description: 'Your changes on this page have not been saved.', action: 'Leave' },
     running: false,
     failure: undefined,
     dismiss: () => answer(false),
