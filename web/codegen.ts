@@ -72,7 +72,8 @@ function operationsIn(documents: string) {
     .map(({ name, source, result, variables }) => {
       const document = parse(source)
       const [definition] = document.definitions
-      if (definition?.kind !== Kind.OPERATION_DEFINITION) throw new Error(`The first definition in the document ${name} must be an operation.`)
+      if (definition?.kind !== Kind.OPERATION_DEFINITION)
+        throw new Error(`The first definition in the document ${name} must be an operation.`)
       // urql's cache needs `__typename` in every selection set. Whitespace is stripped.
       const text = stripIgnoredCharacters(print(formatDocument(document)))
       const hash = createHash('sha256').update(text).digest('hex')

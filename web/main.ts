@@ -16,7 +16,7 @@ trackNavigation(router)
 returnFocus()
 recoverMissingParts(router)
 onSignedOut(() => {
-  if (isPasswordAsked.value) return // the open dialog lets the user sign in again without leaving the page
+  if (isPasswordAsked.value) return // the user can sign in again in the open dialog, without leaving the page
   forgetViewer()
   if (!router.currentRoute.value.meta.open) void router.push(loginRoute(router.currentRoute.value.fullPath))
 })

@@ -34,7 +34,7 @@ it("shows an administrator somebody's sessions and tokens, and ends them", async
   await startSession(page, app.url, alice.email)
   await page.goto('/settings/security')
   await page
-    .getByRole('row', { name: /revoked.*Somebody else's/ })
+    .getByRole('row', { name: /revoked.*Another user's/ })
     .first()
     .waitFor()
 })

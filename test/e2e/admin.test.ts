@@ -28,7 +28,7 @@ describe('people', () => {
     const dialog = page.getByRole('dialog', { name: 'New person' })
     await dialog.getByLabel('Name').fill('Ivy Invited')
     await dialog.getByLabel('E-mail address').fill('ivy@example.com')
-    await choose(page, 'The invitation works for', '3 days')
+    await choose(page, 'Invitation valid for', '3 days')
     await expectAccessible(page)
     await dialog.getByRole('button', { name: 'Create account' }).click()
     expect(await takeSecret(page, 'Hand over the invitation')).toMatch(new RegExp(`^${app.url}/invite/.{20,}`))
@@ -90,7 +90,7 @@ describe('one account', () => {
 
     await choose(page, 'Role', 'Viewer')
     await page.getByLabel('Name', { exact: true }).fill('Mona Viewer')
-    await page.getByRole('link', { name: 'Everything they did' }).click()
+    await page.getByRole('link', { name: 'All actions of this account' }).click()
     await page.getByRole('alertdialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Cancel' }).click()
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('heading', { name: 'Mona Viewer' }).waitFor()

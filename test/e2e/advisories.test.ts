@@ -35,7 +35,7 @@ it('imports, withdraws and removes advisories', async () => {
   await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click()
   await expect.poll(() => page.getByRole('row').count()).toBe(2)
   await page.goto('/admin/advisories?package=elsewhere')
-  await page.getByText('No advisory affects a package of this name.').waitFor()
+  await page.getByText('No advisory affects a package with this name.').waitFor()
 })
 
 it('warns on the pages of a package', async () => {

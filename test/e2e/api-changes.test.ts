@@ -19,7 +19,7 @@ it('compares the APIs of two versions, which the reader picks', async () => {
   await page.goto('/packages/acme/versions')
   await page.getByRole('link', { name: 'Changes in 1.1.0' }).click()
   await page.getByText('1 removal and 2 breaking changes in a minor release').waitFor()
-  await page.getByText('by semantic versioning, 1.1.0 needed a higher number.').waitFor()
+  await page.getByText('semantic versioning requires a higher version number than 1.1.0.').waitFor()
   const removed = page.getByRole('region', { name: /^Removed/ })
   expect(await removed.getByRole('listitem').allTextContents()).toEqual([expect.stringContaining('two')])
   expect(await page.getByRole('navigation', { name: 'acme: sections' }).locator('[aria-current]').textContent()).toContain('Versions')

@@ -174,7 +174,7 @@ it('checks the archives and the surroundings of the server', async () => {
   await page.goto('/admin/self-check')
   await page.getByText('The archives have not been checked yet.').waitFor()
   await page.getByRole('button', { name: 'Check all archives' }).click()
-  await page.getByText('A check is about to begin.').waitFor()
+  await page.getByText('A check is queued.').waitFor()
   await runJobs(app)
   await page.getByText('1 missing, 0 damaged').waitFor()
   await page.getByRole('row', { name: /Missing acme 1\.0\.0/ }).waitFor()

@@ -99,7 +99,7 @@ it('says where queries need a token, and sends them with one', async () => {
   await page.getByText('only with an access token: send one in the headers.').waitFor()
   const answer = page.getByRole('region', { name: 'Response as JSON' })
   await page.getByRole('button', { name: 'Run' }).click()
-  await answer.getByText('This server takes queries of your own only with an access token').waitFor()
+  await answer.getByText('This server accepts custom queries only with an access token').waitFor()
   await expectAccessible(page)
   await screenshot(page, 'explorer-tokens')
   await page.getByLabel('Headers').fill(JSON.stringify({ Authorization: `Bearer ${alice.secret}` }))

@@ -74,7 +74,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
   await leaving.waitFor({ state: 'hidden' })
   expect(new URL(page.url()).pathname).toBe('/admin/settings/legal')
   await page.getByRole('button', { name: 'Save' }).click()
-  await page.getByText(/Your own text, changed/).waitFor()
+  await page.getByText(/Custom text, changed/).waitFor()
   expect((await app.anonymous.get('/api/legal/privacy')).body).toMatchObject({
     isCustom: true,
     markdown: expect.stringContaining('Acme Ltd'),
@@ -82,7 +82,7 @@ it('lets the owner edit, preview, compare and restore the text', async () => {
 
   await page.getByRole('button', { name: 'Edit' }).click()
   await editor(page).fill('é'.repeat(131_073))
-  await page.getByText('262,146 of 262,144 bytes: too long to be saved').waitFor()
+  await page.getByText('262,146 of 262,144 bytes: too long to save').waitFor()
   expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true)
   await page.getByRole('button', { name: 'Discard changes' }).click()
   await expectSound(page, 'legal-edit')

@@ -13,7 +13,7 @@ it('shows administrators reserved and confusable names, and lets them decide', a
   await startSession(page, app.url, admin.email)
   await page.goto('/packages/http_kits')
   await page.getByText(/name of this package could be confused with http_kit\b/).waitFor()
-  await page.getByText('Readers see this warning until an administrator of the server approves the name.').waitFor()
+  await page.getByText('This warning is shown until an administrator of the server approves the name.').waitFor()
   await expectSound(page, 'confusable-name')
   await page.goto('/admin/names')
   await page.getByRole('row', { name: /legacy_tools/ }).waitFor()

@@ -21,7 +21,7 @@ const partsOf = (page: Page) => ({
   name: page.getByLabel('Name', { exact: true }),
   save: () => page.getByRole('button', { name: 'Save' }).click(),
   notice: page.getByRole('alertdialog', { name: 'You are signed in as Bob' }),
-  refusal: page.getByRole('alert').getByText('Nothing was changed: you have signed in anew since this page was loaded.'),
+  refusal: page.getByRole('alert').getByText('Nothing was changed: you signed in again after this page was loaded.'),
   account: (name: string) => page.getByRole('button', { name: `Account: ${name}` }),
 })
 

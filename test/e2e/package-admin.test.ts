@@ -19,7 +19,7 @@ it('retracts a version and restores it, within the window and for those who may'
   await startSession(page, app.url, alice.email)
   await page.goto('/packages/acme/versions')
   const old = page.getByRole('row', { name: /^1\.0\.0/ })
-  await old.getByText(/^Over since /).waitFor()
+  await old.getByText(/^Expired on /).waitFor()
   expect(await old.getByRole('button', { name: 'Retract 1.0.0' }).isDisabled()).toBe(true)
   const fresh = page.getByRole('row', { name: /^1\.1\.0 / })
   await fresh.getByText('5 days left').waitFor()
@@ -134,7 +134,7 @@ it('says what uploaders who leave can still do as members of the publisher', asy
   const { admin, member } = await makeOwned(app, 'acme')
   for (const { email } of [admin, member]) await alice.put(`/api/packages/acme/uploaders/${email}`)
   const rights = new Map([
-    [alice, 'You will no longer publish or change it, unless somebody adds you again.'],
+    [alice, 'You can no longer publish or change it unless another uploader adds you again.'],
     [member, 'As a member of its publisher, you can still publish it, but not manage it.'],
     [admin, 'As an admin of its publisher, you can still publish and manage it.'],
   ])

@@ -19,7 +19,7 @@ it('follows the analysis of a version to its report, without being loaded again'
   await startSession(page, app.url, admin.email)
   await page.goto('/packages/acme')
   await page.getByRole('link', { name: 'Score: Waiting' }).click()
-  await page.getByText('This version waits to be analyzed.').waitFor()
+  await page.getByText('This version is queued for analysis.').waitFor()
   await page.evaluate('window.wasLoadedOnce = true')
 
   const work = runJobs(app, { analyses: true })
@@ -34,13 +34,13 @@ it('follows the analysis of a version to its report, without being loaded again'
   await page.getByRole('link', { name: 'Browse the API of 1.0.0' }).waitFor()
   expect(await page.evaluate('window.wasLoadedOnce')).toBe(true)
   const criterion = page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: 'Provide an example' }) })
-  await criterion.getByText('How to get the rest').waitFor()
+  await criterion.getByText('How to improve').waitFor()
   expect(await criterion.locator('code').first().textContent()).toBe('example/')
   await page.getByRole('region', { name: 'Not measured' }).getByText('Code is formatted').waitFor()
   await expectSound(page, 'score')
 
   await page.getByRole('button', { name: 'Analyze again' }).click()
-  await page.getByText('Until then, this is the earlier report.').waitFor()
+  await page.getByText('Until then, the previous report is shown.').waitFor()
   await page.getByRole('link', { name: /^Score: Waiting, \d+ of \d+ points$/ }).waitFor()
 })
 

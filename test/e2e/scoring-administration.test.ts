@@ -52,7 +52,7 @@ it('changes the settings, and says where the environment does not permit scoring
   await page.goto('/admin/scoring')
   const save = page.getByRole('button', { name: 'Save' })
   await page.getByLabel('Time limit in seconds').fill('120')
-  await page.getByLabel('Analyses at once').fill('2')
+  await page.getByLabel('Concurrent analyses').fill('2')
   await page.getByRole('switch', { name: 'Analyze versions' }).click()
   await save.click()
   const settings = async () => (await admin.get('/api/admin/sdk/settings')).body

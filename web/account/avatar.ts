@@ -6,7 +6,7 @@ import { loadSession } from '../sign-in/session.ts'
 export const pictureTypes = ['image/png', 'image/jpeg', 'image/webp']
 const maxBytes = 5 * 1024 * 1024
 
-/** Changes the viewer's picture. `chosen` is one that waits to be uploaded, as a data address that the page may show. */
+/** Changes the viewer's picture. `chosen` is the picture to upload, with a data URL for the preview. */
 export function useAvatar() {
   const running = ref(false)
   const failure = shallowRef<Failure>()
@@ -34,29 +34,29 @@ export function useAvatar() {
   return { chosen, choose, upload, remove: () => send('DELETE'), running, failure }
 }
 
-/** What the server would refuse is not even sent. */
+/** Validates a file before the upload, by the same rules as the server. */
 function faultOf({ type, size }: File): Failure | undefined {
   if (!pictureTypes.includes(type)) return { code: 'InvalidInput', message: 'Choose a PNG, JPEG or WebP picture.' }
   if (size > maxBytes) return { code: 'InvalidInput', message: `This picture is too large (${bytes(size)}): at most 5 MiB are allowed.` }
   return undefined
 }
 
-/** An object URL would be simpler, but the page's policy shows pictures of this server and data addresses only. */
+/** Reads a file as a data URL. The page's content security policy does not allow object URLs for images. */
 function dataAddress(file: File): Promise<string> {
   return new Promise((resolve, reject) => {
     const reader = new FileReader()
-    reader.addEventListener('load', () => resolve(reader.result as string)) // readAsDataURL gives text
+    reader.addEventListener('load', () => resolve(reader.result as string)) // a string after readAsDataURL
     reader.addEventListener('error', () => reject(reader.error ?? new Error('The file cannot be read.')))
     reader.readAsDataURL(file)
   })
 }
 
-/** A picture travels by REST: GraphQL carries no files. */
+/** Uploads or deletes the picture with the REST API, because the GraphQL API does not support file uploads. */
 async function request(method: string, body?: FormData): Promise<Failure | undefined> {
   try {
     const address = new URL('api/auth/avatar', document.baseURI)
     const answer = await fetch(address, { method, headers: csrfHeader(), ...(body && { body }) })
-    // Read in any case: a browser takes a request for unfinished until then.
+    // Always read the body; otherwise browsers report the request as unfinished.
     const text = await answer.text()
     if (answer.ok) return undefined
     const { error }: { error: Failure } = JSON.parse(text)

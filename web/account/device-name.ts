@@ -1,4 +1,4 @@
-// Enough to tell one's own browsers apart; the order matters, since browsers also claim to be each other.
+// Common browsers only. The order matters, because user agents also contain the names of other browsers.
 const browsers: [RegExp, string][] = [
   [/\bEdgA?\//, 'Edge'],
   [/\bOPR\//, 'Opera'],
@@ -17,7 +17,7 @@ const systems: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ]
 
-/** "Firefox on Linux", as far as a user agent tells; else its own words. */
+/** Returns a readable name for a user agent, such as "Firefox on Linux", or the user agent itself if it is unknown. */
 export function deviceName(userAgent: string): string {
   const named = (names: [RegExp, string][]) => names.find(([pattern]) => pattern.test(userAgent))?.[1]
   const browser = named(browsers)

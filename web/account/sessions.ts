@@ -2,7 +2,7 @@ import { RevokeOtherSessionsDocument, RevokeSessionDocument, SecurityHistoryDocu
 import { useMutation } from '../graphql.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
-/** The viewer's sessions, a page of them; the URL says which. This browser's comes first. */
+/** Returns a page of the viewer's sessions, the current session first. The URL holds the cursor. */
 export const useSessions = () =>
   useCursorList({
     document: SessionsDocument,
@@ -11,7 +11,7 @@ export const useSessions = () =>
       withRows(data.me.sessions, (nodes) => nodes.toSorted((one, other) => Number(other.current) - Number(one.current))),
   })
 
-/** Sign-ins, tokens and sessions of the viewer's account, a page of them; the URL says which. */
+/** Returns a page of the security events of the viewer's account: sign-ins, tokens and sessions. The URL holds the cursor. */
 export const useSecurityHistory = () =>
   useCursorList({
     document: SecurityHistoryDocument,

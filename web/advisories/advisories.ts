@@ -20,14 +20,14 @@ export const severities = {
   CRITICAL: { label: 'Critical', color: 'error' },
 } as const satisfies Record<AdvisorySeverity, object>
 
-/** The security advisories of the package that the URL names. */
+/** Returns the security advisories of the package in the URL. */
 export function usePackageAdvisories() {
   const route = useRoute()
   const { data, ...state } = useQuery(PackageAdvisoriesDocument, () => ({ name: String(route.params.name) }))
   return { ...state, advisories: computed(() => data.value?.package?.advisories) }
 }
 
-/** All security advisories by the URL parameters `package`, `after`. */
+/** Returns a page of all security advisories, filtered by the URL parameters `package` and `after`. */
 export function useAdvisories() {
   const pkg = useQueryParam<string>('package', '', { resets: ['after'], replace: true })
   const { list } = useCursorList({
@@ -42,7 +42,7 @@ export const useImportAdvisories = () => useMutation(ImportAdvisoriesDocument)
 export const useWithdrawAdvisory = () => useMutation(WithdrawAdvisoryDocument)
 export const useRemoveAdvisory = () => useMutation(RemoveAdvisoryDocument)
 
-/** Many versions in a line: "1.0.0, 1.1.0 and 7 more, up to 2.3.0". */
+/** Abbreviates a list of versions: "1.0.0, 1.1.0, 1.2.0 and 7 others, up to 2.3.0". */
 export function versionsInShort(versions: readonly string[]): string {
   if (versions.length <= 5) return versions.join(', ')
   return `${versions.slice(0, 3).join(', ')} and ${counted(versions.length - 3, 'other')}, up to ${versions.at(-1)}`

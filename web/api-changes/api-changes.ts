@@ -6,13 +6,13 @@ import { useQuery } from '../graphql.ts'
 import { counted } from '../shared/format.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** How the public APIs of the two versions differ that the URL names as `from` and `to`: the latest, and the one before it, when left out. */
+/** Compares the public APIs of the versions in the URL parameters `from` and `to`. Defaults: the latest version and its predecessor. */
 export function useApiChanges() {
   const route = useRoute()
   const chosen = { from: useQueryParam<string>('from', ''), to: useQueryParam<string>('to', '') }
   const { data, ...state } = useQuery(ApiChangesDocument, () => ({
     name: String(route.params.name),
-    version: chosen.to.value || '0.0.0', // a version that is not looked at
+    version: chosen.to.value || '0.0.0', // unused placeholder, since the variable is required
     exact: chosen.to.value !== '',
     from: chosen.from.value || null,
   }))
@@ -25,7 +25,7 @@ export function useApiChanges() {
   return { ...state, pkg, version, changes, from, to, isOnly }
 }
 
-/** The numbers of versions that what is typed fits, the highest first. */
+/** Returns the version numbers that match the typed text, highest first. */
 export function useVersionNumbers() {
   const route = useRoute()
   const typed = ref('')
@@ -39,14 +39,14 @@ export function useVersionNumbers() {
 
 type Changes = NonNullable<ApiChangesOfVersionFragment['apiChanges']>
 
-/** What semantic versioning says to the number of a version with these changes. */
+/** Describes whether the version number reflects these changes according to semantic versioning. */
 export function verdictText({ isHonest, verdict, from }: Changes, version: string): string {
-  if (isHonest == null) return `${version} is not later than ${from}, so its number is not judged.`
-  if (isHonest) return `The number ${version} says so, by semantic versioning.`
-  return `${verdict ?? 'More than the number says'}: by semantic versioning, ${version} needed a higher number.`
+  if (isHonest == null) return `${version} is not later than ${from}, so its version number is not assessed.`
+  if (isHonest) return `The version number ${version} reflects these changes correctly (semantic versioning).`
+  return `${verdict ?? 'More changes than the version number indicates'}: semantic versioning requires a higher version number than ${version}.`
 }
 
-/** "2 removed, 1 changed, 3 added". */
+/** Summarizes the changes: "2 elements removed, 1 element changed, 3 elements added". */
 export const countsText = ({ removedCount, changedCount, addedCount }: Changes) =>
   Object.entries({ removed: removedCount, changed: changedCount, added: addedCount })
     .filter(([, amount]) => amount > 0)

@@ -25,10 +25,10 @@ const kinds: Record<string, string[]> = {
     ),
 }
 
-/** The names of a group's kinds, such as `created` of `package.created`. */
+/** Returns the kinds of events in a group, without the group: `created` for `package.created`. */
 export const kindsOf = (group: string): string[] => kinds[group] ?? []
 
-/** Every kind of event, and for each group of several the choice of all. */
+/** The choices of the event filter: every kind, and all kinds of a group. */
 export const kindChoices = [
   [{ value: 'any', label: 'Any event' }],
   ...Object.entries(kinds).map(([group, names]) => [
@@ -39,14 +39,14 @@ export const kindChoices = [
 
 const isDay = (day: string) => /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day))
 
-/** The first moment of a day in the reader's time zone, or of the day after it. */
+/** Returns the start of a day, or of the following day, in the browser's time zone. Returns null if the date is invalid. */
 function startOf(day: string, { next = false } = {}): string | null {
   if (!isDay(day)) return null
   const [year = 0, month = 1, date = 1] = day.split('-').map(Number)
   return new Date(year, month - 1, date + Number(next)).toISOString()
 }
 
-/** The audit log by the URL parameters `kind`, `actor`, `user`, `package`, `publisher`, `from`, `to` (days, the last included), `after`. */
+/** Returns the audit log filtered by the URL parameters. `from` and `to` are dates; `to` is inclusive. */
 export function useAuditLog() {
   const text = (name: string) => useQueryParam<string>(name, '', { resets: ['after'], replace: true })
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })
@@ -74,21 +74,21 @@ export function useAuditLog() {
   return { list, kind, actor, user, pkg, publisher, from, to, filters, isFiltered }
 }
 
-/** One entry with all that is known of it. */
+/** Returns all fields of an audit entry. */
 export function useAuditEntry(id: string) {
   const { data, ...query } = useQuery(AuditEntryDocument, { id })
   const entry = computed(() => (data.value?.node && 'kind' in data.value.node ? data.value.node : undefined))
   return { ...query, entry }
 }
 
-/** What an entry is about when that is a person. */
+/** Returns the name of the affected account, or undefined if the entry does not concern an account. */
 export const personOf = ({ userId, user }: AuditRowFragment) => (userId == null ? undefined : (user?.displayName ?? 'deleted user'))
 
-/** What the log can be saved as. */
+/** File formats for downloading the audit log. */
 const fileTypes = { csv: 'text/csv', ndjson: 'application/x-ndjson' }
 export type FileKind = keyof typeof fileTypes
 
-/** Saves the filtered log as a file. */
+/** Downloads the filtered audit log as a file. */
 export function useAuditDownload() {
   const running = ref(false)
   const failure = shallowRef<Failure>()
@@ -102,7 +102,7 @@ export function useAuditDownload() {
       if (response.ok) saveFile(await response.blob(), nameIn(response) ?? `audit-log.${kind}`)
       else failure.value = await refusal(response)
     } catch {
-      failure.value = { code: 'Unreachable', message: 'The download was cut off. Check the connection, then try again.' }
+      failure.value = { code: 'Unreachable', message: 'The download was interrupted. Check the connection, then try again.' }
     }
     running.value = false
     return failure.value === undefined

@@ -1,7 +1,7 @@
 /** `package.uploader_added` → "Uploader added". */
 export const eventName = (kind: string) => capitalized(wordsOf(kind.slice(kind.indexOf('.') + 1)))
 
-/** `package.uploader_added` → "Package: uploader added", for where a list is about more than packages. */
+/** `package.uploader_added` → "Package: uploader added", for lists that contain events of several groups. */
 export function eventTitle(kind: string): string {
   const [group = '', name] = kind.split('.')
   const title = group === 'oauth' ? 'OAuth' : capitalized(group)

@@ -7,16 +7,16 @@ import {
 } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 
-/** The choice that deletes nothing. */
+/** Value of the choice "Forever": entries are never deleted. */
 export const forever = 0
 
-/** How long audit entries are kept. */
+/** Returns the retention period of audit entries. */
 export function useRetention() {
   const { data, retry } = useQuery(AuditRetentionDocument, {})
   return { retention: computed(() => data.value?.auditRetention), retry }
 }
 
-/** How many entries are older than so many days, as long as somebody wants to know. */
+/** Returns the number of entries older than `days`. Queries only while `isWanted` is true. */
 export function useOlderEntries(days: () => number, isWanted: () => boolean) {
   const { data, loading, failure } = useQuery(OlderAuditEntriesDocument, () => ({ days: days() }), isWanted)
   const total = computed(() => (loading.value || failure.value ? undefined : data.value?.auditRetention.entriesOlderThan))
@@ -30,7 +30,7 @@ export const inWords = (days: number | null) => (days === null || days === forev
 
 const years = [1, 2, 3, 5, 7, 10]
 
-/** What is offered: the shortest time, some years, what is set now, and forever. */
+/** Returns the retention periods to choose from: the minimum, several years, the current setting, and forever. */
 export function retentionChoices({ days, minimumDays }: AuditRetentionFragment) {
   const offered = new Set([minimumDays, 180, ...years.map((number) => number * 365), ...(days == null ? [] : [days])])
   const label = (given: number) =>

@@ -11,15 +11,15 @@ import { buildSchema } from 'graphql'
 interface Options {
   parent: HTMLElement
   text: string
-  /** What it is called. */
+  /** Accessible name of the editor. */
   label: string
-  /** Hears of every change of the text. */
+  /** Called with the new text after every change. */
   changed: (text: string) => void
 }
 
-/** An editor of GraphQL that completes names and marks what the schema does not have, once it knows that. Tab leaves it. */
+/** Opens a GraphQL editor. After `loadSchema`, it completes names and marks errors. Tab moves the focus out of the editor. */
 export function openEditor({ parent, text, label, changed }: Options): EditorView {
-  // The form sends with it.
+  // Keeps the editor from inserting a line; the form handles this key and sends the request.
   const send = { key: 'Mod-Enter', run: () => true }
   return new EditorView({
     parent,
@@ -42,13 +42,13 @@ export function openEditor({ parent, text, label, changed }: Options): EditorVie
   })
 }
 
-/** Replaces the text, as a step that can be undone by itself. */
+/** Replaces the text as a separate undo step. */
 export function replaceText(editor: EditorView, text: string) {
   if (editor.state.doc.toString() === text) return
   editor.dispatch({ changes: { from: 0, to: editor.state.doc.length, insert: text }, annotations: isolateHistory.of('full') })
 }
 
-/** Has the editor know the schema at this address. Whoever may not read it edits without. */
+/** Loads the schema for completion and validation. Without permission to read the schema, the editor works without these features. */
 export async function loadSchema(editor: EditorView, address: string): Promise<void> {
   const response = await fetch(address, { credentials: 'same-origin' })
   if (response.ok) updateSchema(editor, buildSchema(await response.text(), { assumeValid: true }))

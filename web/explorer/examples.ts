@@ -1,11 +1,11 @@
-/** A query to begin with, and its variables as JSON. */
+/** An example query with its variables as JSON. */
 export interface Example {
   title: string
   query: string
   variables?: string
 }
 
-/** What people ask for first: how to search, read, page and change. */
+/** Examples of searching, reading, pagination and mutations. */
 export const examples: Example[] = [
   {
     title: 'Search packages',
@@ -55,7 +55,7 @@ export const examples: Example[] = [
     title: 'Create an access token',
     query: `mutation CreateToken($input: CreateTokenInput!) {
   createToken(input: $input) {
-    secret # is shown only now
+    secret # shown only once
     token { name prefix scopes expiresAt }
   }
 }

@@ -2,7 +2,7 @@ import { ref, shallowRef } from 'vue'
 import { csrfHeader } from '../graphql.ts'
 import { isStillSame } from '../sign-in/session.ts'
 
-/** What was written in the explorer: a document, its variables and more headers, both as JSON. */
+/** The user's input: a GraphQL document, and variables and additional headers as JSON. */
 export interface ExplorerRequest {
   query: string
   variables: string
@@ -10,31 +10,31 @@ export interface ExplorerRequest {
   operation: string | undefined
 }
 
-/** What the server answered. */
+/** The server's response. */
 export interface Reply {
   status: number
   milliseconds: number
-  /** JSON, indented. */
+  /** Indented JSON. */
   text: string
 }
 
 const keptUnder = 'snug-graphql-query'
 
-const welcome = `# Ctrl+Enter (⌘+Enter) runs this.
+const welcome = `# Press Ctrl+Enter (⌘+Enter) to run the query.
 {
   viewer { displayName role }
   server { version url }
 }
 `
 
-/** The document that was last run here, else one to begin with. Headers are never stored: they may hold a token. */
+/** Returns the last document that was run, or an example. Headers are never stored, because they may contain a token. */
 export const firstQuery = (): string => localStorage.getItem(keptUnder) ?? welcome
 
-/** The names of a document's operations: whoever runs it must choose when there are several. */
+/** Returns the names of the operations in a document, so that the user can choose one if there are several. */
 export const operationsIn = (query: string): string[] =>
   [...query.replace(/#.*/g, '').matchAll(/(?:^|[\s}])(?:query|mutation)\s+(\w+)/g)].flatMap(([, name]) => name ?? [])
 
-/** Sends the request as it was written. `problem` says why it cannot be sent. */
+/** Sends the user's request. `problem` is the reason why the request could not be sent. */
 export function useExplorer() {
   const reply = shallowRef<Reply>()
   const problem = ref<string>()
@@ -74,7 +74,7 @@ export function useExplorer() {
   return { reply, problem, running, run }
 }
 
-/** Parses a JSON object; empty text is an empty object. Null when it is not an object. */
+/** Parses a JSON object. Empty text yields an empty object. Returns null if the text is not a JSON object. */
 function objectIn(text: string): Record<string, unknown> | null {
   if (text.trim() === '') return {}
   try {

@@ -6,7 +6,7 @@ import { useMutation, useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** Calls `poll` every few seconds while the page can be seen. */
+/** Calls `poll` every 3 seconds while the page is visible. */
 export function usePolling(poll: () => void) {
   const visibility = useDocumentVisibility()
   useIntervalFn(() => {
@@ -14,7 +14,7 @@ export function usePolling(poll: () => void) {
   }, 3000)
 }
 
-/** A polled query. What it answered last stays while the server does not respond: a form on it must not lose what was typed. */
+/** Polls a query. If the server does not respond, the last data is kept, so that forms based on it do not lose the user's input. */
 export function usePolled<Result, Variables extends AnyVariables>(document: TypedDocumentNode<Result, Variables>, variables: Variables) {
   const { data: latest, loading, ...query } = useQuery(document, variables)
   const data = shallowRef<Result>()
@@ -30,7 +30,7 @@ export const jobStates = {
   FAILED: { label: 'Failed', icon: 'i-lucide-circle-x', color: 'error' },
 } as const satisfies Record<JobState, object>
 
-/** The kinds of jobs that are known here; others show as they are called. */
+/** Labels of the known kinds of jobs. Other kinds are shown by their identifier. */
 export const jobKinds: Record<string, string> = {
   analysis: 'Analyze a version',
   'analysis.pana': 'Analyze with pana',
@@ -45,14 +45,14 @@ export const jobKinds: Record<string, string> = {
 
 export const nameOf = ({ kind }: Pick<JobRowFragment, 'kind'>) => jobKinds[kind] ?? kind
 
-/** What a job is about: a version by name, all else as it is called. */
+/** Returns the subject of a job: package name and version if the job concerns a version, otherwise the subject's identifier. */
 export const subjectOf = ({ subject, version }: JobRowFragment) =>
   version?.package ? `${version.package.name} ${version.version}` : subject
 
-/** An install is stopped where its SDK is: without its job, it would wait for nothing. */
+/** Whether a job installs an SDK. Such jobs are cancelled on the SDKs page; otherwise the SDK would stay pending without a job. */
 export const isSdkInstall = ({ kind }: Pick<JobRowFragment, 'kind'>) => kind === 'sdk.install'
 
-/** The jobs by the URL parameters `state`, `kind`, `after`; polled. */
+/** Polls the jobs, filtered by the URL parameters `state` and `kind`. */
 export function useJobs() {
   const resets = ['after']
   const state = useQueryParam<JobState | 'any'>('state', 'any', { allowed: ['any', 'QUEUED', 'RUNNING', 'DONE', 'FAILED'], resets })
@@ -74,6 +74,6 @@ export function useJobs() {
 export const useCancelJob = () => useMutation(CancelJobDocument)
 export const useRetryJob = () => useMutation(RetryJobDocument)
 
-/** The progress of a job, from 0 to 100; undefined when it is unknown. */
+/** Returns the progress of a job from 0 to 100, or undefined if it is unknown. */
 export const percentOf = ({ done, total }: Pick<JobRowFragment, 'done' | 'total'>) =>
   total ? Math.min(100, Math.floor((100 * done) / total)) : undefined

@@ -11,10 +11,10 @@ import { useMutation, useQuery } from '../graphql.ts'
 
 export const legalTitles = { PRIVACY: 'Privacy policy', TERMS: 'Terms of use' } satisfies Record<LegalDocumentKind, string>
 
-/** The maximum that the server accepts, in bytes of UTF-8. */
+/** Maximum size that the server accepts, in bytes of UTF-8. */
 export const maxLegalBytes = 256 * 1024
 
-/** A legal page as it is published. The heading that its text begins with, if it does, is that of the page. */
+/** Returns a published legal page. If the text starts with a heading, the heading becomes the page's title. */
 export function useLegalPage(kind: MaybeRefOrGetter<LegalDocumentKind>) {
   const { data, ...state } = useQuery(LegalPageDocument, () => ({ kind: toValue(kind) }))
   const page = computed(() => data.value && { ...data.value.legalDocument, ...withoutTitle(data.value.legalDocument.html) })
@@ -29,15 +29,15 @@ function withoutTitle(html: string): { title: string | undefined; html: string }
   return { title: title || undefined, html: html.slice(heading.length) }
 }
 
-/** A legal page as it is edited. */
+/** Returns a legal page for editing. */
 export function useLegalDocument(kind: MaybeRefOrGetter<LegalDocumentKind>) {
   const { data, ...state } = useQuery(LegalDocumentDocument, () => ({ kind: toValue(kind) }))
-  // Until the next answer is here, the last one may be of the other page.
+  // After switching tabs, the data belongs to the other page until the next response.
   const legal = computed(() => (data.value?.legalDocument.kind === toValue(kind) ? data.value.legalDocument : undefined))
   return { ...state, legal }
 }
 
-/** What a draft would look like. */
+/** Renders the preview of a draft. */
 export function useLegalPreview(markdown: MaybeRefOrGetter<string>) {
   const { data, ...state } = useQuery(LegalPreviewDocument, () => ({ markdown: toValue(markdown) }))
   return { ...state, html: computed(() => data.value?.legalPreview) }

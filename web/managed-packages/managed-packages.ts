@@ -4,7 +4,7 @@ import { useQueryParam } from '../shared/query-param.ts'
 
 const orders = { name: 'NAME', size: 'SIZE', versions: 'VERSIONS', updated: 'UPDATED' } as const
 
-/** All packages with their sizes, by the URL parameters `q`, `order`, `after`. */
+/** Returns all packages with their sizes, filtered and sorted by the URL parameters `q` and `order`. */
 export function useManagedPackages() {
   const resets = ['after']
   const q = useQueryParam<string>('q', '', { resets, replace: true })

@@ -3,16 +3,16 @@ import { MyActivityDocument, MyPackagesDocument, MyPublishersDocument } from '..
 import { useQuery } from '../graphql.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 
-/** The packages that the viewer may publish to, a page of them; the URL says which. */
+/** Returns a page of the packages that the viewer may publish to. The URL holds the cursor. */
 export const useMyPackages = () =>
   useCursorList({ document: MyPackagesDocument, variables: (after) => ({ after }), connection: (data) => data.me.packages })
 
-/** The viewer's memberships in publishers. */
+/** Returns the viewer's memberships in publishers. */
 export function useMyPublishers() {
   const { data, ...state } = useQuery(MyPublishersDocument, {})
   return { ...state, memberships: computed(() => data.value?.me.memberships) }
 }
 
-/** What the viewer did, a page of it; the URL says which. */
+/** Returns a page of the viewer's activity. The URL holds the cursor. */
 export const useMyActivity = () =>
   useCursorList({ document: MyActivityDocument, variables: (after) => ({ after }), connection: (data) => data.me.activity })

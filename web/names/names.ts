@@ -9,11 +9,11 @@ import { useMutation } from '../graphql.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** The filter of both lists: the URL parameter `q`. */
+/** Returns the filter for both lists from the URL parameter `q`. */
 export const useNameFilter = () => useQueryParam<string>('q', '', { resets: ['reserved', 'confusable'], replace: true })
 const byName = <Node extends { name: string }>(nodes: readonly Node[]) => nodes.map((node) => ({ ...node, id: node.name }))
 
-/** The names of deleted packages, by the URL parameters `q`, `reserved` (after which name). */
+/** Returns the names of deleted packages, filtered by the URL parameter `q`. `reserved` holds the cursor. */
 export function useReservedNames() {
   const q = useNameFilter()
   const { list } = useCursorList({
@@ -25,7 +25,7 @@ export function useReservedNames() {
   return { list, q }
 }
 
-/** The names that could be confused with others and are not approved: `q`, `confusable` (after which name). */
+/** Returns the unapproved names that are similar to other names, filtered by the URL parameter `q`. `confusable` holds the cursor. */
 export function useConfusableNames() {
   const q = useNameFilter()
   const { list } = useCursorList({

@@ -2,7 +2,7 @@ import { computed, type Ref } from 'vue'
 import { DeletePackageDocument, DeleteVersionDocument, DeletionImpactDocument } from '../generated/graphql.ts'
 import { useMutation, useQuery } from '../graphql.ts'
 
-/** What would break without a package, or without one version of it, looked up whenever `isWanted` becomes true. */
+/** Returns the impact of deleting a package or a version. Queries whenever `isWanted` becomes true. */
 export function useDeletionImpact(removed: () => { name: string; version: string | null }, isWanted: Readonly<Ref<boolean>>) {
   const { data, ...query } = useQuery(DeletionImpactDocument, removed, isWanted)
   return {

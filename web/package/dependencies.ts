@@ -5,7 +5,7 @@ import { useQuery } from '../graphql.ts'
 import { useAddressed } from './package.ts'
 import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
-/** What the version on show depends on: for its users, and for its own development. */
+/** Returns the direct and the dev dependencies of the displayed version. */
 export function useDependencies() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(DependenciesDocument, addressed)
@@ -15,7 +15,7 @@ export function useDependencies() {
   return { ...state, direct: of('DIRECT'), dev: of('DEV'), isEmpty: computed(() => all.value?.length === 0) }
 }
 
-/** Where a dependency comes from, in words. */
+/** Returns the source of a dependency for display. */
 export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: ResolvedDependencyFragment): string {
   if (source === 'SDK') return `${sdk === 'flutter' ? 'Flutter' : sdk === 'dart' ? 'Dart' : sdk} SDK`
   if (source === 'GIT') return 'Git'
@@ -23,7 +23,7 @@ export function sourceOf({ source, sdk, isHostedHere, hostedUrl }: ResolvedDepen
   return isHostedHere ? 'This server' : hostedUrl ? new URL(hostedUrl).host : 'The default registry'
 }
 
-/** The packages that depend on the one that the URL names, as it asks for them: `after`. */
+/** Returns a page of the packages that depend on the package in the URL. */
 export function useDependents() {
   const route = useRoute()
   return useCursorList({

@@ -3,13 +3,13 @@ import { LikePackageDocument, PackagePopularityDocument, UnlikePackageDocument }
 import { useMutation, useQuery } from '../graphql.ts'
 import { announce } from '../shared/announce.ts'
 
-/** How much a package is used and liked. */
+/** Returns the downloads and likes of a package. */
 export function usePopularity(name: () => string) {
   const { data, ...state } = useQuery(PackagePopularityDocument, () => ({ name: name() }))
   return { ...state, popularity: computed(() => data.value?.package ?? undefined) }
 }
 
-/** Likes a package, or no longer; the page shows it at once, for the answer has the new count. */
+/** Likes or unlikes a package. The response contains the new count, which updates the page. */
 export function useLike() {
   const like = useMutation(LikePackageDocument)
   const unlike = useMutation(UnlikePackageDocument)

@@ -13,7 +13,7 @@ import { eventName } from '../audit/event-words.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** What those who administer the package that the URL names can change. */
+/** Returns the settings of the package in the URL. */
 export function usePackageAdmin() {
   const route = useRoute()
   const { data, ...state } = useQuery(PackageAdminDocument, () => ({ name: String(route.params.name) }))
@@ -24,13 +24,13 @@ export const useUpdatePackageOptions = () => useMutation(UpdatePackageOptionsDoc
 export const useAddUploader = () => useMutation(AddUploaderDocument)
 export const useRemoveUploader = () => useMutation(RemoveUploaderDocument)
 
-/** The kinds of events that packages have, and the choice of all. */
+/** The choices of the event filter: every kind of package event, and all kinds. */
 export const activityKinds = [
   { value: 'any', label: 'Any event' },
   ...kindsOf('package').map((name) => ({ value: `package.${name}`, label: eventName(name) })),
 ]
 
-/** What happened to the package that the URL names: `kind`, `after`. */
+/** Returns a page of the activity of the package in the URL, filtered by the URL parameter `kind`. */
 export function usePackageActivity() {
   const route = useRoute()
   const kind = useQueryParam<string>('kind', 'any', { resets: ['after'] })

@@ -2,7 +2,7 @@ import { useRoute } from 'vue-router'
 import { usePageTitle } from '../shared/page-title.ts'
 import { titleOfTab } from '../shared/tab-title.ts'
 
-/** "Changelog · http_kit", "http_kit 1.2.0": what the address says, so that the title never waits. */
+/** Sets the page title from the URL, before any data is loaded: "Changelog · http_kit", "http_kit 1.2.0". */
 export function usePackageTitle() {
   const route = useRoute()
   usePageTitle(() => titleOfTab(route, [route.params.name, route.params.version].filter(Boolean).join(' ')))

@@ -7,39 +7,39 @@ import { useSession } from '../sign-in/session.ts'
 export type DocumentKind = 'readme' | 'changelog' | 'example' | 'license'
 type ShownVersion = Readonly<Ref<VersionDetailsFragment | undefined>>
 
-/** Passes the version on show from the frame of its package to the tabs. */
+/** Injection key that passes the displayed version from the package's frame to its tabs. */
 export const shownVersionKey: InjectionKey<ShownVersion> = Symbol('shown version')
 export const useShownVersion = () => inject(shownVersionKey) as ShownVersion
 
-/** Passes what reads the package and the version on show again. */
+/** Injection key of the function that reloads the package and the displayed version. */
 export const reloadPackageKey: InjectionKey<() => void> = Symbol('reload package')
 export const useReloadPackage = () => inject(reloadPackageKey) as () => void
 
-/** What the address names: a package, and perhaps exactly one version of it; else its latest is meant. */
+/** Returns the package and version in the URL. Without a version, the latest one is displayed. */
 export function useAddressed() {
   const route = useRoute()
   return computed(() => {
     const { name, version } = route.params
     return typeof version === 'string'
       ? { name: String(name), version, exact: true }
-      : { name: String(name), version: '0.0.0', exact: false } // a version that is not looked at
+      : { name: String(name), version: '0.0.0', exact: false } // unused placeholder, since the variable is required
   })
 }
 
-/** The package and the version on show. */
+/** Returns the package in the URL and the displayed version. */
 export function usePackage() {
   const addressed = useAddressed()
   const { viewer } = useSession()
-  // People are only shown to those who are signed in.
+  // Users are visible only to signed-in users.
   const { data, ...state } = useQuery(PackageDocument, () => ({ ...addressed.value, signedIn: viewer.value !== undefined }))
   const pkg = computed(() => data.value?.package ?? undefined)
-  // Until the next answer arrives, the last one stays visible.
+  // The previous data stays visible until the next response.
   const version = computed(() => [pkg.value?.version, pkg.value?.displayedVersion].find(isDetailed))
   const isMissing = computed(() => state.isAnswered.value && !version.value && !state.loading.value)
   return { ...state, addressed, isMissing, pkg, version }
 }
 
-/** One text of the version on show, as HTML that the server made safe; null when there is none. */
+/** Returns a document of the displayed version as sanitized HTML, or null if the version does not contain it. */
 export function useVersionDocument(kind: DocumentKind) {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(VersionDocumentDocument, () => ({ ...addressed.value, [kind]: true }))
@@ -50,7 +50,7 @@ export function useVersionDocument(kind: DocumentKind) {
   return { ...state, text }
 }
 
-/** What to type or paste to use the version on show. */
+/** Returns the commands and snippets for using the displayed version. */
 export function useInstallation() {
   const addressed = useAddressed()
   const { data, ...state } = useQuery(InstallationDocument, addressed)

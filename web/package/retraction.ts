@@ -2,7 +2,7 @@ import type { VersionRowFragment } from '../generated/graphql.ts'
 import { useConfirmation } from '../shared/confirmation.ts'
 import { useUpdateVersionOptions } from './versions.ts'
 
-/** Asks before a version of the package is retracted, or restored. */
+/** Asks for confirmation and then retracts or restores a version. */
 export function useRetraction(name: () => string) {
   const change = useUpdateVersionOptions()
   return useConfirmation<VersionRowFragment>({
@@ -19,14 +19,14 @@ function questionOf(title: string, { isRetracted, retractableUntil }: VersionRow
   if (isRetracted)
     return {
       title: `Restore ${title}?`,
-      description: 'New users get it again, and it may become the latest version.',
+      description: 'New users can get it again, and it may become the latest version.',
       action: 'Restore',
       tone: 'primary' as const,
     }
   const way = retractableUntil == null ? 'You can restore it at any time.' : 'You can restore it for 7 days.'
   return {
     title: `Retract ${title}?`,
-    description: `New users no longer get it; those who use it already can still download it. ${way}`,
+    description: `New users no longer get it; existing users can still download it. ${way}`,
     action: 'Retract',
   }
 }

@@ -5,7 +5,7 @@ export interface Week {
 
 const [width, height] = [240, 48]
 
-/** The line of a chart of weeks as SVG paths in a box of 240 by 48, the highest week at the top. */
+/** Returns the SVG paths of a chart of weekly downloads in a box of 240 × 48, scaled to the maximum. */
 export function sparkline(weeks: readonly Week[]) {
   const max = Math.max(1, ...weeks.map(({ downloads }) => downloads))
   const points = weeks.map(({ downloads }, index) => ({
@@ -18,7 +18,7 @@ export function sparkline(weeks: readonly Week[]) {
 
 const round = (value: number) => Math.round(value * 10) / 10
 
-/** What the chart says, in a sentence: how many in all, and the best week. */
+/** Summarizes the chart in a sentence: the total and the best week. */
 export function summary(weeks: readonly Week[], day: (moment: Date) => string, count: (amount: number) => string): string {
   const total = weeks.reduce((sum, { downloads }) => sum + downloads, 0)
   const best = weeks.reduce<Week | undefined>((found, week) => (found && found.downloads >= week.downloads ? found : week), undefined)

@@ -6,7 +6,7 @@ import { counted, dayOf } from '../shared/format.ts'
 import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 
-/** The versions of the package that the URL names, as it asks for them: `filter`, `order`, `after`. */
+/** Returns the versions of the package in the URL, filtered and sorted by the URL parameters `filter` and `order`. */
 export function useVersions() {
   const route = useRoute()
   const resets = ['after']
@@ -27,17 +27,17 @@ export function useVersions() {
 
 export const useUpdateVersionOptions = () => useMutation(UpdateVersionOptionsDocument)
 
-/** Whether the version can be retracted or restored, and why not, or until when. */
+/** Returns whether a version can be retracted or restored, and a hint about the deadline. */
 export function retractionOf(version: VersionRowFragment, now = new Date()) {
   const { isRetracted, viewerCanRestore, viewerCanRetract, restorableUntil, retractableUntil } = version
   const until = isRetracted ? restorableUntil : retractableUntil
   return { isPossible: isRetracted ? viewerCanRestore : viewerCanRetract, hint: until == null ? '' : deadline(new Date(until), now) }
 }
 
-/** "7 days left" of whole days, rounded, so that a window does not seem shorter than it is; "Over since Jan 31, 2026". */
+/** Formats a deadline: "7 days left", "Expired on Jan 31, 2026". Days are rounded, so that a new 7-day window does not show 6 days. */
 function deadline(until: Date, now: Date): string {
   const left = until.getTime() - now.getTime()
-  if (left < 0) return `Over since ${dayOf(until)}`
+  if (left < 0) return `Expired on ${dayOf(until)}`
   const hours = Math.floor(left / 3_600_000)
   const days = Math.round(left / 86_400_000)
   return `${hours >= 24 ? counted(days, 'day') : hours > 0 ? counted(hours, 'hour') : 'Less than an hour'} left`

@@ -33,7 +33,7 @@ export const memberRoles = {
 const assignable: PublisherRole[] = ['MEMBER', 'ADMIN']
 export const memberRoleChoices = assignable.map((value) => ({ value, label: memberRoles[value].label }))
 
-/** The publishers by the URL parameters `q`, `mine`, `after`. */
+/** Returns a page of the publishers, filtered by the URL parameters `q` and `mine`. */
 export function usePublishers() {
   const words = useQueryParam<string>('q', '', { resets: ['after'], replace: true })
   const mine = useQueryParam('mine', '', { allowed: ['', '1'], resets: ['after'] })
@@ -47,7 +47,7 @@ export function usePublishers() {
 
 type ShownPublisher = Readonly<Ref<PublisherDetailsFragment | undefined>>
 
-/** Passes the publisher from its frame to its tabs. */
+/** Injection key that passes the publisher from its frame to its tabs. */
 export const shownPublisherKey: InjectionKey<ShownPublisher> = Symbol('shown publisher')
 export const useShownPublisher = () => inject(shownPublisherKey) as ShownPublisher
 
@@ -56,7 +56,7 @@ const useSlug = () => {
   return computed(() => String(route.params.slug))
 }
 
-/** The publisher that the URL names. */
+/** Returns the publisher in the URL. */
 export function usePublisher() {
   const slug = useSlug()
   const { data, ...query } = useQuery(PublisherDocument, () => ({ slug: slug.value }))
@@ -67,7 +67,7 @@ export function usePublisher() {
   }
 }
 
-/** Its packages, by name; the URL says which page (`after`). */
+/** Returns a page of the publisher's packages, sorted by name. The URL holds the cursor. */
 export function usePublisherPackages() {
   const slug = useSlug()
   return useCursorList({
@@ -77,14 +77,14 @@ export function usePublisherPackages() {
   })
 }
 
-/** Its members, by name; null for who may not see them. */
+/** Returns the publisher's members, sorted by name, or null if the viewer may not see them. */
 export function usePublisherMembers() {
   const slug = useSlug()
   const { data, ...query } = useQuery(PublisherMembersDocument, () => ({ slug: slug.value }))
   return { ...query, members: computed(() => data.value && (data.value.publisher?.members ?? null)) }
 }
 
-/** What happened to it, newest first; the URL says which page (`after`). */
+/** Returns a page of the publisher's activity, newest first. The URL holds the cursor. */
 export function usePublisherActivity() {
   const slug = useSlug()
   return useCursorList({
@@ -94,7 +94,7 @@ export function usePublisherActivity() {
   })
 }
 
-/** All publishers with their counts, for administrators: `q`, `after`. */
+/** Returns a page of all publishers with their counts, for administrators, filtered by the URL parameter `q`. */
 export function useAdminPublishers() {
   const words = useQueryParam<string>('q', '', { resets: ['after'], replace: true })
   const { list } = useCursorList({
@@ -105,7 +105,7 @@ export function useAdminPublishers() {
   return { list, words }
 }
 
-/** Who owns a package, and the publishers that the viewer could give it to. */
+/** Returns the publisher of a package, and the publishers to which the viewer could transfer the package. */
 export function usePublisherChoice(name: MaybeRefOrGetter<string>) {
   const { data, ...query } = useQuery(PublisherChoiceDocument, () => ({ name: toValue(name) }))
   return {

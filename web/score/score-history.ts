@@ -4,7 +4,7 @@ import { saveFile } from '../shared/save-file.ts'
 import { scoreStates } from './score-words.ts'
 
 type Points = { grantedPoints: number; maxPoints: number; percent: number }
-/** A version of a package with its score, and how that differs from the one of the last version before that has points. */
+/** A version with its score and the change since the previous version that has a score. */
 export interface HistoryRow {
   id: string
   version: string
@@ -14,7 +14,7 @@ export interface HistoryRow {
   change?: { amount: number; text: string; since: string; isNext: boolean } | undefined
 }
 
-/** The versions, the newest first, each compared with the one before it. */
+/** Compares each version with the previous version that has a score. Expects and returns the newest version first. */
 export function historyOf(versions: readonly ScoredVersionFragment[]): HistoryRow[] {
   const rows = versions.map((version): HistoryRow => ({ ...version, points: pointsOf(version) }))
   for (const [index, row] of rows.entries()) {
@@ -30,7 +30,7 @@ function pointsOf({ score: { grantedPoints, maxPoints, percent } }: ScoredVersio
   return grantedPoints == null || maxPoints == null || percent == null ? undefined : { grantedPoints, maxPoints, percent }
 }
 
-/** In points; in percentage points where not as many could be got, as when pana judged the one and not the other. */
+/** Returns the difference in points, or in percentage points if the maximum differs, for example because the engine changed. */
 function differenceOf(now: Points, before: Points) {
   const isSame = now.maxPoints === before.maxPoints
   const amount = isSame ? now.grantedPoints - before.grantedPoints : now.percent - before.percent
@@ -38,7 +38,7 @@ function differenceOf(now: Points, before: Points) {
   return { amount, text: `${amount > 0 ? '+' : '−'}${counted(Math.abs(amount), isSame ? 'point' : 'percentage point')}` }
 }
 
-/** What the scores say, in a sentence. */
+/** Summarizes the course of the score in a sentence. */
 export function summaryOf(rows: readonly HistoryRow[]): string {
   const scored = rows.filter((row): row is HistoryRow & { points: Points } => row.points !== undefined)
   const [last, first] = [scored[0], scored.at(-1)]
@@ -49,7 +49,7 @@ export function summaryOf(rows: readonly HistoryRow[]): string {
   return best === last || best === first ? `${course}.` : `${course}; the highest is ${best.points.percent}% (${best.version}).`
 }
 
-/** Saves the history as a CSV file. */
+/** Downloads the history as a CSV file. */
 export function saveHistory(name: string, rows: readonly HistoryRow[]) {
   const lines = rows.map(({ version, publishedAt, score, points }) => {
     const { grantedPoints = '', maxPoints = '', percent = '' } = points ?? {}

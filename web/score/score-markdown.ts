@@ -3,7 +3,7 @@ import { engineText, outcomeOf, pointsText } from './score-words.ts'
 
 type Report = NonNullable<ScoreOfVersionFragment['score']['report']>
 
-/** The report as Markdown, for an issue or a merge request; undefined before there is one. */
+/** Formats the report as Markdown, for example for an issue. Returns undefined if there is no report yet. */
 export function reportAsMarkdown(name: string, { version, score }: ScoreOfVersionFragment): string | undefined {
   const { report } = score
   if (!report) return undefined
@@ -27,10 +27,10 @@ function sectionText({ title, grantedPoints, maxPoints, criteria }: Report['sect
       `- ${mark} **${criterion.title}** (${criterion.grantedPoints}/${criterion.maxPoints})`,
       `  ${indented(criterion.reason)}`,
     ]
-    return [...lines, ...(criterion.remedy ? [`  **How to get the rest:** ${indented(criterion.remedy)}`] : [])].join('\n\n')
+    return [...lines, ...(criterion.remedy ? [`  **How to improve:** ${indented(criterion.remedy)}`] : [])].join('\n\n')
   })
   return [`## ${title}: ${grantedPoints}/${maxPoints}`, ...items].join('\n\n')
 }
 
-/** A text as part of an item of a list. */
+/** Indents a text as part of a list item. */
 const indented = (text: string) => text.trim().replaceAll('\n', '\n  ')

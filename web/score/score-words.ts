@@ -1,7 +1,7 @@
 import type { ScorePointsFragment, ScoreSectionStatus, ScoreStateFragment, ScoreStatus } from '../generated/graphql.ts'
 import { count } from '../shared/format.ts'
 
-/** What the states of an analysis are called. */
+/** Labels of the states of an analysis. */
 export const scoreStates: Record<ScoreStatus, { label: string; icon: string }> = {
   COMPLETED: { label: 'Analyzed', icon: 'i-lucide-circle-check' },
   PENDING: { label: 'Waiting', icon: 'i-lucide-clock-3' },
@@ -18,25 +18,25 @@ export const sectionStates: Record<ScoreSectionStatus, { label: string; icon: st
   NOT_MEASURED: { label: 'Not measured', icon: 'i-lucide-circle-dashed', color: 'text-muted' },
 }
 
-/** How a part of the points turned out. */
+/** Returns the status for a number of granted points. */
 export function outcomeOf(granted: number, maximum: number): ScoreSectionStatus {
   if (maximum === 0) return 'NOT_MEASURED'
   return granted >= maximum ? 'PASSED' : granted > 0 ? 'PARTIAL' : 'FAILED'
 }
 
-/** The color of a share of the points, as on badges. */
+/** Returns the color for a percentage of points. The thresholds are the same as on badges. */
 export const scoreColor = (percent: number) => (percent >= 80 ? 'text-success' : percent >= 50 ? 'text-warning' : 'text-error')
 
-/** "120 of 140 points"; undefined before there are some. */
+/** Formats points: "120 of 140 points". Returns undefined before the first analysis. */
 export const pointsText = ({ grantedPoints, maxPoints }: Pick<ScorePointsFragment, 'grantedPoints' | 'maxPoints'>) =>
   grantedPoints == null || maxPoints == null ? undefined : `${count(grantedPoints)} of ${count(maxPoints)} points`
 
-/** What analyzed a version, as in "Analyzed by pana 0.22.3". */
+/** Returns the name and version of the analysis engine, as in "Analyzed by pana 0.22.3". */
 export function engineText({ engine, engineVersion }: Pick<ScoreStateFragment, 'engine' | 'engineVersion'>): string {
   const name = engine === 'built-in' ? 'the built-in engine' : (engine ?? 'an unknown engine')
   return engineVersion ? `${name} ${engineVersion}` : name
 }
 
 const underWay: ReadonlySet<string> = new Set(['PENDING', 'RUNNING'])
-/** Whether the state is about to change by itself. */
+/** Whether the state is pending or running, and so will change without user action. */
 export const isUnderWay = (state: string) => underWay.has(state)

@@ -20,7 +20,7 @@ type Followed = Pick<VersionDetailsFragment, 'version'> & {
 const stateOf = ({ score, apiDocumentation }: Omit<Followed, 'version'>) =>
   [score.status, score.finishedAt, score.awaitsPana, apiDocumentation.state].join(' ')
 
-/** Calls back when the analysis of the version on show gets ahead, or its documentation does. */
+/** Calls `reload` when the analysis or the documentation of the displayed version makes progress. */
 export function useScoreChanges(name: () => string, version: () => VersionDetailsFragment | undefined, reload: () => void) {
   useLive(VersionScoreChangedDocument, () => ({ name: name(), version: version()?.version ?? '0.0.0' }), {
     isWanted: () => {
@@ -35,7 +35,7 @@ export function useScoreChanges(name: () => string, version: () => VersionDetail
   })
 }
 
-/** The report of the version on show; it is read again when there is another one. */
+/** Returns the report of the displayed version. Refetches when the state of the analysis changes. */
 export function useVersionScore() {
   const addressed = useAddressed()
   const shown = useShownVersion()
@@ -48,7 +48,7 @@ export function useVersionScore() {
   return { ...state, version: computed(() => pkg.value?.version ?? pkg.value?.displayedVersion ?? undefined), pkg }
 }
 
-/** What the engine printed, asked for when `isWanted` says so. */
+/** Returns the output of the analysis engine. Queries only while `isWanted` is true. */
 export function useScoreLog(version: () => { name: string; version: string }, isWanted: () => boolean) {
   const { data, ...state } = useQuery(ScoreLogDocument, version, isWanted)
   return { ...state, log: computed(() => data.value && (data.value.package?.version?.score.log ?? null)) }

@@ -22,7 +22,7 @@ export const logLevels = {
   ERROR: { label: 'Error', icon: 'i-lucide-circle-x', color: 'error' },
 } as const satisfies Record<ScoringLogLevel, object>
 
-/** How versions are analyzed, how many are, and with what; polled. */
+/** Polls the scoring settings, the coverage and the default SDKs. */
 export function useScoring() {
   const { data, ...query } = usePolled(ScoringAdministrationDocument, {})
   return {
@@ -32,7 +32,7 @@ export function useScoring() {
   }
 }
 
-/** The scoring log by the URL parameters `level`, `package`, `after`; polled. */
+/** Polls the scoring log, filtered by the URL parameters `level` and `package`. */
 export function useScoringLog() {
   const resets = ['after']
   const level = useQueryParam<ScoringLogLevel | 'any'>('level', 'any', { allowed: ['any', 'INFO', 'WARNING', 'ERROR'], resets })

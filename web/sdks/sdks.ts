@@ -23,7 +23,7 @@ import { refreshTray } from '../shell/tray.ts'
 export const kinds = { DART: 'Dart', FLUTTER: 'Flutter' } as const satisfies Record<SdkKind, string>
 export const channels = { STABLE: 'Stable', BETA: 'Beta', DEV: 'Dev' } as const satisfies Record<SdkChannel, string>
 
-/** The steps of an install, in their order. */
+/** The steps of an installation, in order. */
 export const steps = [
   { status: 'DOWNLOADING', label: 'Download', now: 'Downloading' },
   { status: 'EXTRACTING', label: 'Extract', now: 'Extracting' },
@@ -31,12 +31,12 @@ export const steps = [
   { status: 'READY', label: 'Ready', now: 'Ready' },
 ] as const satisfies { status: SdkInstallStatus; label: string; now: string }[]
 
-/** `Dart 3.5.0`. */
+/** Returns the name of an SDK, such as "Dart 3.5.0". */
 export const titleOf = ({ kind, version }: Pick<SdkInstallRowFragment, 'kind' | 'version'>) => `${kinds[kind]} ${version}`
 
 export const isUnderWay = (status: SdkInstallStatus) => status !== 'READY' && status !== 'FAILED'
 
-/** The SDKs on this server, and the room for them; polled. */
+/** Polls the SDKs on this server and the free disk space. */
 export function useSdks() {
   const { data, ...query } = usePolled(SdksDocument, {})
   return {
@@ -46,7 +46,7 @@ export function useSdks() {
   }
 }
 
-/** The releases of a kind and channel, once `isWanted`. */
+/** Returns the available releases of a kind and channel. Queries only while `isWanted` is true. */
 export function useReleases(wanted: { kind: SdkKind; channel: SdkChannel }, isWanted: MaybeRefOrGetter<boolean>) {
   const { data, ...query } = useQuery(SdkReleasesDocument, () => ({ kind: wanted.kind, channel: wanted.channel }), isWanted)
   return { ...query, releases: computed(() => data.value?.sdkReleases) }
@@ -57,10 +57,10 @@ export const useSetDefaultSdk = () => useMutation(SetDefaultSdkDocument)
 export const useRebuildSdk = () => useMutation(RebuildSdkDocument)
 export const useRemoveSdk = () => useMutation(RemoveSdkDocument)
 
-/** How many installs are followed at once: each takes a connection, and browsers open few. They are worked off one by one. */
+/** Maximum number of installations with live progress. Each needs a connection, which browsers limit; the server runs one at a time. */
 const maxFollowed = 2
 
-/** The installs that are worked on next, by their ids. */
+/** Returns the IDs of the oldest unfinished installations, which the server processes first. */
 export const followedOf = (installs: readonly SdkInstallRowFragment[]): ReadonlySet<string> =>
   new Set(
     installs
@@ -71,15 +71,15 @@ export const followedOf = (installs: readonly SdkInstallRowFragment[]): Readonly
   )
 
 interface Following {
-  /** Whether its progress is pushed; else it is as the list says. */
+  /** Whether to subscribe to the progress of the installation. */
   isFollowed: () => boolean
-  /** Whether its log is looked at. */
+  /** Whether the log is open. */
   isLogOpen: MaybeRefOrGetter<boolean>
-  /** It is ready, or has failed. */
+  /** Called when the installation has completed or failed. */
   ended: () => void
 }
 
-/** How far an install is: pushed while it is under way, read once when somebody looks at its log later. */
+/** Returns the progress of an installation: subscribes while the installation is running, and queries once when its log is opened later. */
 export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowed, isLogOpen, ended }: Following) {
   const progress = ref<SdkProgressFragment>()
   const isWanted = computed(() => isFollowed() && isUnderWay(install().status))
@@ -91,7 +91,7 @@ export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowe
   const status = computed(() => progress.value?.status)
   watch(status, (now, before) => {
     if (!now || !before || !isUnderWay(before)) return
-    // The tray says that it has ended.
+    // The end is announced by the tray.
     const step = steps.find((one) => one.status === now && isUnderWay(now))
     if (step) announce(`${titleOf(install())}: ${step.now.toLowerCase()}`)
     else ended()
@@ -101,7 +101,7 @@ export function useSdkProgress(install: () => SdkInstallRowFragment, { isFollowe
   return { progress, rate: useRate(progress) }
 }
 
-/** How fast the current step is, in bytes per second, since it began to be watched; undefined until that is known. */
+/** Returns the average speed of the current step in bytes per second, or undefined during the first second. */
 function useRate(progress: MaybeRefOrGetter<SdkProgressFragment | undefined>) {
   let first: { status: SdkInstallStatus; bytes: number; at: number } | undefined
   const rate = ref<number>()

@@ -29,7 +29,7 @@ export const sortLabels: Record<SortName, string> = {
   name: 'Name',
 }
 
-/** The list of packages by the URL parameters `q`, `sort`, `page`. */
+/** Searches packages by the URL parameters `q`, `sort` and `page`. */
 export function usePackageSearch() {
   const route = useRoute()
   const query = computed(() => String(route.query.q ?? ''))
@@ -50,7 +50,7 @@ export function usePackageSearch() {
   return { ...state, query, words, names, sort, page, result: computed(() => data.value?.searchPackages) }
 }
 
-/** What the home page shows: what changed last, what is used most, and what is the viewer's own. */
+/** Returns the content of the home page: recently updated, most downloaded and the viewer's own packages. */
 export function useHome() {
   const { viewer } = useSession()
   return useQuery(HomeDocument, () => ({ signedIn: viewer.value != null }))

@@ -5,7 +5,7 @@ import { client } from '../graphql.ts'
 
 export type Completion = CompleteSearchQuery['completeSearch'][number]
 
-/** Completions of what is being typed. A failure offers none: the search itself will show it. */
+/** Returns completions for the typed query. Failures yield no completions; the search itself reports them. */
 export function useSearchCompletion(typed: Ref<string>, isWanted: Ref<boolean>) {
   const completions = shallowRef<Completion[]>([])
   watchDebounced(

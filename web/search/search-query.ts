@@ -1,14 +1,14 @@
-// What is typed into a search box holds words and filters such as `sdk:flutter`. The server knows the same grammar.
+// Search queries contain words and filters such as `sdk:flutter`. The grammar must match the server's.
 const filterNames = ['publisher', 'uploader', 'topic', 'sdk', 'platform', 'license', 'dependency', 'is']
 const filterForm = new RegExp(
   String.raw`(?<!\S)-?(?:(?:${filterNames.join('|')}):(?:"[^"]*"|[^\s"]+)|score:(?:[<>]=?|=)?\d{1,3})(?=\s|$)`,
   'gi',
 )
 
-/** A filter of a query, as it is written. */
+/** A filter in a query. `text` is its original text. */
 export interface QueryFilter {
   text: string
-  /** In words, without the sign that excludes. */
+  /** Readable label, without the `-` that negates the filter. */
   label: string
   excludes: boolean
 }
@@ -16,16 +16,16 @@ export interface QueryFilter {
 export const filtersOf = (query: string): QueryFilter[] =>
   Array.from(query.matchAll(filterForm), ([text]) => ({ text, label: filterTitle(text.replace(/^-/, '')), excludes: text.startsWith('-') }))
 
-/** The words beside the filters. */
+/** Returns the query without its filters. */
 export const wordsOf = (query: string) => tidy(query.replaceAll(filterForm, ' '))
 
 export const hasFilter = (query: string, text: string) => filtersOf(query).some((filter) => isSame(filter.text, text))
 
 const isSame = (one: string, other: string) => one.toLowerCase() === other.toLowerCase()
-/** Of the lowest scores, only one makes sense. */
+/** Whether a filter replaces another one: a query has at most one minimum score. */
 const replaces = (text: string, found: string) => /^score:>=/i.test(text) && /^score:>=/i.test(found)
 
-/** The query with the filter, or without it when it has it. A lowest score takes the place of another one. */
+/** Adds a filter to the query, or removes it if the query contains it. A minimum score replaces an existing one. */
 export function toggleFilter(query: string, text: string): string {
   const without = query.replaceAll(filterForm, (found) => (isSame(found, text) || replaces(text, found) ? ' ' : found))
   return tidy(hasFilter(query, text) ? without : `${without} ${text}`)
@@ -33,7 +33,7 @@ export function toggleFilter(query: string, text: string): string {
 
 const tidy = (query: string) => query.replaceAll(/\s+/g, ' ').trim()
 
-/** What filters and their values are called for people. */
+/** Labels of filters. */
 export const filterTitles: Record<string, string> = {
   sdk: 'SDK',
   platform: 'Platform',
@@ -74,7 +74,7 @@ const valueTitles: Record<string, string> = {
   'is:wasm-ready': 'Ready for WebAssembly',
 }
 
-/** A filter in words: `sdk:flutter` → "SDK: Flutter", `is:plugin` → "Flutter plugin". What is not known here stays as it is written. */
+/** Returns the label of a filter: `sdk:flutter` → "SDK: Flutter", `is:plugin` → "Flutter plugin". Unknown filters are returned unchanged. */
 function filterTitle(text: string): string {
   const [filter = '', value = ''] = text.toLowerCase().split(/:(.*)/)
   if (filter === 'is') return valueTitles[`is:${value}`] ?? text

@@ -11,10 +11,10 @@ interface Fact {
   problem?: string | undefined
 }
 
-/** Sessions and tokens end by the server's clock, so a minute more or less is no matter. */
+/** Tolerated clock difference in milliseconds. Only the server's clock decides when sessions and tokens expire. */
 const toleratedMs = 60_000
 
-/** What the server knows of its surroundings, in words, beside what this browser sees. */
+/** Returns facts about the server's environment for display, compared with what this browser observes. */
 export function useSelfCheck() {
   const { server } = useSession()
   const { data, ...query } = useQuery(SelfCheckDocument, {})
@@ -77,10 +77,10 @@ const said = (value: string | null | undefined) => value ?? 'None'
 
 function apart(one: string, other: string, whose: string): string | undefined {
   const ms = Math.abs(Date.parse(one) - Date.parse(other))
-  return ms > toleratedMs ? `${duration(Math.round(ms / 1000))} off the clock of ${whose}.` : undefined
+  return ms > toleratedMs ? `Differs by ${duration(Math.round(ms / 1000))} from the clock of ${whose}.` : undefined
 }
 
-/** What the last check of the archives found, and the one that is under way. */
+/** Returns the result of the last archive check and the state of a running one. */
 export function useIntegrity() {
   const { data, ...query } = useQuery(IntegrityDocument, {})
   const { run, running, failure: refusal } = useMutation(CheckIntegrityDocument)

@@ -5,9 +5,9 @@ interface AdminPage {
   label: string
   to: { name: string }
   icon: string
-  /** What one does there, in a sentence. */
+  /** Short description of the page. */
   text: string
-  /** The prefix of the paths that belong to it, too. */
+  /** Path prefix of further pages that belong to this entry. */
   above?: string
   ownerOnly?: boolean
 }
@@ -17,7 +17,7 @@ interface AdminGroup {
   pages: AdminPage[]
 }
 
-// The navigation of the administration, and the cards of its overview.
+// Used by the navigation of the administration and the cards on its overview.
 const groups: AdminGroup[] = [
   {
     title: 'Accounts',
@@ -102,7 +102,7 @@ const groups: AdminGroup[] = [
   },
 ]
 
-/** The pages of the administration that are for the viewer, in groups; the overview is none of them. */
+/** Returns the administration pages that the viewer may open, in groups, without the overview. */
 export function useAdminPages() {
   const { isOwner } = useAdministrator()
   const isShown = ({ ownerOnly }: AdminPage) => isOwner.value || !ownerOnly

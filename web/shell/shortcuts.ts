@@ -2,10 +2,10 @@ import { defineShortcuts } from '@nuxt/ui/composables/defineShortcuts'
 import { useLocalStorage } from '@vueuse/core'
 import { computed } from 'vue'
 
-/** Whether single-key shortcuts are on; people who use dictation or have a tremor switch them off (WCAG 2.1.4). */
+/** Whether single-key shortcuts are enabled. They must be optional for users of dictation software (WCAG 2.1.4). */
 export const singleKeys = useLocalStorage('snug-single-keys', true)
 
-/** Keys that work everywhere. */
+/** Registers the keyboard shortcuts that work on every page. */
 export function useGlobalShortcuts({ search, help }: { search: () => void; help: () => void }) {
   const shortcuts = computed(() => ({
     meta_k: { usingInput: true, handler: search },
@@ -14,7 +14,7 @@ export function useGlobalShortcuts({ search, help }: { search: () => void; help:
   defineShortcuts(shortcuts)
 }
 
-/** Puts the cursor into the first search box on the page. */
+/** Focuses the first search box on the page and selects its text. */
 export function focusSearch() {
   const box = document.querySelector<HTMLInputElement>('main input[type=search], header input[type=search]')
   box?.focus()

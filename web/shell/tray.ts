@@ -5,12 +5,12 @@ import { useQuery } from '../graphql.ts'
 import { announce } from '../shared/announce.ts'
 import { count, counted } from '../shared/format.ts'
 
-/** Work on the server that is under way, or has ended since. */
+/** Background work on the server that is running or was completed. */
 export interface TrayEntry {
   key: string
   title: string
   text: string
-  /** From 0 to 100, where it is known. */
+  /** Progress from 0 to 100, if known. */
   percent?: number | undefined
   to: string
 }
@@ -18,20 +18,20 @@ export interface EndedEntry extends TrayEntry {
   failed: boolean
 }
 
-/** How often is asked while something runs, and every how many times while nothing does. */
+/** Polling interval in milliseconds while work is running. While the server is idle, only every `idlePolls`th poll sends a query. */
 const pollMs = 3000
 const idlePolls = 10
 
 const wanted = ref(0)
 
-/** Looks at once for what runs: something was begun, or has ended. */
+/** Refreshes the tray immediately. Call this after starting background work or noticing its end. */
 export const refreshTray = () => void wanted.value++
 
-/** What runs on the server, and what ended while this console was open, until it is dismissed. */
+/** Returns the running work, and the work that ended while this console was open and that the user has not dismissed. */
 export function useTray() {
   const { data, retry } = useQuery(TrayDocument, {}, true, true)
   const visibility = useDocumentVisibility()
-  // Of the analyses that have been waiting together, so many are known: those that are done since count as progress.
+  // Largest number of pending analyses since the queue was last empty: the 100 % of the scoring progress.
   const most = ref(0)
   const running = computed(() => (data.value ? entriesOf(data.value, most.value) : []))
   const ended = ref<EndedEntry[]>([])
@@ -98,10 +98,10 @@ const scoringEntry = (left: number, most: number): TrayEntry => ({
   to: '/admin/scoring',
 })
 
-/** What became of something that is not under way any more; nothing when it was removed. */
+/** Returns the outcome of work that is no longer running, or undefined if the work was removed. */
 function endOf(entry: TrayEntry, { sdkInstalls }: TrayQuery): EndedEntry | undefined {
   const { percent, ...end } = entry
-  // Of a version that was published, its page tells.
+  // The analysis of a single version, such as a new one, is not reported here: the version's page shows the result.
   if (entry.key === 'scoring' && percent === undefined) return undefined
   if (entry.key === 'scoring' || entry.key === 'integrity') return { ...end, text: 'Completed', failed: false }
   const install = sdkInstalls.find(({ id }) => id === entry.key)

@@ -5,9 +5,9 @@ import { isStillSame, useLogin, useSession } from './session.ts'
 
 const { viewer } = useSession()
 
-/** The changes that wait for the password: called with whether it was confirmed. */
+/** Resumes the mutations that wait for the password. The argument is whether the user confirmed it. */
 const waiting = shallowRef<(confirmed: boolean) => void>()
-/** What had the focus before. */
+/** The element that had the focus before the dialog opened. */
 let origin: Element | null = null
 const required = ref<Requirement>('password')
 
@@ -16,10 +16,10 @@ proveWith(
     new Promise((resolve) => {
       if (!viewer.value) return resolve(false)
       if (what === 'account') return resolve(isStillSame())
-      // A session is required to confirm the password, too: then one sign-in does for both.
+      // Confirming the password also requires a session. If both are required, a single sign-in satisfies both; keep the first origin.
       if (!waiting.value) origin = from
       required.value = what
-      // Changes at the same time ask once.
+      // Concurrent mutations share one prompt.
       const before = waiting.value
       waiting.value = (confirmed) => {
         before?.(confirmed)
@@ -28,16 +28,16 @@ proveWith(
     }),
 )
 
-/** Whether a change waits for the password. */
+/** Whether a mutation is waiting for the password. */
 export const isPasswordAsked = computed(() => waiting.value !== undefined)
 
-/** Ends the wait for the password. */
+/** Resumes the waiting mutations. */
 export function finishProof(confirmed: boolean) {
   waiting.value?.(confirmed)
   waiting.value = undefined
 }
 
-/** The dialog that opens when the server requires the password, or a session; the change continues once that is met. */
+/** State of the dialog that asks for the password when the server requires it or the session has ended. The mutation then continues. */
 export function usePasswordProof() {
   const proof = useMutation(ConfirmPasswordDocument)
   const { login, ...signIn } = useLogin()

@@ -3,8 +3,8 @@ import { useRoute, useRouter } from 'vue-router'
 const elsewhere = new Set<unknown>(['not-found', 'login', 'setup', 'signup', 'welcome'])
 
 /**
- * Goes where the `redirect` parameter says, if that is a page of this console or one that the server makes itself. Anything else leads home, so
- * that no link to the login page can lead to another site.
+ * Returns a function that navigates to the page in the `redirect` parameter, if it belongs to the console or is rendered by this server. Any
+ * other value leads to the home page, which prevents open redirects to other sites.
  */
 export function useSafeRedirect() {
   const route = useRoute()
@@ -20,8 +20,8 @@ export function useSafeRedirect() {
 }
 
 /**
- * The address of a page that the server makes itself: API documentation, or where command-line clients ask for access. It is judged after the
- * browser's own parser has resolved it, dots and backslashes included.
+ * Returns the URL if it is a page rendered by the server: package documentation or the OAuth authorization endpoint. The check runs on the URL
+ * as parsed by the browser, so that `..` segments and backslashes cannot bypass it.
  */
 function servedPage(path: string): URL | null {
   const base = new URL(document.baseURI)

@@ -6,11 +6,11 @@ import { belongTo, client, csrfCookie, csrfHeader, type Failure, failureOf, useM
 const session = shallowRef<SessionQuery>()
 const failure = shallowRef<Failure>()
 
-/** Who is signed in, and facts about the server. */
+/** Returns the signed-in user and facts about the server. */
 export function useSession() {
   return {
     viewer: computed(() => session.value?.viewer ?? undefined),
-    /** Whether the viewer's role lets them publish, and own what is published. */
+    /** Whether the viewer's role permits publishing and owning packages. */
     mayPublish: computed(() => session.value?.viewer != null && session.value.viewer.role !== 'VIEWER'),
     server: computed(() => session.value?.server),
     setup: computed(() => session.value?.setup),
@@ -18,30 +18,30 @@ export function useSession() {
   }
 }
 
-/** What to say about a new password: the server knows how long it must be. */
+/** Returns a hint for new passwords with the minimum length that the server requires. */
 export function usePasswordHint() {
   const { server } = useSession()
   return computed(() => `At least ${server.value?.passwordMinLength ?? 8} characters. A sentence is easier to remember than symbols.`)
 }
 
-/** Whom the browser is signed in as by now, when the page still shows somebody else: they signed in in another tab. */
+/** The account that was signed in to in another tab, if it differs from the account of this page. */
 export const newcomer = shallowRef<SessionQuery['viewer']>()
 
-/** Loads the session once; `again` after it has changed. False when the server does not respond, or somebody else is signed in by now. */
+/** Loads the session once, or reloads it with `again`. Returns false if the server does not respond or the browser has switched accounts. */
 export async function loadSession({ again = false } = {}): Promise<boolean> {
   if (session.value && !again) return true
   const { data, error, token } = await currentSession()
   if (isNewcomer(data?.viewer)) return false
   belongTo(token)
-  // Before the setup, the viewer is an error: the rest of the answer counts.
+  // Before the setup, the server returns an error for `viewer` only; the rest of the data is valid.
   session.value = data?.setup ? data : undefined
   failure.value = session.value || !error ? undefined : failureOf(error)
   return session.value !== undefined
 }
 
 /**
- * Whether the browser is still signed in as whom the page shows; the page then takes over a session that was begun anew in another tab. It
- * never takes over somebody else's: what is done here would be done as them.
+ * Returns whether the browser is still signed in to the account of this page. If that account signed in again in another tab, the page adopts
+ * the new session. A session of another account is never adopted, since actions on this page would run as that account.
  */
 export async function isStillSame(): Promise<boolean> {
   if (!session.value || csrfCookie() === csrfHeader()['X-CSRF-Token']) return true
@@ -61,21 +61,21 @@ function isNewcomer(viewer: SessionQuery['viewer'] | undefined): boolean {
 
 let asked: Promise<unknown> = Promise.resolve()
 
-/** Asks one at a time: requests that are under way at once would share an answer, perhaps one for the session before. */
+/** Queries the session. Calls are serialized, because urql would share the response of a concurrent query, which may predate a sign-in. */
 function currentSession() {
   const answer = asked.then(ask)
   asked = answer
   return answer
 }
 
-/** Who is signed in, with the CSRF token of the session that the answer is for. */
+/** Queries the session, and repeats the query if the CSRF cookie changed before the response. Returns the matching CSRF token with the data. */
 async function ask(): Promise<{ data: SessionQuery | undefined; error: CombinedError | undefined; token: string | undefined }> {
   const token = csrfCookie()
   const { data, error } = await client.query<SessionQuery>(SessionDocument, {}, { requestPolicy: 'network-only' }).toPromise()
   return token === csrfCookie() ? { data, error, token } : ask()
 }
 
-/** Forgets who was signed in, after the server has rejected the session. */
+/** Removes the signed-in user from the page's state after the server has rejected the session. */
 export function forgetViewer() {
   if (session.value) session.value = { ...session.value, viewer: null }
 }
@@ -90,14 +90,14 @@ export function useLogin() {
   return { login, ...state }
 }
 
-/** After a change of the password, which ended all sessions: reloads at the login page, which leads to `redirect`. */
+/** Opens the login page after a password change, which ends all sessions. After signing in, the user continues at `redirect`. */
 export function signInAgain(redirect: unknown) {
   const login = new URL('login?notice=password-changed', document.baseURI)
   if (typeof redirect === 'string') login.searchParams.set('redirect', redirect)
   location.assign(login)
 }
 
-/** Signs out and reloads, so that nothing of the account stays in memory. */
+/** Signs out and reloads the page, so that no account data stays in memory. */
 export async function signOut() {
   if (!(await isStillSame())) return
   await client.mutation(LogoutDocument, {}).toPromise()

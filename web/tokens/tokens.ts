@@ -11,7 +11,7 @@ import { useCursorList, withRows } from '../shared/cursor-list.ts'
 
 const dayMs = 86_400_000
 
-/** The viewer's tokens, a page of them; the URL says which. Expired ones come last. */
+/** Returns a page of the viewer's tokens, expired ones last. The URL holds the cursor. */
 export const useTokens = () =>
   useCursorList({
     document: TokensDocument,
@@ -25,14 +25,14 @@ export const useRevokeToken = () => useMutation(RevokeTokenDocument)
 
 export const isExpired = ({ expiresAt }: TokenRowFragment) => expiresAt != null && Date.parse(expiresAt) <= Date.now()
 
-/** Whether two weeks or less are left. */
+/** Whether the token expires within two weeks. */
 export const isExpiring = (token: TokenRowFragment) =>
   token.expiresAt != null && !isExpired(token) && Date.parse(token.expiresAt) - Date.now() <= 14 * dayMs
 
-/** The day that lies `days` ahead. */
+/** Returns the date in `days` days. */
 export const inDays = (days: number) => new Date(Date.now() + days * dayMs)
 
-/** What a token may do, by its strongest scope; each includes the ones before it. */
+/** Labels of scopes. Each scope includes the scopes before it. */
 export const access = {
   READ: { label: 'Read', description: 'Browse, search and download packages.' },
   WRITE: { label: 'Read and publish', description: 'Also publish new versions and manage your packages.' },
@@ -42,6 +42,6 @@ export const access = {
 const strongestFirst = ['ADMIN', 'WRITE', 'READ'] as const
 export const strongest = (scopes: readonly TokenScope[]) => strongestFirst.find((scope) => scopes.includes(scope)) ?? 'READ'
 
-/** What a role may give to a token (the server clamps it too). */
+/** Returns the scopes that a role may grant to a token. The server enforces the same limit. */
 export const grantable = (role: Role): TokenScope[] =>
   role === 'VIEWER' ? ['READ'] : role === 'MEMBER' ? ['READ', 'WRITE'] : ['READ', 'WRITE', 'ADMIN']

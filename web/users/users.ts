@@ -22,7 +22,7 @@ import { useCursorList } from '../shared/cursor-list.ts'
 import { useQueryParam } from '../shared/query-param.ts'
 import { useSession } from '../sign-in/session.ts'
 
-/** A secret that the server returns once, to be handed to its owner. */
+/** A secret that the server returns only once, for the administrator to hand over to the user. */
 export interface IssuedSecret {
   title: string
   description: string
@@ -36,7 +36,7 @@ export const roles = {
   OWNER: { label: 'Owner', description: 'Can do everything. There is exactly one owner.' },
   ADMIN: { label: 'Administrator', description: 'Also administers people, packages and the server.' },
   MEMBER: member,
-  EDITOR: member, // the former name of the role
+  EDITOR: member, // deprecated name of the role
   VIEWER: { label: 'Viewer', description: 'Browses, searches and downloads.' },
 } satisfies Record<Role, { label: string; description: string }>
 
@@ -49,7 +49,7 @@ export const states = {
 const assignable = ['VIEWER', 'MEMBER', 'ADMIN'] as const satisfies AssignableRole[]
 export const roleChoices = assignable.map((value) => ({ value, ...roles[value] }))
 
-/** How long an invitation may live, in hours. */
+/** Lifetimes of an invitation, in hours. */
 export const inviteLives = [
   { value: 24, label: '1 day' },
   { value: 72, label: '3 days' },
@@ -58,7 +58,7 @@ export const inviteLives = [
 ]
 const lifeOf = (hours: number) => inviteLives.find(({ value }) => value === hours)?.label ?? `${hours} hours`
 
-/** Whether the viewer administers the server, and whether they own it. */
+/** Returns whether the viewer is an administrator or the owner of the server. */
 export function useAdministrator() {
   const { viewer, server } = useSession()
   return {
@@ -68,7 +68,7 @@ export function useAdministrator() {
   }
 }
 
-/** The people of the server by the URL parameters `q`, `role`, `state`, `order`, `after`. */
+/** Returns a page of the users, filtered and sorted by the URL parameters `q`, `role`, `state` and `order`. */
 export function useUsers() {
   const resets = ['after']
   const text = useQueryParam<string>('q', '', { resets, replace: true })
@@ -90,19 +90,19 @@ export function useUsers() {
   return { list, text, role, state, order, isFiltered }
 }
 
-/** Those to whom the ownership can be transferred. */
+/** Returns the administrators to whom the ownership can be transferred. */
 export function useActiveAdministrators() {
   const { data, ...query } = useQuery(UsersDocument, { role: 'ADMIN', status: 'ACTIVE', orderBy: 'EMAIL', first: 100 })
   return { ...query, administrators: computed(() => data.value?.users.nodes) }
 }
 
-/** People whose e-mail address or name contains these letters, for administrators. */
+/** Returns the users whose e-mail address or name contains the text. For administrators. */
 export function usePeopleLike(text: MaybeRefOrGetter<string>) {
   const { data } = useQuery(PeopleLikeDocument, () => ({ query: toValue(text) }))
   return computed(() => data.value?.users.nodes ?? [])
 }
 
-/** One account with its sessions, tokens and recent events. */
+/** Returns an account with its sessions, tokens and recent events. */
 export function useUser(uuid: MaybeRefOrGetter<string>) {
   const { data, ...query } = useQuery(UserDocument, () => ({ uuid: toValue(uuid), actor: toValue(uuid) }))
   const { viewer } = useSession()
@@ -112,13 +112,13 @@ export function useUser(uuid: MaybeRefOrGetter<string>) {
     ...query,
     user,
     isOneself,
-    /** Why the account cannot be changed here, if it cannot. */
+    /** Reason why the account cannot be changed here, or undefined. */
     guard: computed(() => {
       if (user.value?.viewerCanChangeAccess !== false) return undefined
       if (!user.value.viewerCanEdit) return 'The account of the owner cannot be changed here. Transfer the ownership instead.'
       return 'This is your own account. Change your password in your settings, and ask another administrator to change the rest.'
     }),
-    /** Newest first. The two lists overlap where somebody acted upon themselves. */
+    /** The 20 latest events of both lists, newest first. Events in which users changed their own account are in both lists. */
     history: computed(() => {
       const entries = [...(data.value?.done.nodes ?? []), ...(data.value?.about.nodes ?? [])]
       const unique = new Map(entries.map((entry) => [entry.id, entry]))
@@ -141,7 +141,7 @@ const fileOf = (email: string, kind: string) => `${email.replace(/[^\w.-]+/g, '-
 
 export const oneTimePassword = ({ email, displayName }: { email: string; displayName: string }, secret: string): IssuedSecret => ({
   title: 'Hand over the one-time password',
-  description: `This is the only time that it is shown. Nothing is sent by e-mail: give it to ${displayName} yourself. They choose another at the first sign-in.`,
+  description: `The password is shown only once. No e-mail is sent: give it to ${displayName} yourself. They must change it at the first sign-in.`,
   secret,
   what: 'one-time password',
   fileName: fileOf(email, 'password'),
@@ -153,13 +153,13 @@ export const invitation = (
   hours: number,
 ): IssuedSecret => ({
   title: 'Hand over the invitation',
-  description: `This is the only time that its address is shown. Nothing is sent by e-mail: give it to ${displayName} yourself. It works once, for ${lifeOf(hours)}.`,
+  description: `The link is shown only once. No e-mail is sent: give it to ${displayName} yourself. It can be used once and expires in ${lifeOf(hours)}.`,
   secret,
   what: 'invitation',
   fileName: fileOf(email, 'invitation'),
 })
 
-/** What the owner of a new account needs to sign in. */
+/** Returns the one-time password or the invitation link of a new account. */
 export function secretOf({ user, generatedPassword, inviteUrl, inviteExpiresInHours }: CreateUserMutation['createUser']) {
   if (generatedPassword != null) return oneTimePassword(user, generatedPassword)
   return inviteUrl == null ? undefined : invitation(user, inviteUrl, inviteExpiresInHours ?? 168)

@@ -13,13 +13,13 @@ import { usePageNumber } from '../shared/query-param.ts'
 
 export const publicPageSize = 20
 
-/** The state of public packages on this server. */
+/** Returns the state of public packages on this server. */
 export function usePublicPackages() {
   const { data, ...state } = useQuery(PublicPackagesDocument, {})
   return { ...state, status: computed(() => data.value?.publicPackages) }
 }
 
-/** The public packages, unlisted ones included, as the address pages through them. */
+/** Returns a page of the public packages, including unlisted ones. The URL holds the page number. */
 export function usePublicList() {
   const page = usePageNumber()
   const { data, ...state } = useQuery(PublicListDocument, () => ({
@@ -33,13 +33,13 @@ export function usePublicList() {
 
 export const useUpdatePublicPackages = () => useMutation(UpdatePublicPackagesDocument)
 
-/** Who reads a package, and what decides it. */
+/** Returns the visibility of a package and the settings that affect it. */
 export function useVisibility(name: () => string) {
   const { data, ...state } = useQuery(PackageVisibilityDocument, () => ({ name: name() }))
   return { ...state, visibility: computed(() => data.value?.package?.visibilityState) }
 }
 
-/** What it would do to make a package public or private, looked up whenever `isWanted` becomes true. */
+/** Returns the effects of making a package public or private. Queries whenever `isWanted` becomes true. */
 export function useVisibilityPreview(change: () => { name: string; visibility: Visibility }, isWanted: Readonly<Ref<boolean>>) {
   const { data, ...state } = useQuery(VisibilityPreviewDocument, change, isWanted)
   return { ...state, preview: computed(() => data.value?.package?.visibilityPreview) }
