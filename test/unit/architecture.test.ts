@@ -116,8 +116,8 @@ describe('a stranger finds the way', () => {
     expect(large.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([])
   })
 
-  it('is a line for every folder of the server in the map of the README', () => {
-    const readme = readFileSync(join(root, 'README.md'), 'utf8')
+  it('has a line for every folder of the server in the map of server/README.md', () => {
+    const readme = readFileSync(join(root, 'server/README.md'), 'utf8')
     const folders = readdirSync(join(root, 'server'), { withFileTypes: true }).filter(
       (entry) => entry.isDirectory() && entry.name !== 'dist',
     )
