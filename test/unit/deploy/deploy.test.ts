@@ -1,5 +1,5 @@
 import { existsSync, globSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { z } from 'zod'
 import { variables } from '../../../server/config/variables.ts'
@@ -82,8 +82,11 @@ it('the systemd unit starts a package, with known variables', () => {
   expect(unit).toContain('RestartPreventExitStatus=64 78')
 })
 
-it('every example is named in the README', () => {
-  const examples = globSync('server/deploy/**/*.*', { cwd: root }).concat('server/deploy/Caddyfile', 'Dockerfile', 'compose.yaml')
-  const readme = read('README.md')
-  expect(examples.filter((path) => !readme.includes(path.replace(/kubernetes\/.*/, 'kubernetes')))).toEqual([])
+it('names every example in the help pages and in server/deploy/README.md', () => {
+  const files = globSync('server/deploy/**/*.*', { cwd: root, exclude: ['**/*.md'] })
+  const examples = files.concat('server/deploy/Caddyfile', 'Dockerfile', 'compose.yaml')
+  const pages = globSync('web/help/*.md', { cwd: root }).map(read).join('\n')
+  expect(examples.filter((path) => !pages.includes(path.replace(/kubernetes\/.*/, 'kubernetes')))).toEqual([])
+  const overview = read('server/deploy/README.md')
+  expect(examples.filter((path) => !overview.includes(`](${relative('server/deploy', path)})`))).toEqual([])
 })
