@@ -200,7 +200,7 @@ export const variables = {
   CACHE_BYTES: {
     schema: integer(1_048_576, 2 ** 40),
     default: '67108864',
-    about: 'How much memory the caches of an instance may take together, in bytes; see "What is kept in memory".',
+    about: 'How much memory the caches of an instance may take together, in bytes; see "Memory" on the help page "Capacity".',
   },
   GRAPHQL_FREE_QUERIES: {
     schema: oneOf('everybody', 'tokens'),

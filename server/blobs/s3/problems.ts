@@ -33,7 +33,7 @@ function problemOf(
     return `there is no valid access key. Set ${variables}ACCESS_KEY_ID and ${variables}SECRET_ACCESS_KEY, or the usual sources of AWS credentials.`
   if (code === 'RequestTimeTooSkewed') return 'the clock of this machine is wrong. Set it, for example with NTP.'
   if (code === 'AccessDenied' || statusOf(error) === 403)
-    return `the access key may not do ${right ?? 'this'}. Give it the rights that the README lists.`
+    return `the access key may not do ${right ?? 'this'}. Grant it the rights that the help page "S3" lists.`
   return null
 }
 
