@@ -93,9 +93,9 @@ describe('schema.graphql', () => {
   })
 })
 
-it('has every query of the README, of the explorer and of the console as its schema demands', () => {
-  const readme = readFileSync(join(root, 'README.md'), 'utf8')
-  const published = Array.from(readme.matchAll(/graphql '([^']+)'/g), ([, query = '']) => query)
+it('accepts every query of the help pages, of the explorer and of the console', () => {
+  const pages = globSync(join(root, 'web/help/*.md')).map((file) => readFileSync(file, 'utf8'))
+  const published = Array.from(pages.join('\n').matchAll(/graphql '([^']+)'/g), ([, query = '']) => query)
   const fragments = globSync(join(root, 'web/*/*.graphql')).map((file) => readFileSync(file, 'utf8'))
   expect(published.length).toBeGreaterThanOrEqual(3)
   for (const query of [...published, ...examples.map((example) => example.query), fragments.join('\n')])

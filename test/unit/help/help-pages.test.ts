@@ -1,0 +1,42 @@
+import { existsSync, globSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { read } from '../../support/deployment.ts'
+import { root } from '../../support/sources.ts'
+
+const pages = globSync('web/help/*.md', { cwd: root }).toSorted()
+const documents = [...pages, 'README.md', 'server/README.md', 'server/deploy/README.md', '.github/CONTRIBUTING.md', '.github/SECURITY.md']
+const linksIn = (text: string): string[] => Array.from(text.matchAll(/\]\(([^)\s]+)\)/g), ([, target = '']) => target)
+
+/** Returns the anchors of the headings in a page, as GitHub derives them. */
+const anchorsIn = (text: string): string[] =>
+  Array.from(text.matchAll(/^#+ (.+)$/gm), ([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  )
+
+describe('help pages', () => {
+  it('are all listed in the index, once', () => {
+    const listed = Array.from(read('web/help/README.md').matchAll(/^- \[.+?\]\((.+?)\)/gm), ([, target]) => target)
+    expect(listed.toSorted()).toEqual(pages.map((path) => basename(path)).filter((name) => name !== 'README.md'))
+  })
+
+  it.each(pages)('%s begins with its only title and a paragraph', (path) => {
+    const text = read(path)
+    expect(text).toMatch(/^# \S.*\n\n[A-Z\[].*\.\n/)
+    expect(text.replaceAll(/^```[^]*?^```/gm, '').match(/^# /gm)).toHaveLength(1)
+  })
+
+  it.each(documents)('%s links only to files and headings that exist', (path) => {
+    const missing = linksIn(read(path)).filter((target) => {
+      if (/^\w+:/.test(target) || target.endsWith('/screenshot.png')) return false
+      const [file = '', anchor] = target.split('#')
+      const linked = file === '' ? path : join(path, '..', file)
+      if (!existsSync(join(root, linked))) return true
+      return anchor !== undefined && !anchorsIn(read(linked)).includes(anchor)
+    })
+    expect(missing).toEqual([])
+  })
+})
