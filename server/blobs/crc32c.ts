@@ -1,6 +1,6 @@
 /**
- * CRC-32C (Castagnoli, RFC 3720 B.4) of `chunk`, going on from `previous`. zlib's crc32 is another polynomial. Takes four bytes at a time, each
- * with a table of its own: the checksum of a small archive would otherwise cost more than unpacking it.
+ * Returns the CRC-32C (Castagnoli, RFC 3720 B.4) of `chunk`, continuing from `previous`. zlib's crc32 uses a different polynomial. Processes four
+ * bytes per step with one lookup table each, because a byte-wise checksum of a small archive would cost more than unpacking it.
  */
 export function crc32c(chunk: Uint8Array, previous = 0): number {
   const at = (index: number) => chunk[index] as number
@@ -13,7 +13,7 @@ export function crc32c(chunk: Uint8Array, previous = 0): number {
   return ~crc >>> 0
 }
 
-/** The checksum as `x-goog-hash` carries it: base64 of four big-endian bytes. */
+/** Encodes a checksum for the `x-goog-hash` header: base64 of four big-endian bytes. */
 export function encodeCrc32c(checksum: number): string {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32BE(checksum)
@@ -22,7 +22,7 @@ export function encodeCrc32c(checksum: number): string {
 
 const polynomial = 0x82f63b78
 
-/** What a byte contributes that is followed by `following` others of the four. */
+/** Returns the contribution of a byte that is followed by `following` other bytes of the same four-byte step. */
 const entry = (following: number, byte: number): number => tables[(following << 8) | (byte & 0xff)] as number
 
 const tables = new Int32Array(4 * 256)

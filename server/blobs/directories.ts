@@ -4,7 +4,7 @@ import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { makeFolders, setMode } from '../config/make-folders.ts'
 
-/** Makes directories with those above them. A new name lasts once the directory that holds it is synced. */
+/** Creates directories with their missing parents and syncs the parent of each new directory, so that the new names survive a power failure. */
 export async function makeDirectories(paths: string[], mode: number): Promise<void> {
   for (const path of paths)
     for (const made of makeFolders(path, mode)) {
@@ -14,9 +14,9 @@ export async function makeDirectories(paths: string[], mode: number): Promise<vo
 }
 
 /**
- * Makes a directory with those between it and `base`, which has to be there: a volume that is not mounted must not be written to beside it.
- * The new names do not last yet (see syncNames).
- * @throws Error ENOENT without `base`.
+ * Creates a directory and its missing parents below `base`, which must exist so that nothing is written to the mount point of an unmounted volume.
+ * The new names are not durable until `syncNames` is called.
+ * @throws Error ENOENT if `base` does not exist.
  */
 export async function makeDirectoryBelow(base: string, path: string, lasting: Set<string>, mode: number): Promise<void> {
   if (existsSync(path)) return
@@ -28,8 +28,8 @@ export async function makeDirectoryBelow(base: string, path: string, lasting: Se
 }
 
 /**
- * Makes what is named in a directory below `base` survive a power cut, and the names of the directories that lead to it, whoever made them: at
- * once, since each sync waits for the disk. `lasting` are those whose names are known to last, and gets these.
+ * Makes the entries of a directory, and the names of its parents up to `base`, survive a power failure. The syncs run concurrently, since each one
+ * waits for the disk. `lasting` contains the directories whose names are already durable and is updated.
  */
 export async function syncNames(base: string, path: string, lasting: Set<string>): Promise<void> {
   const unsure: string[] = []
@@ -38,12 +38,15 @@ export async function syncNames(base: string, path: string, lasting: Set<string>
   for (const above of unsure) lasting.add(above)
 }
 
-/** Throws an error unless it says that what was to be made is there already. */
+/** Ignores EEXIST and throws every other error. */
 export function unlessThere(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }
 
-/** Makes the names in a directory survive a power cut. Only that waits for the disk: another thread opening it costs more than opening it. */
+/**
+ * Syncs a directory, so that its entries survive a power failure. Only the sync runs asynchronously: opening a directory is cheaper than moving that
+ * call to another thread.
+ */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = openSync(path, 'r')
   try {

@@ -1,4 +1,4 @@
-/** Does what has one key one after the other, in the order in which it was asked for. */
+/** Returns a queue per key: work with the same key runs one at a time, in call order. */
 export function eachAlone(): <Result>(key: string, work: () => Promise<Result>) => Promise<Result> {
   const last = new Map<string, Promise<unknown>>()
   return async (key, work) => {

@@ -4,22 +4,23 @@ import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import type { Bytes } from './verified-reads.ts'
 
-/** Inclusive positions of bytes. */
+/** A byte range; both positions are inclusive. */
 type Range = { start: number; end: number }
 
 type StreamOptions = {
   range?: Range | undefined
   isTaken?: (() => boolean) | undefined
   check?: ((fd: number) => Promise<void>) | undefined
-  /** How the file is opened. */
+  /** Flags for opening the file. */
   flags?: number | undefined
 }
 
 const chunkBytes = 256 * 1024
 
 /**
- * Streams a file, or a range of it; rejects with ENOENT when there is none, and with what `check` rejects the open file. `isTaken` tells that nobody needs the chunk before any longer,
- * so that its memory may carry the next one. Without that every chunk is new memory, and collecting it costs more than reading and sending.
+ * Streams a file or a range of it. Rejects with ENOENT if the file does not exist, and with the error that `check` throws for the open file.
+ * `isTaken` returns true when the previous chunk has been consumed, so that its buffer can be reused. Otherwise each chunk needs a new buffer, and
+ * collecting it costs more than reading and sending.
  */
 export async function streamFile(path: string, options: StreamOptions = {}): Promise<Readable> {
   const { range: { start, end } = wholeFile, isTaken = () => false, check, flags = constants.O_RDONLY } = options
@@ -38,18 +39,18 @@ export async function streamFile(path: string, options: StreamOptions = {}): Pro
     stream.push(bytesRead > 0 ? chunk.subarray(0, bytesRead) : null)
   }
   return new Readable({
-    highWaterMark: 0, // reads when it is asked to, and never ahead
+    highWaterMark: 0, // reads on demand, never ahead
     read() {
       reading = readNext(this).catch((error: Error) => this.destroy(error))
     },
     destroy(error, done) {
-      // A descriptor must not be closed, and so given to somebody else, while a read of it is under way.
+      // Close the descriptor only after a pending read, because the operating system may reuse its number for another file.
       closeAfter(fd, reading, (failure) => done(error ?? failure))
     },
   })
 }
 
-/** The bytes of an open file, to be verified: another file is there once it was written anew. */
+/** Returns the content of an open file for verification. A file that is rewritten gets a new identity. */
 export const bytesOf = (fd: number): Bytes => ({
   identity() {
     const { size, mtimeMs, ino } = fstatSync(fd)

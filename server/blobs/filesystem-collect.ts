@@ -3,12 +3,12 @@ import { opendir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isHash } from './names.ts'
 
-/** Removes staged bytes that were written before `before`; gives their number. */
+/** Removes staged files written before `before` and returns their number. */
 export async function collectStaged(staging: string, before: Date): Promise<number> {
   let removed = 0
   for await (const { name } of await opendir(staging)) {
     const path = join(staging, name)
-    // Looks and removes in one go, so that nothing of this process comes in between.
+    // Synchronous, so that no other code of this process runs between the check and the removal.
     if ((statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? Infinity) >= before.getTime()) continue
     rmSync(path, { force: true })
     removed++
@@ -16,7 +16,7 @@ export async function collectStaged(staging: string, before: Date): Promise<numb
   return removed
 }
 
-/** The stored bytes; files that are no whole hash are not ours. */
+/** Lists the stored files. Files whose name is not a SHA-256 are ignored. */
 export async function* listStored(stored: string): AsyncGenerator<{ sha256: string; bytes: number; storedAt: Date }> {
   for (const prefix of await readdir(stored)) {
     for (const { name, parentPath } of await readdir(join(stored, prefix), { recursive: true, withFileTypes: true })) {

@@ -8,24 +8,24 @@ import { readRemovedName, removedName } from './names.ts'
 import type { RemovedBytes } from './store.ts'
 
 /**
- * Moves stored bytes into the folder of removed ones, unless they are `before` or younger; the name there tells when. It looks and moves in one
- * go, so that nothing of this process comes in between.
- * @returns how many bytes; null when they are gone already, or too young.
+ * Moves a stored file to the folder of removed files, where its name contains the removal time. Does nothing if the file is not older than `before`.
+ * Synchronous, so that no other code of this process runs between the check and the move.
+ * @returns the size in bytes, or null if the file does not exist or is too recent.
  */
 export function setAside(path: string, removed: string, sha256: string, { at, before }: { at: Date; before: Date | null }): number | null {
   const isTooYoung = (mtimeMs: number) => before !== null && mtimeMs >= before.getTime()
   const facts = statSync(path, { throwIfNoEntry: false })
   if (!facts || isTooYoung(facts.mtimeMs)) return null
   const aside = join(removed, removedName(sha256, at))
-  if (!moved(path, aside)) return null
-  // Another process may have published the same bytes just before the move: then these are the ones that its version names.
+  if (!move(path, aside)) return null
+  // Another process may have published the same content just before the move. Its version then refers to this file, so the file is moved back.
   const mtimeMs = statSync(aside, { throwIfNoEntry: false })?.mtimeMs
   if (mtimeMs === undefined || !isTooYoung(mtimeMs)) return facts.size
-  moved(aside, path)
+  move(aside, path)
   return null
 }
 
-/** The removed bytes. Files with another name are not ours. */
+/** Lists the removed files. Files with other names are ignored. */
 export async function* listRemoved(removed: string): AsyncGenerator<RemovedBytes & { path: string }> {
   for (const name of await readdir(removed)) {
     const path = join(removed, name)
@@ -35,7 +35,7 @@ export async function* listRemoved(removed: string): AsyncGenerator<RemovedBytes
   }
 }
 
-/** Deletes what was removed before `before`, for good. */
+/** Permanently deletes files that were removed before `before`. */
 export async function purgeRemoved(removed: string, before: Date): Promise<RemovedBytes[]> {
   const purged: RemovedBytes[] = []
   for await (const { path, ...bytes } of listRemoved(removed)) {
@@ -46,14 +46,14 @@ export async function purgeRemoved(removed: string, before: Date): Promise<Remov
   return purged
 }
 
-/** Moves removed bytes back to `target`, as young as new ones; false when there are none. */
+/** Moves a removed file back to `target` with a current modification time. Returns false if there is no such file. */
 export async function restoreRemoved(removed: string, sha256: string, target: string, { file, folder }: Modes): Promise<boolean> {
   for await (const { sha256: found, path } of listRemoved(removed)) {
     if (found !== sha256) continue
     const now = new Date()
     await makeDirectories([dirname(target)], folder)
     setMode(path, file)
-    // Young first: a collection that runs meanwhile must not take them away again.
+    // Update the modification time before the move, so that a concurrent collection does not remove the file again.
     await utimes(path, now, now)
     await rename(path, target)
     await syncDirectory(dirname(target))
@@ -62,8 +62,8 @@ export async function restoreRemoved(removed: string, sha256: string, target: st
   return false
 }
 
-/** False when the file is not there any more. */
-function moved(from: string, to: string): boolean {
+/** Moves a file. Returns false if it no longer exists. */
+function move(from: string, to: string): boolean {
   try {
     renameSync(from, to)
     return true

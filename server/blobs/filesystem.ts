@@ -18,9 +18,9 @@ import { type BlobStore, DamagedBytes, type StoredBytes } from './store.ts'
 import { openVerifier } from './verified-reads.ts'
 
 /**
- * Opens a store below `root`, which is made when it is missing: staged bytes in `staging/`, stored ones in `sha256/ab/cd/<hash>`, removed ones
- * in `removed/`, all on one volume, so that a rename moves them. What a call reports as done survives a power cut. Only this account may
- * read any of it, or also the group what is stored, with `groupMayRead`.
+ * Opens a store below `root`, which is created if necessary. Staged files are in `staging/`, stored files in `sha256/ab/cd/<hash>` and removed files
+ * in `removed/`; all are on one volume, so files are moved by renaming. Completed operations survive a power failure. Only the account of the server
+ * may read the files; with `groupMayRead`, its group may read the stored files.
  */
 export async function openFilesystemBlobs(root: string, { groupMayRead = false } = {}): Promise<BlobStore> {
   const [places, marker] = [placesBelow(root), join(root, 'store-id')]
@@ -60,7 +60,7 @@ export async function openFilesystemBlobs(root: string, { groupMayRead = false }
   }
 }
 
-/** Makes the folders of a store, and sets the permissions that they and what is in them should have. */
+/** Creates the folders of a store and sets the permissions of the folders and their content. */
 async function makePlaces(root: string, { staging, stored, removed }: ReturnType<typeof placesBelow>, modes: Modes): Promise<void> {
   await makeDirectories([root, stored], modes.folder)
   await makeDirectories([staging, removed], privateModes.folder)
@@ -69,7 +69,7 @@ async function makePlaces(root: string, { staging, stored, removed }: ReturnType
   await setModesBelow(stored, modes)
 }
 
-/** How stored bytes are read: compared with their address. */
+/** Returns the read operations, which verify the content against its hash. */
 function readsOf(
   places: ReturnType<typeof placesBelow>,
   verifier: ReturnType<typeof openVerifier>,
@@ -95,7 +95,7 @@ function readsOf(
   }
 }
 
-/** Paths of the store. Only plain names and whole hashes become paths, so nothing leads out of the root. */
+/** Returns the paths of a store. Only valid staging names and complete hashes are accepted, so no path leads outside the root. */
 function placesBelow(root: string) {
   const [staging, stored, removed] = [join(root, 'staging'), join(root, 'sha256'), join(root, 'removed')]
   return {
@@ -107,7 +107,7 @@ function placesBelow(root: string) {
   }
 }
 
-/** Writes beside the final name and renames when all is there, so that a second try never disturbs a reader of the first. */
+/** Writes to a temporary name and renames the complete file, so that a retry never disturbs a reader of the first attempt. */
 async function stage(syncs: StagedSyncs, path: string, incoming: Incoming): Promise<StoredBytes> {
   const partial = `${path}.${randomUUID()}`
   try {
@@ -132,7 +132,7 @@ async function write(path: string, { source, limit, mode }: Incoming): Promise<S
   return measured.facts()
 }
 
-/** Nobody knows the name yet, so nobody reads what is not all there. */
+/** Writes directly to the final name. No reader knows the name before the write is complete. */
 async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Promise<StoredBytes> {
   try {
     await syncs.write(path, bytes)
@@ -145,19 +145,22 @@ async function stageWhole(syncs: StagedSyncs, path: string, bytes: Buffer): Prom
 
 type Promotion = { stored: string; lasting: Set<string>; modes: Modes }
 
-/** Takes staged bytes to their address. When there are none, they may have been taken there before; ENOENT when neither is so. */
+/**
+ * Moves a staged file to its content address. If the staged file is missing, an earlier attempt may have moved it; throws ENOENT if neither file
+ * exists.
+ */
 async function promote(staged: string, path: string, { stored, lasting, modes }: Promotion): Promise<void> {
   await makeDirectoryBelow(stored, dirname(path), lasting, modes.folder)
-  if (!(await moved(staged, path))) {
-    // Bytes of long ago must not be collected while they are published again.
+  if (!(await move(staged, path))) {
+    // Update the modification time, so that a collection does not remove an old file that is published again.
     const now = new Date()
     await utimes(path, now, now)
   }
   await syncNames(stored, dirname(path), lasting)
 }
 
-/** False when there is nothing to move. */
-async function moved(from: string, to: string): Promise<boolean> {
+/** Moves a file. Returns false if it does not exist. */
+async function move(from: string, to: string): Promise<boolean> {
   try {
     await rename(from, to)
     return true

@@ -3,7 +3,10 @@ import { link, open, readFile, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { syncDirectory, unlessThere } from './directories.ts'
 
-/** The id in a marker file, which says whose a folder is; null without one. What is no id any more is given as it is: it fits nobody. */
+/**
+ * Returns the id in the marker file that identifies the owner of a folder, or null if there is no such file. An invalid id is returned unchanged; it
+ * matches no owner.
+ */
 export async function readMarker(path: string): Promise<string | null> {
   try {
     return (await readFile(path, 'utf8')).trim()
@@ -14,14 +17,14 @@ export async function readMarker(path: string): Promise<string | null> {
 }
 
 /**
- * Writes a marker file, whole and durably or not at all. One that is there stays, unless `replace` says otherwise.
- * @returns the id that is in it then: another instance may have been faster.
+ * Writes a marker file atomically and durably. Keeps an existing file unless `replace` is set.
+ * @returns the id in the file, which another instance may have written first.
  */
 export async function writeMarker(path: string, id: string, { replace = false, mode = 0o666 }): Promise<string> {
   const partial = `${path}.${randomUUID()}`
   try {
     await writeDurably(partial, `${id}\n`, mode)
-    // A link fails where a file is; renaming would replace it.
+    // A link fails if the target exists, while a rename would replace it.
     if (replace) await rename(partial, path)
     else await link(partial, path).catch((error: NodeJS.ErrnoException) => (hasNoLinks(error) ? rename(partial, path) : unlessThere(error)))
   } finally {
@@ -31,7 +34,10 @@ export async function writeMarker(path: string, id: string, { replace = false, m
   return (await readMarker(path)) ?? id
 }
 
-/** Whether a file system has no links, such as those of USB sticks and of some network shares. That a file is there is said first. */
+/**
+ * Returns whether the file system does not support hard links, like those of USB drives and some network shares. An existing target is reported with
+ * a different code.
+ */
 const hasNoLinks = ({ code }: NodeJS.ErrnoException) => ['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(code ?? '')
 
 async function writeDurably(path: string, text: string, mode: number): Promise<void> {

@@ -5,23 +5,23 @@ import { archiveTooLarge } from '../errors.ts'
 import { crc32c, encodeCrc32c } from './crc32c.ts'
 import type { StoredBytes } from './store.ts'
 
-/** Bytes that are measured while they come. */
+/** A byte stream that is measured while it is read. */
 export type Measured = {
   chunks: AsyncGenerator<Buffer, void>
-  /** What was learned, once all of them have come. */
+  /** Returns the size and checksums. Call after the whole stream has been read. */
   facts(): StoredBytes
-  /** Why no more came: the source broke off, or there was too much of it; null when that was not the reason. */
+  /** Returns the error of the source, or the size limit error. Null if neither occurred. */
   failure(): Error | null
 }
 
-/** Hands on what comes, counts it and computes its checksums. Past `limit` bytes it throws archiveTooLarge. */
+/** Passes chunks through while counting bytes and computing checksums. Throws archiveTooLarge past `limit` bytes. */
 export function measure(source: Readable, limit: number): Measured {
   const sha256 = createHash('sha256')
   let [bytes, checksum] = [0, 0]
   let failure: Error | null = null
   async function* measured() {
     try {
-      // The source is left whole when the limit ends the reading: it may be a request that still has to be answered.
+      // The source is not destroyed at the limit, because it may be a request that still needs a response.
       for await (const chunk of source.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
         bytes += chunk.length
         if (bytes > limit) throw archiveTooLarge(limit)
@@ -41,14 +41,14 @@ export function measure(source: Readable, limit: number): Measured {
   }
 }
 
-/** What is learned about bytes that are all there. */
+/** Returns the size and checksums of a complete buffer. */
 export const factsOf = (bytes: Buffer): StoredBytes => ({
   bytes: bytes.length,
   sha256: hash('sha256', bytes),
   crc32c: encodeCrc32c(crc32c(bytes)),
 })
 
-/** The SHA-256 of bytes that come, in hex. */
+/** Returns the SHA-256 of a stream, in hex. */
 export async function hashOf(bytes: Readable): Promise<string> {
   const sha256 = createHash('sha256')
   await pipeline(bytes, sha256)

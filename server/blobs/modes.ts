@@ -3,17 +3,17 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { setMode } from '../config/make-folders.ts'
 
-/** The permissions of stored files and of the folders that they are in. */
+/** Permission bits of stored files and of their folders. */
 export type Modes = { file: number; folder: number }
 
-/** Only the account of the server may read. */
+/** Readable by the account of the server only. */
 export const privateModes: Modes = { file: 0o600, folder: 0o700 }
-/** The group may read, too. */
+/** Readable by the group as well. */
 export const groupModes: Modes = { file: 0o640, folder: 0o750 }
 
 /**
- * Sets the permissions of a folder and of everything in it, unless the folder has them already. Its own come last, so that an interrupted run
- * is done again. Links are left alone.
+ * Sets the permissions of a folder and everything in it, unless the folder already has them. The folder itself is changed last, so that an
+ * interrupted run is repeated. Symbolic links are skipped.
  */
 export async function setModesBelow(folder: string, modes: Modes): Promise<void> {
   if ((statSync(folder).mode & 0o777) === modes.folder) return

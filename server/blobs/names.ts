@@ -1,21 +1,21 @@
 import { pathPart } from './path-part.ts'
 
-/** The name of staged bytes, as it is. @throws RangeError for what could lead elsewhere. */
+/** Returns the name of a staged file unchanged. @throws RangeError if the name could lead to another folder. */
 export const stagedName = (name: string): string => pathPart(name, /^[0-9a-z][0-9a-z-]{0,63}$/)
 
-/** Where stored bytes are, below the root of a store. @throws RangeError for what is no SHA-256 in lower-case hex. */
+/** Returns the path of stored bytes relative to the root of a store. @throws RangeError if the value is not a SHA-256 in lower-case hex. */
 export const storedAt = (sha256: string): string => `${pathPart(sha256, wholeHash).slice(0, 2)}/${sha256.slice(2, 4)}/${sha256}`
 
-/** The name of removed bytes: it tells when they were removed. */
+/** Returns the name of a removed file, which contains the removal time in milliseconds. */
 export const removedName = (sha256: string, at: Date): string => `${pathPart(sha256, wholeHash)}.${at.getTime()}`
 
-/** What the name of removed bytes tells; null for a name that is not ours. */
+/** Parses the name of a removed file. Returns null for any other name. */
 export function readRemovedName(name: string): { sha256: string; removedAt: Date } | null {
   const [, sha256 = '', moment] = /^([0-9a-f]{64})\.(\d{1,15})$/.exec(name) ?? []
   return sha256 ? { sha256, removedAt: new Date(Number(moment)) } : null
 }
 
-/** Whether a name is a whole hash. */
+/** Returns whether a name is a complete SHA-256 in lower-case hex. */
 export const isHash = (name: string): boolean => wholeHash.test(name)
 
 const wholeHash = /^[0-9a-f]{64}$/

@@ -1,20 +1,22 @@
 import { readdir, statfs } from 'node:fs/promises'
 import { diskFull, storageAway } from '../errors.ts'
 
-/** Below this, writing fails or is about to. */
+/** Free space below which the volume counts as full. */
 const minFreeBytes = 1024 ** 2
-/** For so long after a write that found no room, the store says so: room that was too small for an archive may look like enough. */
+/**
+ * Milliseconds for which the store reports a full disk after a failed write. Space that is too small for an archive may otherwise look sufficient.
+ */
 const fullForMs = 60_000
 
-/** Whether there is room to write. */
+/** Detects a full volume. */
 export type Room = {
-  /** Writes; an error for lack of room, or of a storage that is away, becomes one that its receiver may read. @throws ApiError ServiceUnavailable. */
+  /** Runs a write and converts out-of-space and storage failures into errors for clients. @throws ApiError ServiceUnavailable. */
   write<Result>(work: () => Promise<Result>): Promise<Result>
-  /** @throws ApiError ServiceUnavailable without room; Error when the folder is out of reach. */
+  /** @throws ApiError ServiceUnavailable if the volume is full. @throws Error if the folder is not accessible. */
   check(): Promise<void>
 }
 
-/** Watches the room of the volume that `root` is on. */
+/** Monitors the free space of the volume that contains `root`. */
 export function watchRoom(root: string): Room {
   let fullAt = Number.NEGATIVE_INFINITY
   return {
@@ -37,13 +39,13 @@ export function watchRoom(root: string): Room {
   }
 }
 
-/** Its folders are not there, as when a volume is not mounted, or the disk under it fails. */
+/** Returns whether the folders are missing, as with an unmounted volume, or the disk fails. */
 const isAway = (error: unknown) => ['ENOENT', 'EIO', 'EROFS', 'ESTALE', 'ENOTCONN'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/** The volume has no space, or the account's share of it is used up. */
+/** Returns whether the volume is full or the account's quota is exceeded. */
 const isOutOfSpace = (error: unknown) => ['ENOSPC', 'EDQUOT'].includes((error as NodeJS.ErrnoException).code ?? '')
 
-/** Volumes that count no blocks or no files say zero of everything. */
+/** Returns whether the volume is full. File systems that do not count blocks or files report zero for both values. */
 async function isFull(root: string): Promise<boolean> {
   const { blocks, bavail, bsize, files, ffree } = await statfs(root)
   return (blocks > 0 && bavail * bsize < minFreeBytes) || (files > 0 && ffree === 0)

@@ -5,17 +5,17 @@ import { LRUCache } from 'lru-cache'
 
 const [openFile, writeFile, syncFile, closeFile] = [promisify(open), promisify(write), promisify(fsync), promisify(close)]
 
-/** How staged bytes reach the disk: it works while the upload is answered and its archive is checked, and is waited for before they are promoted. */
+/** Syncs staged files in the background while the upload is answered and its archive is validated. Promotion waits for the sync. */
 export type StagedSyncs = {
-  /** Writes bytes to a new file, which begins to be synced. */
+  /** Writes bytes to a new file and starts syncing it. */
   write(path: string, bytes: Buffer): Promise<void>
-  /** Notes that a staged file survives a power cut. */
+  /** Records that a staged file is already durable. */
   note(path: string): void
-  /** Waits until the bytes of a staged file survive a power cut. Nothing happens when there is no such file. */
+  /** Waits until a staged file is durable. Does nothing if the file does not exist. */
   settle(path: string): Promise<void>
 }
 
-/** `mode` is that of the files which it makes. */
+/** Creates the background syncs. New files get the permissions `mode`. */
 export function openStagedSyncs(mode: number): StagedSyncs {
   const syncs = new LRUCache<string, Promise<void>>({ max: 1000 })
   return {
@@ -29,7 +29,7 @@ export function openStagedSyncs(mode: number): StagedSyncs {
         throw error
       }
       const sync = syncAndClose(file, path)
-      // Whoever promotes the bytes hears of it.
+      // A failure is reported when the file is promoted.
       sync.catch(() => {})
       syncs.set(path, sync)
     },
@@ -41,7 +41,7 @@ export function openStagedSyncs(mode: number): StagedSyncs {
   }
 }
 
-/** What could not be synced is gone: the system says so once only, and would take the file for whole at the next try. */
+/** Syncs and closes a file, and deletes it on failure: the operating system reports a failed sync only once, and a later sync would succeed. */
 async function syncAndClose(file: number, path: string): Promise<void> {
   try {
     await syncFile(file)

@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream'
 
-/** What was learned about bytes while they were stored. */
+/** Size and checksums that were computed while bytes were stored. */
 export type StoredBytes = {
   bytes: number
-  /** Hex. */
+  /** In hex. */
   sha256: string
-  /** Base64 of the big-endian CRC-32C, as `x-goog-hash` carries it. */
+  /** Base64 of the big-endian CRC-32C, as in the `x-goog-hash` header. */
   crc32c: string
 }
 
-/** Bytes that were taken out of the store, and wait there until they are deleted for good. */
+/** Bytes that were removed from the store and are kept until they are purged. */
 export type RemovedBytes = { sha256: string; bytes: number; removedAt: Date }
 
-/** Stored bytes are not those that their address says. */
+/** Thrown when stored bytes do not match the SHA-256 in their address. */
 export class DamagedBytes extends Error {
   constructor(sha256: string) {
     super(`The stored bytes do not have the SHA-256 ${sha256}`)
@@ -21,62 +21,61 @@ export class DamagedBytes extends Error {
 }
 
 /**
- * Where bytes are kept: on disk or in a bucket. An upload is staged under a name of its own, read while it is checked, and then
- * promoted to its content address (the SHA-256 of its bytes), where it never changes. Bytes come first, rows later: what no row
- * names is removed after a day.
+ * Stores bytes on disk or in a bucket. An upload is staged under a unique name, validated, and then promoted to its content address (the SHA-256 of
+ * its bytes), where it never changes. Bytes are stored before the row that refers to them; unreferenced bytes are removed after a day.
  */
 export type BlobStore = {
-  /** Streams `source` into the staging area. Past `limit` bytes it stops reading, removes what was written and throws archiveTooLarge. */
+  /** Streams `source` into the staging area. Past `limit` bytes, deletes the partial file and throws archiveTooLarge. */
   stage(name: string, source: Readable, limit: number): Promise<StoredBytes>
-  /** Writes bytes that are all there into the staging area, under a name that nobody else uses. They need not survive a power cut yet. */
+  /** Writes a complete buffer into the staging area under a unique name. The bytes need not be durable until they are promoted. */
   stageWhole(name: string, bytes: Buffer): Promise<StoredBytes>
-  /** Reads staged bytes; rejects with ENOENT when there are none. */
+  /** Reads staged bytes. Rejects with ENOENT if they do not exist. */
   openStaged(name: string): Promise<Readable>
-  /** Moves staged bytes to their content address, durably. The same bytes may be there already. */
+  /** Moves staged bytes durably to their content address, where the same bytes may already exist. */
   promote(name: string, sha256: string): Promise<void>
-  /** Removes staged bytes; nothing happens when there are none. */
+  /** Deletes staged bytes, if they exist. */
   discard(name: string): Promise<void>
   /**
-   * Streams stored bytes; `start` and `end` (inclusive) pick a range. Rejects with ENOENT when there are none, and with DamagedBytes when they
-   * are not what was stored: the hash is compared when a process reads them for the first time. Who uses up each chunk before
-   * taking the next one may say so by `isTaken`, which lets a store use its memory again.
+   * Streams stored bytes, or the range from `start` to `end` (inclusive). Rejects with ENOENT if they do not exist, and with DamagedBytes if they do
+   * not match their hash, which is verified the first time a process reads them. A caller that has consumed a chunk before requesting the next one
+   * can return true from `isTaken`, so that the buffer is reused.
    */
   open(sha256: string, range?: { start: number; end: number }, isTaken?: () => boolean): Promise<Readable>
-  /** Whole bytes, for small archives that a cache keeps. Rejects as `open` does; the hash is compared each time. */
+  /** Returns all bytes, for small archives that are cached. Rejects like `open`. The hash is verified on every call. */
   read(sha256: string): Promise<Buffer>
   /**
-   * An address where anybody reads stored bytes for so many seconds, as a file of this name and media type that no cache keeps; null where the
-   * store has none. Rejects as `open` does.
+   * Returns a public URL for stored bytes that is valid for `seconds` and serves them with this file name and media type, uncacheable. Returns null
+   * if the store does not support links. Rejects like `open`.
    */
   link(sha256: string, options: { seconds: number; name: string; type: string }): Promise<string | null>
   /**
-   * Where stored bytes are, as a path below the folder of all stored ones, for another program that sends them; null where the store is no folder.
-   * Rejects as `open` does.
+   * Returns the path of stored bytes relative to the folder of stored files, for a web server that sends the file. Returns null if the store is not a
+   * folder. Rejects like `open`.
    */
   place(sha256: string): Promise<string | null>
-  /** Reads stored bytes and gives the hash that they have now; rejects with ENOENT when there are none. */
+  /** Computes the current hash of stored bytes. Rejects with ENOENT if they do not exist. */
   hash(sha256: string): Promise<string>
-  /** Whether there are bytes under this address, whatever they are. */
+  /** Returns whether bytes exist at this address. Does not verify them. */
   has(sha256: string): Promise<boolean>
-  /** Everything that is stored, in no order. What comes or goes meanwhile may be in it or not. */
+  /** Lists all stored bytes in no particular order. Bytes that are added or removed during the listing may be missing. */
   list(): AsyncIterable<{ sha256: string; bytes: number; storedAt: Date }>
   /**
-   * Takes stored bytes out, and keeps them aside as removed `at` this moment; with `before`, only when they are older than that. Gives their
-   * size; null when there are none, or they are younger.
+   * Removes stored bytes but keeps them for recovery, with `at` as the removal time. With `before`, removes only older bytes. Returns the size, or
+   * null if the bytes do not exist or are too recent.
    */
   remove(sha256: string, removal: { at: Date; before?: Date }): Promise<number | null>
-  /** What is kept aside, in no order. The same bytes may be there more than once. */
+  /** Lists removed bytes in no particular order. The same bytes may be listed more than once. */
   listRemoved(): AsyncIterable<RemovedBytes>
-  /** Puts removed bytes back, as if they were stored now; false when there are none. */
+  /** Restores removed bytes with a current modification time. Returns false if they do not exist. */
   restore(sha256: string): Promise<boolean>
-  /** Deletes what was removed before `before`, for good; gives what that was. */
+  /** Permanently deletes bytes that were removed before `before` and returns them. */
   purge(before: Date): Promise<RemovedBytes[]>
-  /** Removes staged bytes older than `before`; gives their number. */
+  /** Deletes staged bytes older than `before` and returns their number. */
   collectStaged(before: Date): Promise<number>
-  /** The id that ties the store to its database; null before it has one. */
+  /** Returns the id that ties the store to its database, or null if it has none. */
   identity(): Promise<string | null>
-  /** Gives the store an id, durably; one that it has stays, unless `replace` is said. Gives the id that it has then. */
+  /** Durably sets the id of the store, unless it already has one and `replace` is not set. Returns the resulting id. */
   identify(id: string, options?: { replace: boolean }): Promise<string>
-  /** Lists the root, for the health check; throws when the storage is out of reach or full. */
+  /** Health check: lists the root. Throws if the storage is unreachable or full. */
   check(): Promise<void>
 }

@@ -1,35 +1,35 @@
 import { LRUCache } from 'lru-cache'
 import { DamagedBytes } from './store.ts'
 
-/** Bytes that are stored under their hash. */
+/** Bytes stored at a content address. */
 export type Bytes = {
-  /** Tells these bytes from any others that are stored under the same address at another time. */
+  /** Returns a value that changes when the stored bytes are replaced. */
   identity: () => string
-  /** The hash that they have. */
+  /** Computes the SHA-256 of the bytes. */
   hash: () => Promise<string>
 }
 
-/** How bytes were when their hash was compared. It is compared anew once they are others. */
+/** The result of a verification. It is valid as long as the identity of the bytes does not change. */
 type Judged = { identity: string; isWhole: boolean; at: number }
 
 const maxJudged = 20_000
-/** For so long damaged bytes are not read again, unless they changed. */
+/** Milliseconds for which corrupt bytes are not verified again, unless their identity changes. */
 const damagedForMs = 30_000
 
-/** Compares the hash of stored bytes with their address, the first time that this process reads them. */
+/** Verifies stored bytes against their hash the first time this process reads them. */
 export type Verifier = {
-  /** @throws DamagedBytes when these are other bytes than their address says. */
+  /** @throws DamagedBytes if the bytes do not match the hash in their address. */
   check(sha256: string, bytes: Bytes): Promise<void>
-  /** Has the bytes compared again the next time. */
+  /** Discards the result for an address, so that the next read verifies it again. */
   forget(sha256: string): void
 }
 
 /**
- * Makes a verifier with a memory of its own. All bytes are read before the first one goes out: a status of 200 cannot be taken back, and
- * hashing takes a fraction of a second even for the largest archives. Whoever asks for the same bytes meanwhile waits for the same answer.
+ * Creates a verifier with its own cache. All bytes are read before the first one is sent, because a 200 status cannot be revoked; hashing takes a
+ * fraction of a second even for the largest archives. Concurrent reads of the same bytes share one verification.
  */
 export function openVerifier(): Verifier {
-  // A maximum of sizes: the memory for a maximum of entries would be taken at once.
+  // `maxSize` instead of `max`, which would allocate memory for all entries at once.
   const judged = new LRUCache<string, Judged>({ maxSize: maxJudged, sizeCalculation: () => 1 })
   const underWay = new Map<string, Promise<void>>()
   async function judge(sha256: string, bytes: Bytes): Promise<void> {

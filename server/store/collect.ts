@@ -7,36 +7,35 @@ import { areRemovalsHeld } from './hold.ts'
 import { isOwnStore } from './identity.ts'
 import { adminCommand } from '../version.ts'
 
-/** Removed archives are kept aside for this long. */
+/** Days for which removed archives are kept. */
 export const graceDays = 7
 
 type Circumstances = { em: EntityManager; blobs: BlobStore; now: () => Date; say: (line: string) => void }
 type Candidate = { sha256: string; bytes: number }
 
-/** What a collection does, or would do. */
+/** The result of a collection, or its plan. */
 export type Collection = {
-  /** Archives that no version names: taken out of the store. */
+  /** Orphaned archives that were removed from the store. */
   removed: Candidate[]
-  /** Archives that were taken out more than a week ago: deleted for good. */
+  /** Archives that were removed more than a week ago and were permanently deleted. */
   purged: Candidate[]
-  /** A collection that an administrator has to confirm: nothing was removed. */
+  /** Set if an administrator must confirm the collection; nothing was removed then. */
   heldBack: HeldBack | null
 }
 
 const heldBackShape = z.object({ at: z.iso.datetime(), archives: z.number(), bytes: z.number(), stored: z.number() })
-/** How many archives a collection would remove, of how many that are stored. */
+/** The number of archives that a collection would remove, and the number of stored archives. */
 export type HeldBack = z.infer<typeof heldBackShape>
 
 const heldBackSetting: Setting<HeldBack | null> = { key: 'collection.held_back', schema: heldBackShape.nullable(), initial: null }
 
-/** The collection that an administrator has to confirm; null when there is none. */
+/** Returns the collection that an administrator must confirm, or null. */
 export const heldBackCollection = (reads: Reads): Promise<HeldBack | null> => readSetting(reads, heldBackSetting)
 
 /**
- * Takes archives out of the store that are older than a day and that no version names, and deletes those for good that were taken out more than
- * a week ago. When it would remove more than 20 archives and more than a hundredth of all, it does nothing until somebody has `confirmed` it.
- * Every removal is said. Any number of instances may collect at once.
- * @throws Error before the setup is done, and when the store is not the database's own.
+ * Removes orphaned archives older than a day, and permanently deletes archives that were removed more than a week ago. A collection of more than 20
+ * archives and more than 1% of all requires confirmation (`confirmed`). Every removal is logged. Several instances may collect concurrently.
+ * @throws Error before the setup is complete, and if the store does not belong to the database.
  */
 export async function collectArchives(circumstances: Circumstances, { confirmed = false } = {}): Promise<Collection> {
   const { em, blobs, now, say } = circumstances
@@ -56,14 +55,14 @@ export async function collectArchives(circumstances: Circumstances, { confirmed 
     say(`removed archive ${sha256} (${bytes} bytes): no version names it. It is kept aside for ${graceDays} days.`)
   }
   await keepNamed(circumstances, daysBefore(at, graceDays))
-  // A backup may still need what was removed.
+  // While a backup is running, removed archives are not purged, because the backup may still need them.
   const purged = (await areRemovalsHeld(em, at)) ? [] : await blobs.purge(daysBefore(at, graceDays))
   for (const { sha256, bytes, removedAt } of purged)
     say(`deleted archive ${sha256} (${bytes} bytes) for good: it was removed on ${removedAt.toISOString()}.`)
   return { removed, purged, heldBack: null }
 }
 
-/** What a collection would do now; changes nothing. */
+/** Returns what a collection would do now, without changing anything. */
 export async function planCollection(circumstances: Circumstances): Promise<Collection> {
   const at = circumstances.now()
   const { candidates, stored } = await findUnnamed(circumstances, at)
@@ -73,7 +72,7 @@ export async function planCollection(circumstances: Circumstances): Promise<Coll
   return { removed: candidates, purged, heldBack: needsConfirmation(candidates.length, stored) ? facts : null }
 }
 
-/** The stored archives older than `before` that no version names. `onStored` is called for every stored archive. */
+/** Lists the orphaned archives that were stored before `before`. Calls `onStored` for every stored archive. */
 export async function* unnamedArchives(
   { em, blobs }: Pick<Circumstances, 'em' | 'blobs'>,
   before: Date,
@@ -90,7 +89,7 @@ export async function* unnamedArchives(
   yield* await unnamed(em, batch)
 }
 
-/** Those that no version names, as its archive or its documentation. */
+/** Returns the blobs that no version refers to, as its archive or its documentation. */
 export async function unnamed<Blob extends { sha256: string }>(em: EntityManager, blobs: Blob[]): Promise<Blob[]> {
   if (blobs.length === 0) return []
   const marks = blobs.map(() => '?').join(', ')
@@ -103,7 +102,7 @@ export async function unnamed<Blob extends { sha256: string }>(em: EntityManager
   return blobs.filter(({ sha256 }) => !named.has(sha256))
 }
 
-/** What keeps a collection waiting, and how it goes on. */
+/** Describes why a collection needs confirmation, and how to confirm it. */
 export const describeHeldBack = ({ archives, bytes, stored }: HeldBack): string =>
   `Nothing was removed: no version names ${archives} of ${stored} stored archives (${bytes} bytes), which is more than a hundredth. ` +
   `See which with: ${adminCommand} collect --dry-run. If they may go: ${adminCommand} collect --confirm`
@@ -125,7 +124,7 @@ async function findUnnamed({ em, blobs }: Circumstances, at: Date): Promise<{ ca
   return { candidates, stored }
 }
 
-/** Brings archives back that are about to be deleted for good, although a version names them and they are nowhere else. */
+/** Restores archives that are due for deletion although a version refers to them and no other copy exists. */
 async function keepNamed({ em, blobs, say }: Circumstances, before: Date): Promise<void> {
   const leaving: Candidate[] = []
   for await (const one of blobs.listRemoved()) if (one.removedAt < before) leaving.push(one)
@@ -137,7 +136,7 @@ async function keepNamed({ em, blobs, say }: Circumstances, before: Date): Promi
   }
 }
 
-/** Written only when it changes: this runs every few minutes. */
+/** Saves the pending confirmation. Writes only changes, because this runs every few minutes. */
 async function noteHeldBack(em: EntityManager, heldBack: HeldBack | null): Promise<void> {
   const noted = await readSettingIn(em, heldBackSetting)
   if (noted?.archives === heldBack?.archives && noted?.stored === heldBack?.stored) return

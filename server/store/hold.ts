@@ -7,31 +7,31 @@ import { lockSetting, readSettingIn, type Setting, writeSetting } from '../setti
 const holdShape = z.object({ holder: z.string(), until: z.iso.datetime() })
 type Hold = z.infer<typeof holdShape>
 
-/** While it holds, no instance deletes removed bytes for good. */
+/** The current hold, which prevents all instances from purging removed bytes. */
 export const holdSetting: Setting<Hold | null> = { key: 'store.hold', schema: holdShape.nullable(), initial: null }
 
-/** A hold whose process died ends so long after it was renewed last. */
+/** Milliseconds after its last renewal at which the hold of a dead process expires. */
 const leaseMs = 120_000
 const renewMs = 20_000
 
 /** A hold that is renewed until it is released. */
 export type HeldRemovals = {
-  /** Aborted when it was lost. */
+  /** Aborted when the hold is lost. */
   signal: AbortSignal
-  /** Renews it. @throws ApiError Conflict when it was lost. */
+  /** Renews the hold. @throws ApiError Conflict if it was lost. */
   confirm: () => Promise<void>
   release: () => Promise<void>
 }
 
-/** Whether removed bytes must not be deleted for good now. */
+/** Returns whether a hold prevents purging removed bytes at this time. */
 export async function areRemovalsHeld(em: EntityManager, now: Date): Promise<boolean> {
   const hold = await readSettingIn(em, holdSetting)
   return hold !== null && new Date(hold.until) > now
 }
 
 /**
- * Keeps every instance from deleting removed bytes for good: bytes of versions that are deleted from now on stay within reach.
- * @throws ApiError Conflict while somebody else holds them.
+ * Prevents all instances from purging removed bytes, so that bytes of versions deleted from now on remain available.
+ * @throws ApiError Conflict if another process has a hold.
  */
 export async function holdRemovals(em: EntityManager, now: () => Date): Promise<HeldRemovals> {
   const holder = randomUUID()

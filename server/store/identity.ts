@@ -7,44 +7,47 @@ import { hasTable } from '../db/has-table.ts'
 import { lockSetting, readSettingIn, type Setting, writeSetting } from '../settings/service.ts'
 import { type Place, type Problem, refusal } from './problems.ts'
 
-/** What is known of a database: its id, if it has one, and the archives of some of its versions. */
+/** The identity of a database: its id, if it has one, and the archives of some of its versions. */
 type DatabaseSide = { id: string | null; archives: string[] }
 type StoreSide = { id: string | null; hasArchives: boolean }
 
 const emptyDatabase: DatabaseSide = { id: null, archives: [] }
 
 /**
- * Refuses archives beside an SQLite file that does not exist yet, before it is made. `look` opens the store, unless nothing is there.
- * @throws ConfigError that says what to do.
+ * Rejects a new SQLite file for a store that already has archives, before the file is created. `look` opens the store, or returns null if it does not
+ * exist.
+ * @throws ConfigError with the remedy.
  */
 export async function refuseNewFileBesideArchives(place: Place, look: () => Promise<BlobStore | null>): Promise<void> {
   if (place.DB_BACKEND === 'postgres' || existsSync(place.SQLITE_PATH)) return
-  await requireFit(emptyDatabase, await look(), place)
+  await requireMatch(emptyDatabase, await look(), place)
 }
 
 /**
- * Refuses a store that belongs to another database, before anything is written into either; null is one of which nothing is there yet.
- * @throws ConfigError that says what to do.
+ * Rejects a store that belongs to another database, before anything is written. `blobs` is null if the store does not exist yet.
+ * @throws ConfigError with the remedy.
  */
 export async function refuseForeignStore(orm: MikroORM, blobs: BlobStore | null, place: Place): Promise<void> {
-  await requireFit(await readDatabase(orm), blobs, place)
+  await requireMatch(await readDatabase(orm), blobs, place)
 }
 
 /**
- * Ties a database and a store that fit together by an id that both keep. The database gets it first: a crash in between leaves a store without
- * an id, which the next start takes for its own if it is empty or has the archives of the database.
- * @throws ConfigError when the store was given to another database meanwhile.
+ * Ties a matching database and store together by storing the same id in both. The id is written to the database first. After a crash in between, the
+ * next start claims the store if it is empty or has the archives of the database.
+ * @throws ConfigError if another database claimed the store in the meantime.
  */
 export async function joinStore(em: EntityManager, blobs: BlobStore, place: Place): Promise<void> {
   const [known, marked] = [await readSettingIn(em, storeId), await blobs.identity()]
   if (known !== null && known === marked) return
-  // Another instance may be faster: then the id is that one's.
+  // If another instance is faster, its id is used.
   const id = known ?? (await lockSetting(em, { key: storeId.key, schema: z.string(), initial: randomUUID() }))
-  // An empty store may be taken over from a database that has no archives either; that one is refused from then on.
+  // An empty store may be claimed from another database that has no archives either. The other database is rejected from then on.
   if ((await blobs.identify(id, { replace: known === null && marked !== null })) !== id) throw refusal('other', place)
 }
 
-/** Ties a database and a store by a new id, whatever they were tied to; `record` tells of it in the same transaction. */
+/**
+ * Ties a database and a store together with a new id, whatever they were tied to before. `record` runs in the same transaction, for the audit log.
+ */
 export async function adoptStore(em: EntityManager, blobs: BlobStore, record: (em: EntityManager) => void = () => {}): Promise<void> {
   const id = randomUUID()
   await em.transactional(async (inner) => {
@@ -54,36 +57,36 @@ export async function adoptStore(em: EntityManager, blobs: BlobStore, record: (e
   await blobs.identify(id, { replace: true })
 }
 
-/** The id of a database, which its store has, too; null before it has one. */
+/** Returns the id that the database shares with its store, or null if it has none. */
 export const idOfDatabase = (em: EntityManager): Promise<string | null> => readSettingIn(em, storeId)
 
-/** Whether the store is still the one that belongs to this database. */
+/** Returns whether the store still belongs to this database. */
 export async function isOwnStore(em: EntityManager, blobs: BlobStore): Promise<boolean> {
   const id = await idOfDatabase(em)
   return id !== null && (await blobs.identity()) === id
 }
 
-/** Begins what a store bears in place of an id until a backup is restored into it, whole. */
+/** Prefix of the marker that replaces the id of a store until a backup has been restored completely. */
 export const restoringMark = 'restoring '
 
 const storeId: Setting<string | null> = { key: 'store.id', schema: z.string().nullable(), initial: null }
 const sampleSize = 20
 
-async function requireFit(database: DatabaseSide, blobs: BlobStore | null, place: Place): Promise<void> {
+async function requireMatch(database: DatabaseSide, blobs: BlobStore | null, place: Place): Promise<void> {
   const store = blobs ? { id: await blobs.identity(), hasArchives: await hasArchives(blobs) } : { id: null, hasArchives: false }
-  const problem = await misfit(database, store, blobs)
+  const problem = await findMismatch(database, store, blobs)
   if (problem) throw refusal(problem, place)
 }
 
-/** What keeps a database and a store from working together; null when nothing does. */
-async function misfit(database: DatabaseSide, store: StoreSide, blobs: BlobStore | null): Promise<Problem | null> {
+/** Returns the reason why a database and a store do not match, or null if they do. */
+async function findMismatch(database: DatabaseSide, store: StoreSide, blobs: BlobStore | null): Promise<Problem | null> {
   if (store.id?.startsWith(restoringMark)) return 'unfinished'
   const hasVersions = database.archives.length > 0
   if (database.id !== null && store.id !== null) return database.id === store.id ? null : 'other'
   if (!hasVersions && !store.hasArchives) return null
   if (!hasVersions) return 'emptyDatabase'
   if (!blobs || !store.hasArchives) return 'emptyStore'
-  // A store that another database has marked is that one's, whatever it contains.
+  // A store with the marker of another database belongs to that database, whatever it contains.
   if (store.id !== null) return 'other'
   return (await holdsMostOf(blobs, database.archives)) ? null : 'strange'
 }
@@ -93,13 +96,13 @@ async function hasArchives(blobs: BlobStore): Promise<boolean> {
   return false
 }
 
-/** Some archives may be lost without the store being another one. */
+/** Returns whether the store has more than half of the archives. A few may be lost. */
 async function holdsMostOf(blobs: BlobStore, archives: string[]): Promise<boolean> {
   const found = await Promise.all(archives.map((sha256) => blobs.has(sha256)))
   return found.filter(Boolean).length * 2 > archives.length
 }
 
-/** Reads what there is; the schema may be that of an older version, or of none. */
+/** Reads the identity of a database, whose schema may be older or missing. */
 async function readDatabase(orm: MikroORM): Promise<DatabaseSide> {
   const connection = orm.em.getConnection()
   const id = (await hasTable(orm, 'server_settings')) ? await readSettingIn(orm.em.fork(), storeId) : null

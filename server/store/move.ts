@@ -6,23 +6,22 @@ import { conflict } from '../errors.ts'
 import { unnamed } from './collect.ts'
 import { idOfDatabase } from './identity.ts'
 
-/** Two stores, and whether documentation is among what they keep. */
+/** The source and destination of a move, and whether documentation is moved as well. */
 type Circumstances = { em: EntityManager; from: BlobStore; to: BlobStore; withDocs: boolean }
-/** How far a move is; `bytes` were copied. */
+/** Progress of a move. `bytes` counts copied bytes. */
 export type MoveProgress = { done: number; total: number; copied: number; bytes: number }
-/** How a move ended; `faults` are archives that the source does not have as they were published. */
+/** Result of a move. `faults` lists archives that are missing or corrupt at the source. */
 export type Move = MoveProgress & { faults: { sha256: string; kind: 'missing' | 'damaged' }[] }
 
 const atOnce = 4
 const batchSize = 200
 
 /**
- * Copies what versions name from one store to another, and compares the hash of everything at its destination. What is there already and whole
- * is skipped, so a run may be interrupted and started again at any time, next to running servers. What they publish in the meantime is left to
- * the next run, or this one might never end. In the end, the destination gets the id of the database, and a server may use it. A later run trusts
- * what is listed there with its right size, and takes seconds when there is nothing to copy. Nothing is removed from the source. `report` hears
- * of the progress.
- * @throws ApiError Conflict when one of the stores belongs to another database.
+ * Copies all archives that versions refer to from one store to another and verifies the hash of each copy. Intact copies at the destination are
+ * skipped, so a run can be interrupted and restarted at any time while servers are running. Versions published in the meantime are left to the next
+ * run. At the end, the destination receives the id of the database, so that a server may use it. A later run trusts listed files with the correct
+ * size and takes seconds if nothing is left to copy. The source is not changed. `report` receives the progress.
+ * @throws ApiError Conflict if one of the stores belongs to another database.
  */
 export async function moveBlobs(circumstances: Circumstances, report: (progress: MoveProgress) => void = () => {}): Promise<Move> {
   const { id, isComplete } = await requireOwn(circumstances)
@@ -32,7 +31,7 @@ export async function moveBlobs(circumstances: Circumstances, report: (progress:
   for await (const batch of named(circumstances)) {
     const unlisted = batch.filter(({ sha256, bytes }) => listed.get(sha256) !== bytes)
     move.done += batch.length - unlisted.length
-    // All have ended before an error ends the move.
+    // Wait for all copies before throwing an error.
     const ended = await Promise.allSettled(
       unlisted.map(({ sha256 }) => limit(() => moveOne(circumstances, sha256, move).then(() => report(move)))),
     )
@@ -43,7 +42,7 @@ export async function moveBlobs(circumstances: Circumstances, report: (progress:
   return move
 }
 
-/** Gives the id of the database, and whether the destination has it: a run was completed, or a server used it. */
+/** Returns the id of the database and whether the destination has it, because a run was completed or a server used it. */
 async function requireOwn({ em, from, to }: Circumstances): Promise<{ id: string; isComplete: boolean }> {
   const [id, source, destination] = [await idOfDatabase(em), await from.identity(), await to.identity()]
   if (id === null || source !== id) throw conflict('The store to copy from does not belong to this database. Nothing was copied.')
@@ -51,7 +50,7 @@ async function requireOwn({ em, from, to }: Circumstances): Promise<{ id: string
   return { id, isComplete: destination === id }
 }
 
-/** The sizes of everything that a store lists, by hash. */
+/** Returns the sizes of all listed files, by hash. */
 async function sizesIn(store: BlobStore): Promise<Map<string, number>> {
   const sizes = new Map<string, number>()
   for await (const { sha256, bytes } of store.list()) sizes.set(sha256, bytes)
@@ -62,7 +61,7 @@ async function moveOne({ em, from, to }: Circumstances, sha256: string, move: Mo
   if (!(await isWhole(to, sha256))) {
     const bytes = await copyOne(from, to, sha256)
     if (typeof bytes === 'string') {
-      // Its version was deleted meanwhile: then it is no fault.
+      // The version was deleted in the meantime, so a missing archive is not a fault.
       if ((await unnamed(em, [{ sha256 }])).length > 0) return void move.total--
       move.faults.push({ sha256, kind: bytes })
     } else [move.copied, move.bytes] = [move.copied + 1, move.bytes + bytes]
@@ -71,7 +70,7 @@ async function moveOne({ em, from, to }: Circumstances, sha256: string, move: Mo
   move.total = Math.max(move.total, move.done)
 }
 
-/** Whether a store has these bytes, as they were published. */
+/** Returns whether a store has these bytes intact. */
 async function isWhole(store: BlobStore, sha256: string): Promise<boolean> {
   try {
     const bytes = await store.open(sha256, { start: 0, end: 0 })
@@ -82,7 +81,7 @@ async function isWhole(store: BlobStore, sha256: string): Promise<boolean> {
   }
 }
 
-/** Gives how many bytes were copied; or what is wrong with them at the source. */
+/** Copies an archive. Returns the number of bytes, or what is wrong with the archive at the source. */
 async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<number | 'missing' | 'damaged'> {
   const name = `move-${randomUUID()}`
   const source = await from.open(sha256).catch((error: unknown) => faultOf(error))
@@ -94,13 +93,13 @@ async function copyOne(from: BlobStore, to: BlobStore, sha256: string): Promise<
     if (!(await isWhole(to, sha256))) throw new Error(`The destination did not keep the bytes with the SHA-256 ${sha256}`)
     return staged.bytes
   } finally {
-    // Staging leaves it as it is when it fails: a connection that nobody reads would keep the command from ending.
+    // A failed `stage` does not destroy the source, and an open connection would keep the command from exiting.
     source.destroy()
     await to.discard(name).catch(() => {})
   }
 }
 
-/** @throws what is no fault of the archive: the storage may be away. */
+/** Returns what is wrong with an archive. @throws errors with another cause, such as unavailable storage. */
 function faultOf(error: unknown): 'missing' | 'damaged' {
   if (error instanceof DamagedBytes) return 'damaged'
   if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'missing'
@@ -115,7 +114,7 @@ async function countNamed({ em, withDocs }: Circumstances): Promise<number> {
 
 type Named = { sha256: string; bytes: number }
 
-/** The hashes that versions name which are there by now, with their sizes, the oldest versions first. */
+/** Yields batches of the hashes and sizes that existing versions refer to, oldest versions first. */
 async function* named({ em, withDocs }: Circumstances): AsyncGenerator<Named[]> {
   const [newest] = await em.execute<{ id: string }[]>('select id from package_versions order by id desc limit 1')
   if (newest === undefined) return

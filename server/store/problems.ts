@@ -3,13 +3,13 @@ import { nameOfDatabase } from '../db/location/missing.ts'
 import { adminCommand } from '../version.ts'
 import { nameOfStore, type StoreConfig } from './open.ts'
 
-/** Why a database and a store do not belong together. */
+/** Reasons why a database and a store do not match. */
 export type Problem = 'other' | 'emptyDatabase' | 'emptyStore' | 'strange' | 'unfinished'
 
-/** Which database and store are meant. */
+/** The settings that identify a database and a store. */
 export type Place = Pick<Config, 'DB_BACKEND' | 'SQLITE_PATH' | 'POSTGRES_URL'> & StoreConfig
 
-/** The error for it, with what to do about it. */
+/** Returns the error for a mismatch, with the remedy. */
 export function refusal(problem: Problem, place: Place): ConfigError {
   const [store, database] = [`the archive store ${nameOfStore(place)}`, nameOfDatabase(place)]
   if (problem === 'unfinished')

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { BlobStore } from '../blobs/store.ts'
 
-/** Stages some bytes as an upload does, reads them and removes them. @throws Error when that fails. */
+/** Stages some bytes like an upload, reads them back and deletes them. @throws Error on failure. */
 export async function writeAndRead(blobs: BlobStore): Promise<void> {
   const name = `probe-${randomUUID()}`
   try {

@@ -3,11 +3,11 @@ import { Readable } from 'node:stream'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { failureOf } from './errors.ts'
 
-/** How often in a row it may break off without anything having come. */
+/** Number of consecutive interruptions without progress after which a download fails. */
 const maxBreaks = 3
 const pauseMs = 100
 
-/** Which bytes, both inclusive; how they are asked for from a position on; how long none may come. */
+/** The requested byte range (inclusive), a function that requests the body from a position, and the read timeout in milliseconds. */
 type Wanted = {
   start: number
   end: number
@@ -15,36 +15,36 @@ type Wanted = {
   silentMs: number
 }
 
-/** The body of an answer, as a stream. */
+/** Returns the body of a response as a stream. */
 export function bodyOf({ Body }: Pick<GetObjectCommandOutput, 'Body'>): Readable {
   if (Body instanceof Readable) return Body
   throw new Error('The storage service answered without a body')
 }
 
 /**
- * Streams bytes. A body that breaks off or falls silent is asked for again from where it stopped, so that the client notices nothing. Whoever ends
- * the stream ends the request.
- * @throws what `ask` throws the first time.
+ * Streams bytes. If the body is interrupted or stalls, requests the rest and continues, so the client does not notice. Closing the stream aborts the
+ * request.
+ * @throws the error of the first `ask`.
  */
 export async function streamBytes(wanted: Wanted): Promise<Readable> {
   if (wanted.end < wanted.start) return Readable.from([], { objectMode: false })
   const ended = new AbortController()
-  const stream = Readable.from(unbroken(await wanted.ask(wanted.start, ended.signal), wanted, ended.signal), { objectMode: false })
+  const stream = Readable.from(resuming(await wanted.ask(wanted.start, ended.signal), wanted, ended.signal), { objectMode: false })
   stream.once('close', () => ended.abort())
   return stream
 }
 
-async function* unbroken(first: Readable, { start, end, ask, silentMs }: Wanted, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function* resuming(first: Readable, { start, end, ask, silentMs }: Wanted, signal: AbortSignal): AsyncGenerator<Buffer> {
   let [position, breaks, body]: [number, number, Readable | null] = [start, 0, first]
   while (position <= end) {
     try {
       body ??= await ask(position, signal)
-      for await (const chunk of lively(body, silentMs)) {
+      for await (const chunk of withReadTimeout(body, silentMs)) {
         const wanted = chunk.subarray(0, end + 1 - position)
         position += wanted.length
         breaks = 0
         yield wanted
-        // The service sends more than it was asked for.
+        // The service may send more than requested.
         if (wanted.length < chunk.length) return
       }
       if (position <= end) throw new Error(`The storage service sent ${position - start} bytes of ${end - start + 1}`)
@@ -56,8 +56,8 @@ async function* unbroken(first: Readable, { start, end, ask, silentMs }: Wanted,
   }
 }
 
-/** Hands on what comes; ends a body that falls silent while it is waited for. */
-async function* lively(body: Readable, silentMs: number): AsyncGenerator<Buffer> {
+/** Passes chunks through and destroys the body if no chunk arrives before the timeout. */
+async function* withReadTimeout(body: Readable, silentMs: number): AsyncGenerator<Buffer> {
   const chunks = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>
   try {
     for (;;) {

@@ -5,42 +5,42 @@ import { type BucketKeys, keysBelow } from './keys.ts'
 import type { S3Config } from './settings.ts'
 import { noticeSilence } from './silence.ts'
 
-/** A bucket, or the part of one below a prefix. */
+/** A bucket, or the part of it below a prefix. */
 export type Bucket = {
   name: string
   keys: BucketKeys
-  /** Repeats what failed for a reason that passes. */
+  /** Client with retries for transient failures. */
   client: S3Client
-  /** Repeats nothing: what is late must not happen after something else has. */
+  /** Client without retries, for deletions that must not run late. */
   once: S3Client
-  /** Signs links for clients, who may know the service by another address. */
+  /** Client that signs URLs for downloads, for which the service may have another public address. */
   signer: S3Client
-  /** How far this machine's clock is ahead of the service's. */
+  /** Returns how far the local clock is ahead of the service's clock, in milliseconds. */
   aheadMs: () => number
-  /** What the service was found to lack. */
+  /** Features found to be missing in the service. */
   lacks: { conditionalWrites: boolean }
-  /** How long an attempt may take until it is answered, and a body may be silent. */
+  /** Timeout in milliseconds for the response of an attempt, and for gaps between chunks of a body. */
   timeoutMs: number
-  /** Ends a call, with all its attempts and its whole answer, that takes too long. */
+  /** Returns a timeout for a whole call, including retries and the response body. */
   inTime(): { abortSignal: AbortSignal }
 }
 
-/** How long connecting may take. */
+/** Connect timeout in milliseconds. */
 const connectMs = 3000
 const attempts = 3
-/** A download keeps a connection for as long as its client takes. */
+/** Maximum number of connections. A download occupies a connection until its client has received everything. */
 const maxSockets = 1024
 
-/** Opens a bucket; nothing is asked of it yet. */
+/** Returns the clients for a bucket. Does not contact the service. */
 export function openBucket(config: S3Config): Bucket {
   const timeoutMs = config.S3_TIMEOUT_MS
   const settings = {
     region: config.S3_REGION,
     forcePathStyle: config.S3_FORCE_PATH_STYLE,
-    // Checksums are sent where this store asks for them: several services know no others.
+    // Checksums are sent only where they are requested explicitly, because several services do not support others.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
-    // Bodies are small enough to be sent at once; waiting would cost a connection each time.
+    // Request bodies are small, so waiting for `100 Continue` would cost a round trip without benefit.
     expectContinueHeader: false,
     followRegionRedirects: false,
     requestHandler: {
@@ -71,7 +71,7 @@ export function openBucket(config: S3Config): Bucket {
   }
 }
 
-/** Without a key of its own, the server looks where AWS programs do: variables, files, and the machine it runs on. */
+/** Returns the configured credentials. Without them, the SDK uses the AWS defaults: environment variables, files and instance metadata. */
 function credentialsOf({ S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY }: S3Config) {
   if (!S3_ACCESS_KEY_ID || !S3_SECRET_ACCESS_KEY) return {}
   return { credentials: { accessKeyId: S3_ACCESS_KEY_ID, secretAccessKey: S3_SECRET_ACCESS_KEY } }

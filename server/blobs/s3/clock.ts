@@ -1,6 +1,9 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 
-/** Tells how far this machine's clock is ahead of the service's, in milliseconds, by the last answer; 0 before the first one. */
+/**
+ * Returns a function that reports how far the local clock is ahead of the service's clock, in milliseconds, according to the latest response. Reports
+ * 0 before the first response.
+ */
 export function watchClock(client: S3Client): () => number {
   let ahead = 0
   client.middlewareStack.add(

@@ -3,7 +3,7 @@ import type { Bucket } from './bucket.ts'
 import { codeOf, isUnsupported } from './errors.ts'
 import { deleteObject, listObjects } from './objects.ts'
 
-/** Removes staged bytes that were written before `before`, and ends uploads in parts that were begun before; gives their number. */
+/** Deletes staged objects written before `before` and aborts multipart uploads started before then. Returns their number. */
 export async function collectStaged(bucket: Bucket, before: Date): Promise<number> {
   let removed = 0
   for await (const { key, modifiedAt } of listObjects(bucket, bucket.keys.staging)) {
@@ -14,7 +14,7 @@ export async function collectStaged(bucket: Bucket, before: Date): Promise<numbe
   return removed + (await abortUploads(bucket, bucket.keys.staging, before))
 }
 
-/** Ends uploads in parts to keys that begin like this, which were begun before `before`, or whenever; gives their number. */
+/** Aborts multipart uploads to keys with this prefix that were started before `before`, or all if it is null. Returns their number. */
 export async function abortUploads(bucket: Bucket, prefix: string, before: Date | null = null): Promise<number> {
   let aborted = 0
   for await (const { key, uploadId, initiatedAt } of listUploads(bucket, prefix)) {
@@ -27,7 +27,7 @@ export async function abortUploads(bucket: Bucket, prefix: string, before: Date 
 
 type PendingUpload = { key: string; uploadId: string; initiatedAt: Date }
 
-/** Uploads in parts that nobody has ended. Services that do not list them end them by themselves. */
+/** Lists unfinished multipart uploads. Services without this operation abort them automatically. */
 async function* listUploads(bucket: Bucket, prefix: string): AsyncGenerator<PendingUpload> {
   let next: { KeyMarker?: string; UploadIdMarker?: string } = {}
   for (;;) {
@@ -43,7 +43,7 @@ async function* listUploads(bucket: Bucket, prefix: string): AsyncGenerator<Pend
   }
 }
 
-/** Nothing happens to one that has ended meanwhile. */
+/** Aborts a multipart upload. Does nothing if it has already ended. */
 async function abortUpload(bucket: Bucket, key: string, uploadId: string): Promise<void> {
   const request = new AbortMultipartUploadCommand({ Bucket: bucket.name, Key: key, UploadId: uploadId })
   await bucket.client.send(request, bucket.inTime()).catch((error: unknown) => {

@@ -1,9 +1,12 @@
 import { removedName, stagedName, storedAt } from '../names.ts'
 
-/** The keys of a store, named as the files of a folder are, so that one can be copied to the other. */
+/** The object keys of a store. They equal the relative paths of a file system store, so one can be copied to the other. */
 export type BucketKeys = ReturnType<typeof keysBelow>
 
-/** Only plain names and whole hashes become keys, so nothing leads out of the prefix, which is empty or ends in a slash. */
+/**
+ * Returns the keys below `prefix`, which is empty or ends in a slash. Only valid staging names and complete hashes are accepted, so no key leads
+ * outside the prefix.
+ */
 export function keysBelow(prefix: string) {
   const [staging, stored, removed] = [`${prefix}staging/`, `${prefix}sha256/`, `${prefix}removed/`]
   return {
@@ -15,7 +18,7 @@ export function keysBelow(prefix: string) {
     staged: (name: string) => `${staging}${stagedName(name)}`,
     blob: (sha256: string) => `${stored}${storedAt(sha256)}`,
     aside: (sha256: string, at: Date) => `${removed}${removedName(sha256, at)}`,
-    /** Where the removed bytes with this hash begin in a listing. */
+    /** Returns the key prefix of removed bytes with this hash. */
     asides: (sha256: string) => `${removed}${storedAt(sha256).slice(-64)}.`,
   }
 }

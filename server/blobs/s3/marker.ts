@@ -2,7 +2,10 @@ import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import type { Bucket } from './bucket.ts'
 import { isMissing, isPrecondition, isUnsupported } from './errors.ts'
 
-/** The id in a marker, which says whose a store is; null without one. What is no id any more is given as it is: it fits nobody. */
+/**
+ * Returns the id in the marker object that identifies the owner of a store, or null if there is no such object. An invalid id is returned unchanged;
+ * it matches no owner.
+ */
 export async function readMarker(bucket: Bucket, key: string): Promise<string | null> {
   try {
     const { Body } = await bucket.client.send(new GetObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
@@ -14,8 +17,8 @@ export async function readMarker(bucket: Bucket, key: string): Promise<string | 
 }
 
 /**
- * Writes a marker. One that is there stays, unless `replace` says otherwise.
- * @returns the id that is in it then: another instance may have been faster.
+ * Writes a marker object. Keeps an existing one unless `replace` is set.
+ * @returns the id in the marker, which another instance may have written first.
  */
 export async function writeMarker(bucket: Bucket, key: string, id: string, { replace }: { replace: boolean }): Promise<string> {
   if (replace) await put(bucket, key, id, {})
@@ -25,7 +28,7 @@ export async function writeMarker(bucket: Bucket, key: string, id: string, { rep
 
 async function putFirst(bucket: Bucket, key: string, id: string): Promise<void> {
   if (bucket.lacks.conditionalWrites) {
-    // Instances of one database write the same id: which of them was first does not matter.
+    // Instances that share a database write the same id, so a race between them is harmless.
     if ((await readMarker(bucket, key)) === null) await put(bucket, key, id, {})
     return
   }

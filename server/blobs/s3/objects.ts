@@ -11,17 +11,17 @@ import { bodyOf, streamBytes } from './body.ts'
 import type { Bucket } from './bucket.ts'
 import { isMissing, missing } from './errors.ts'
 
-/** What the service says of an object; `sha256` in hex, where it computed that of the whole object. */
+/** Metadata of an object. `sha256` (hex) is null if the service did not compute it for the whole object. */
 export type ObjectFacts = { key: string; etag: string; bytes: number; modifiedAt: Date; sha256: string | null }
 
-/** What the service says of an object. @throws Error ENOENT when there is none. */
+/** Returns the metadata of an object. @throws Error ENOENT if it does not exist. */
 export async function factsOf(bucket: Bucket, key: string): Promise<ObjectFacts> {
   const facts = await findFacts(bucket, key)
   if (!facts) throw missing()
   return facts
 }
 
-/** What the service says of an object; null when there is none. */
+/** Returns the metadata of an object, or null if it does not exist. */
 export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFacts | null> {
   const request = new HeadObjectCommand({ Bucket: bucket.name, Key: key, ChecksumMode: 'ENABLED' })
   try {
@@ -31,7 +31,7 @@ export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFact
       LastModified = new Date(0),
       ChecksumSHA256 = '',
     } = await bucket.client.send(request, bucket.inTime())
-    // That of an object in parts is one of hashes, with their number behind it.
+    // The checksum of a multipart object is a hash of hashes, followed by the number of parts.
     const sha256 = /^[A-Za-z0-9+/]{43}=$/.test(ChecksumSHA256) ? Buffer.from(ChecksumSHA256, 'base64').toString('hex') : null
     return { key, etag: ETag, bytes: ContentLength, modifiedAt: LastModified, sha256 }
   } catch (error) {
@@ -40,7 +40,7 @@ export async function findFacts(bucket: Bucket, key: string): Promise<ObjectFact
   }
 }
 
-/** Streams an object, or a range of it (both ends inclusive), as long as it is the same one. */
+/** Streams an object or a range of it (inclusive). Fails if the object changes in the meantime. */
 export function streamObject(
   bucket: Bucket,
   { key, etag, bytes }: ObjectFacts,
@@ -59,7 +59,7 @@ export function streamObject(
   })
 }
 
-/** The objects whose keys begin like this, a page of a listing at a time. */
+/** Lists the objects whose keys have this prefix, in pages. */
 export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerator<Pick<ObjectFacts, 'key' | 'bytes' | 'modifiedAt'>> {
   for (let token: string | undefined; ;) {
     const request = new ListObjectsV2Command({ Bucket: bucket.name, Prefix: prefix, ...(token && { ContinuationToken: token }) })
@@ -70,7 +70,7 @@ export async function* listObjects(bucket: Bucket, prefix: string): AsyncGenerat
   }
 }
 
-/** The names right below a prefix that ends in a slash; those that lead further end in one, too. */
+/** Lists the names directly below a prefix that ends in a slash. Names of folders end in a slash. */
 export async function* namesBelow(bucket: Bucket, prefix: string): AsyncGenerator<string> {
   for (let token: string | undefined; ;) {
     const request = { Bucket: bucket.name, Prefix: prefix, Delimiter: '/', ...(token && { ContinuationToken: token }) }
@@ -82,15 +82,15 @@ export async function* namesBelow(bucket: Bucket, prefix: string): AsyncGenerato
   }
 }
 
-/** Copies an object within the bucket: the service does it. Archives are far smaller than the 5 GB that one copy may have. */
+/** Copies an object within the bucket. A single copy is limited to 5 GB, far more than the size of an archive. */
 export async function copyObject(bucket: Bucket, from: string, to: string, how: Partial<CopyObjectCommandInput> = {}): Promise<void> {
   const CopySource = `${bucket.name}/${from}`.split('/').map(encodeURIComponent).join('/')
-  // The service computes the hash of what it wrote, where it can.
+  // Makes the service compute the hash of the copy, if it can.
   const request = { Bucket: bucket.name, Key: to, CopySource, ChecksumAlgorithm: 'SHA256', ...how } as const
   await bucket.client.send(new CopyObjectCommand(request), bucket.inTime())
 }
 
-/** Deletes an object; nothing happens when there is none. */
+/** Deletes an object, if it exists. */
 export async function deleteObject(bucket: Bucket, key: string): Promise<void> {
   await bucket.client.send(new DeleteObjectCommand({ Bucket: bucket.name, Key: key }), bucket.inTime())
 }

@@ -2,10 +2,13 @@ import { ConfigError } from '../../config/config.ts'
 import { codeOf, statusOf } from './errors.ts'
 import { nameOfBucket, type S3Config } from './settings.ts'
 
-/** How messages name a bucket, where its name is said, how its variables begin, and below which key it is tried. */
+/** How error messages refer to a bucket: its purpose, the setting with its name, the prefix of its settings, and the key prefix for probe objects. */
 export type BucketUse = { what: string; said: string; variables: 'S3_' | 'BACKUP_S3_'; probes: string }
 
-/** The error for what a bucket answered: a ConfigError that says what to correct, or an Error (STORAGE_AWAY) when it does not answer. */
+/**
+ * Converts an error of a bucket into a ConfigError that names the setting to correct, or into an Error with the code STORAGE_AWAY if the service
+ * does not respond.
+ */
 export function bucketFailure(error: unknown, config: S3Config, use: BucketUse, right: string | null = null): Error {
   const name = `${use.what} ${nameOfBucket(config)}`
   const problem = problemOf(error, config, use, right)
@@ -14,7 +17,7 @@ export function bucketFailure(error: unknown, config: S3Config, use: BucketUse, 
   return Object.assign(away, { code: 'STORAGE_AWAY' })
 }
 
-/** What is wrong with the configuration; null when the service is away, which passes. */
+/** Describes what is wrong with the configuration. Returns null if the service is temporarily unavailable. */
 function problemOf(
   error: unknown,
   { S3_BUCKET = '', S3_REGION, ...config }: S3Config,
@@ -37,11 +40,11 @@ function problemOf(
   return null
 }
 
-/** Where the service is, for messages. */
+/** Returns the address of the service for messages. */
 export const addressOf = ({ S3_ENDPOINT, S3_REGION }: Pick<S3Config, 'S3_ENDPOINT' | 'S3_REGION'>): string =>
   S3_ENDPOINT ?? `AWS in ${S3_REGION}`
 
-/** Services tell the right one with the error. */
+/** Returns the correct region, which services include in the error. */
 function regionIn(error: unknown): string {
   const region = error instanceof Error && 'Region' in error && typeof error.Region === 'string' ? error.Region : ''
   return region ? ` but in ${region}` : ''

@@ -7,32 +7,32 @@ import { codeOf, isMissing, isPrecondition, isUnsupported, missing } from './err
 import { copyObject, deleteObject, listObjects, type ObjectFacts } from './objects.ts'
 import { verify } from './stored.ts'
 
-/** For so long after bytes were kept aside, the one who does so may still delete them from their address (see removed.ts). */
+/** Time in milliseconds within which a removal that copied bytes aside may still delete them from their content address (see removed.ts). */
 export const removalMs = 60_000
 
-/** What this process knows: of bytes that it compared, and of removals that it ended. */
+/** State of this process: verified bytes, and removals that have ended. */
 type Memory = { verifier: Verifier; settled: LRUCache<string, true> }
 
 /**
- * Takes staged bytes to their address, and is done when they are seen there and have its hash. When there are none, they may have been taken there
- * before; ENOENT when neither is so. Every step can be repeated, also when its answer was lost.
+ * Copies staged bytes to their content address and verifies them there. If the staged bytes are missing, an earlier attempt may have copied them;
+ * throws ENOENT if neither exists. Every step can be repeated, also after a lost response.
  *
- * Somebody who removes the same bytes keeps them aside, looks whether they are still the old ones, and deletes them: that must not hit the new
- * ones. Either that one sees the new bytes, or this sees those aside, and refuses. `settled` are the removals that are known to have ended.
+ * A concurrent removal of the same bytes copies them aside, checks that they are unchanged, and deletes them. It must not delete the new bytes.
+ * Either the removal sees the new bytes, or this function sees the copy and throws. `settled` contains the removals that are known to have ended.
  */
 export async function promote(bucket: Bucket, { verifier, settled }: Memory, name: string, sha256: string): Promise<void> {
   const [from, to] = [bucket.keys.staged(name), bucket.keys.blob(sha256)]
-  if (!(await copiedAnew(bucket, from, to))) await renew(bucket, verifier, { from, to, sha256 })
+  if (!(await copyIfAbsent(bucket, from, to))) await refresh(bucket, verifier, { from, to, sha256 })
   const [{ modifiedAt }, asides] = await Promise.all([confirm(bucket, verifier, sha256), asidesOf(bucket, sha256)])
-  const isUnderWay = (aside: Pick<ObjectFacts, 'key' | 'modifiedAt'>) =>
+  const isPending = (aside: Pick<ObjectFacts, 'key' | 'modifiedAt'>) =>
     !settled.has(aside.key) && modifiedAt.getTime() - aside.modifiedAt.getTime() < removalMs
-  if (asides.some(isUnderWay)) throw new Error(`The bytes with the SHA-256 ${sha256} are being removed at the moment`)
-  // What stays is collected.
+  if (asides.some(isPending)) throw new Error(`The bytes with the SHA-256 ${sha256} are being removed at the moment`)
+  // A staged object that cannot be deleted now is collected later.
   await deleteObject(bucket, from).catch(() => {})
 }
 
-/** Copies to where nothing is yet. False when something may be there, or there is nothing to copy. */
-async function copiedAnew(bucket: Bucket, from: string, to: string): Promise<boolean> {
+/** Copies to a key without an object. Returns false if the target may exist or the source does not. */
+async function copyIfAbsent(bucket: Bucket, from: string, to: string): Promise<boolean> {
   const condition = bucket.lacks.conditionalWrites ? {} : { IfNoneMatch: '*' }
   try {
     await copyObject(bucket, from, to, condition)
@@ -41,12 +41,12 @@ async function copiedAnew(bucket: Bucket, from: string, to: string): Promise<boo
     if (isMissing(error) || isPrecondition(error)) return false
     if (!isUnsupported(error) || bucket.lacks.conditionalWrites) throw error
     bucket.lacks.conditionalWrites = true
-    return copiedAnew(bucket, from, to)
+    return copyIfAbsent(bucket, from, to)
   }
 }
 
-/** The same bytes may be there: then they become as young as new ones, lest they are collected. Others are replaced. */
-async function renew(
+/** Updates the modification time of intact bytes at the target, so that they are not collected. Replaces corrupt bytes. */
+async function refresh(
   bucket: Bucket,
   verifier: Verifier,
   { from, to, sha256 }: { from: string; to: string; sha256: string },
@@ -69,9 +69,9 @@ async function isWhole(bucket: Bucket, verifier: Verifier, sha256: string): Prom
   }
 }
 
-/** @throws Error when the bytes at the address are not those that were sent; if no version names them, they are collected. */
+/** Verifies the bytes at the content address. @throws Error if they are not the bytes that were sent. Unreferenced bytes are collected later. */
 async function confirm(bucket: Bucket, verifier: Verifier, sha256: string): Promise<ObjectFacts> {
-  // What was found before, perhaps damaged, is not what was written now.
+  // Discard earlier results, which may describe corrupt bytes that have just been replaced.
   verifier.forget(sha256)
   try {
     return await verify(bucket, verifier, sha256)

@@ -10,9 +10,9 @@ import { removalMs } from './promote.ts'
 type Removal = { at: Date; before: Date | null }
 
 /**
- * Copies stored bytes aside and deletes them from their address, unless they are `before` or younger, or became new meanwhile: a service has no
- * step that does both at once. `settled` gets to know that it has ended.
- * @returns how many bytes; null when they are gone already, or too young.
+ * Copies stored bytes aside and deletes them from their content address, unless they are not older than `before` or were replaced in the meantime. S3
+ * has no atomic move. Records the completed removal in `settled`.
+ * @returns the size in bytes, or null if the bytes do not exist or are too recent.
  */
 export async function setAside(
   bucket: Bucket,
@@ -30,12 +30,12 @@ export async function setAside(
     await deleteObject(bucket, aside)
     return null
   }
-  await deleteSoon(bucket, key)
+  await deleteOnce(bucket, key)
   settled.set(aside, true)
   return found.bytes
 }
 
-/** The removed bytes. Objects with another name are not ours. */
+/** Lists the removed objects. Objects with other names are ignored. */
 export async function* listRemoved(
   bucket: Bucket,
   prefix = bucket.keys.removed,
@@ -46,7 +46,7 @@ export async function* listRemoved(
   }
 }
 
-/** Deletes what was removed before `before`, for good. */
+/** Permanently deletes objects that were removed before `before`. */
 export async function purgeRemoved(bucket: Bucket, before: Date): Promise<RemovedBytes[]> {
   const purged: RemovedBytes[] = []
   for await (const { sha256, bytes, removedAt, key } of listRemoved(bucket)) {
@@ -57,22 +57,22 @@ export async function purgeRemoved(bucket: Bucket, before: Date): Promise<Remove
   return purged
 }
 
-/** Copies removed bytes back, as young as new ones; false when there are none. */
+/** Copies removed bytes back to their content address. Returns false if they do not exist. */
 export async function restoreRemoved(bucket: Bucket, settled: LRUCache<string, true>, sha256: string): Promise<boolean> {
   const target = bucket.keys.blob(sha256)
   for await (const { key, modifiedAt } of listRemoved(bucket, bucket.keys.asides(sha256))) {
-    if (!(await copied(bucket, key, target))) continue
+    if (!(await copyExisting(bucket, key, target))) continue
     const restored = await findFacts(bucket, target)
     const age = (restored?.modifiedAt.getTime() ?? 0) - modifiedAt.getTime()
-    // Whoever removed them a moment ago may delete them once more: then these are there yet.
+    // A recent removal by another process may still delete the restored object. Keep the removed copy until that is no longer possible.
     if (settled.has(key) || age >= removalMs) await deleteObject(bucket, key)
     return true
   }
   return false
 }
 
-/** False when the bytes are not there any more. */
-async function copied(bucket: Bucket, from: string, to: string): Promise<boolean> {
+/** Copies an object. Returns false if it no longer exists. */
+async function copyExisting(bucket: Bucket, from: string, to: string): Promise<boolean> {
   try {
     await copyObject(bucket, from, to)
     return true
@@ -82,8 +82,8 @@ async function copied(bucket: Bucket, from: string, to: string): Promise<boolean
   }
 }
 
-/** Once, and at once: a deletion that comes late could hit bytes that were published since. */
-async function deleteSoon(bucket: Bucket, key: string): Promise<void> {
+/** Deletes an object with a short timeout and no retries, because a late deletion could hit bytes that were published in the meantime. */
+async function deleteOnce(bucket: Bucket, key: string): Promise<void> {
   const abortSignal = AbortSignal.timeout(Math.min(bucket.timeoutMs, removalMs / 4))
   await bucket.once.send(new DeleteObjectCommand({ Bucket: bucket.name, Key: key }), { abortSignal })
 }

@@ -19,12 +19,13 @@ import { readsOf } from './stored.ts'
 const archives: BucketUse = { what: 'The archive store', said: 'S3_BUCKET', variables: 'S3_', probes: 'staging/' }
 
 /**
- * Opens a store in a bucket, with the keys that a folder has as paths. What the service reports as done lasts.
- * @throws ConfigError when the bucket cannot be used as it is configured, with what to do about it; Error when the service is away.
+ * Opens a store in a bucket. Its keys equal the relative paths of a file system store.
+ * @throws ConfigError if the bucket cannot be used as configured, with the remedy.
+ * @throws Error if the service is unavailable.
  */
 export const openS3Blobs = async (config: S3Config): Promise<BlobStore> => (await openS3WithClock(config)).store
 
-/** The same, and by how many milliseconds the clock of this machine is ahead of the service's. */
+/** Opens a store and returns how far the local clock is ahead of the service's clock, in milliseconds. */
 export async function openS3WithClock(config: S3Config): Promise<{ store: BlobStore; aheadMs: number }> {
   const bucket = openBucket(config)
   await checkBucket(bucket, config, archives)
@@ -33,18 +34,18 @@ export async function openS3WithClock(config: S3Config): Promise<{ store: BlobSt
 
 function storeIn(bucket: Bucket): BlobStore {
   const [verifier, settled, alone] = [openVerifier(), new LRUCache<string, true>({ max: 10_000 }), eachAlone()]
-  /** Bytes are moved to and from their address one at a time, as far as this process goes. */
-  const moving = <Result>(sha256: string, work: () => Promise<Result>) => alone(storedAt(sha256), () => reported(work))
+  /** Serializes operations on the same content address within this process. */
+  const serialized = <Result>(sha256: string, work: () => Promise<Result>) => alone(storedAt(sha256), () => reported(work))
   return {
     stage: async (name, source, limit) => stage(bucket, name, source, limit),
     stageWhole: async (name, bytes) => stageWhole(bucket, name, bytes),
     openStaged: async (name) => openStaged(bucket, name),
-    promote: async (name, sha256) => moving(sha256, () => promote(bucket, { verifier, settled }, name, sha256)),
+    promote: async (name, sha256) => serialized(sha256, () => promote(bucket, { verifier, settled }, name, sha256)),
     discard: async (name) => discard(bucket, name),
     ...readsOf(bucket, verifier),
-    remove: async (sha256, { at, before = null }) => moving(sha256, () => setAside(bucket, settled, sha256, { at, before })),
+    remove: async (sha256, { at, before = null }) => serialized(sha256, () => setAside(bucket, settled, sha256, { at, before })),
     listRemoved: () => listRemoved(bucket),
-    restore: async (sha256) => moving(sha256, () => restoreRemoved(bucket, settled, sha256)),
+    restore: async (sha256) => serialized(sha256, () => restoreRemoved(bucket, settled, sha256)),
     purge: (before) => reported(() => purgeRemoved(bucket, before)),
     collectStaged: (before) => reported(() => collectStaged(bucket, before)),
     identity: () => reported(() => readMarker(bucket, bucket.keys.marker)),

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts'
 
-/** What the configuration says of a bucket. */
+/** The settings of a bucket. */
 export type S3Config = Pick<
   Config,
   | 'S3_BUCKET'
@@ -15,6 +15,6 @@ export type S3Config = Pick<
   | 'S3_CHECKSUMS'
 >
 
-/** How messages name it. */
+/** Returns the name of a bucket for messages. */
 export const nameOfBucket = ({ S3_BUCKET, S3_PREFIX }: Pick<S3Config, 'S3_BUCKET' | 'S3_PREFIX'>): string =>
   `s3://${S3_BUCKET ?? ''}/${S3_PREFIX}`

@@ -1,23 +1,23 @@
 import type { S3Client } from '@aws-sdk/client-s3'
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** How long a question may be without an answer before the service is asked whether it is there, and how long that answer may take. */
+/** Milliseconds without a response after which the service is probed, and timeout of the probe for a request that is already waiting. */
 const [waitMs, probeMs] = [1000, 900]
 
-/** A service that answered something so lately is taken to be there. After that, connecting anew may take as long as clients may wait. */
+/** Milliseconds for which a service that responded is considered alive, and timeout of a probe, which includes connecting. */
 const [recentMs, connectMs] = [2000, 1800]
 
 /**
- * Tells a slow service from one that takes connections and never answers, so that nobody waits for the whole time limit of a call, nor for the
- * tries after it: it is asked for its root, and any answer at all, a refusal too, shows that it is there. So it is while a question (GET, HEAD)
- * waits, and before every call after one that got no answer in time. What was given up may still be done late, so calls that change something
- * are not given up; instead, the service is asked before them, too, unless it answered something just now.
+ * Detects a service that accepts connections but never responds, so that callers do not wait for the full timeout and its retries. The probe is a
+ * HEAD request for the root; any response, also a rejection, shows that the service is alive. A probe runs while a read (GET, HEAD) waits, and before
+ * every call after a timeout. Writes are not abandoned, because they may still be executed later; instead, the service is probed before a write
+ * unless it responded recently.
  */
 export function noticeSilence(clients: S3Client[]): void {
   let isSilent = false
   let answeredAt = Number.NEGATIVE_INFINITY
   let asked: Promise<boolean> | undefined
-  /** Asks once for all who want to know; who has waited before waits for less. @throws ServiceSilent */
+  /** Probes the service once for all concurrent callers. A caller that has already waited passes a shorter timeout. @throws ServiceSilent */
   const askAfter = async (request: Address, patienceMs?: number): Promise<void> => {
     asked ??= isAnswered(request).finally(() => (asked = undefined))
     isSilent = !(await (patienceMs === undefined ? asked : Promise.race([asked, wait(patienceMs, false, { ref: false })])))
@@ -29,7 +29,7 @@ export function noticeSilence(clients: S3Client[]): void {
     if (isSilent || (!isQuestion && performance.now() - answeredAt > recentMs)) await askAfter(request)
     try {
       const sent = send()
-      const answer = await (isQuestion ? unlessSilent(sent, () => askAfter(request, probeMs)) : sent)
+      const answer = await (isQuestion ? waitWhileAlive(sent, () => askAfter(request, probeMs)) : sent)
       answeredAt = performance.now()
       return answer
     } catch (error) {
@@ -41,12 +41,12 @@ export function noticeSilence(clients: S3Client[]): void {
     client.middlewareStack.add((next) => (args) => attempt(args.request as Address, () => next(args)), {
       step: 'deserialize',
       name: 'noticeSilence',
-      priority: 'low', // next to the connection: it sees each attempt
+      priority: 'low', // innermost, so it sees every attempt
       override: true,
     })
 }
 
-/** The service got no answer out in time, and is not worth another try now. */
+/** Thrown when the service does not respond in time. The call is not retried. */
 class ServiceSilent extends Error {
   override name = 'ServiceSilent'
   constructor() {
@@ -56,8 +56,8 @@ class ServiceSilent extends Error {
 
 type Address = { method: string; protocol: string; hostname: string; port?: number }
 
-/** Waits for an answer. One that takes long is waited for only as long as the service is there. @throws what `ask` throws. */
-async function unlessSilent<Result extends { response: unknown }>(answer: Promise<Result>, ask: () => Promise<void>): Promise<Result> {
+/** Waits for a response. If it takes long, waits only as long as the service is alive. @throws the error of `ask`. */
+async function waitWhileAlive<Result extends { response: unknown }>(answer: Promise<Result>, ask: () => Promise<void>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined
   const silence = new Promise<never>((_resolve, reject) => (timer = setTimeout(() => void ask().catch(reject), waitMs)))
   try {
@@ -70,13 +70,13 @@ async function unlessSilent<Result extends { response: unknown }>(answer: Promis
   }
 }
 
-/** An answer for which nobody waits any more would keep its connection. */
+/** Discards the response of an abandoned call, which would otherwise occupy its connection. */
 function discard({ response }: { response: unknown }): void {
   const { body } = response as { body?: { destroy?: () => void } }
   body?.destroy?.()
 }
 
-/** Whether the service answers anything. What is refused or broken off is for the call itself to tell. */
+/** Returns whether the service sends any response. Rejections and connection failures also return true; the call itself reports them. */
 async function isAnswered({ protocol, hostname, port }: Address): Promise<boolean> {
   try {
     const { body } = await fetch(`${protocol}//${hostname}${port ? `:${port}` : ''}/`, {
@@ -91,6 +91,6 @@ async function isAnswered({ protocol, hostname, port }: Address): Promise<boolea
   }
 }
 
-/** No answer in time; a connection that was reset has the same name with a code of its own. */
+/** Returns whether an error is a response timeout. A connection reset has the same name but a different code. */
 const isTimeout = (error: unknown) =>
   error instanceof Error && error.name === 'TimeoutError' && (!('code' in error) || error.code === 'ETIMEDOUT')

@@ -13,15 +13,16 @@ import { deleteObject } from './objects.ts'
 import { addressOf, type BucketUse, bucketFailure } from './problems.ts'
 import type { S3Config } from './settings.ts'
 
-/** Clocks may differ by so much: services refuse requests beyond 15 minutes, and ages are judged by the clock of the service. */
+/** Maximum clock difference. Services reject requests with more than 15 minutes, and ages of objects are based on the clock of the service. */
 const maxSkewMs = 5 * 60_000
 
-/** The rights that the key needs, and what tries them. */
+/** A permission that the access key needs, and the request that tests it. */
 type Step = { right: string; run: () => Promise<unknown> }
 
 /**
- * Tries everything that is done with a bucket once.
- * @throws ConfigError that says what is wrong and which variable or right to correct; Error when the service does not answer.
+ * Tests every operation on a bucket once.
+ * @throws ConfigError that names the setting or permission to correct.
+ * @throws Error if the service does not respond.
  */
 export async function checkBucket(bucket: Bucket, config: S3Config, use: BucketUse): Promise<void> {
   for (const { right, run } of steps(bucket, `${bucket.keys.root}${use.probes}`)) {

@@ -11,7 +11,7 @@ import type { Bucket } from './bucket.ts'
 import { isPrecondition, reported } from './errors.ts'
 import { factsOf, findFacts, listObjects, type ObjectFacts, streamObject } from './objects.ts'
 
-/** How stored bytes are read: compared with their address. */
+/** Returns the read operations, which verify the content against its hash. */
 export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'open' | 'read' | 'hash' | 'has' | 'list' | 'link' | 'place'> {
   const keyOf = bucket.keys.blob
   return {
@@ -36,10 +36,10 @@ export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'op
         Key: keyOf(sha256),
         ResponseContentType: type,
         ResponseContentDisposition: `attachment; filename="${name}"`,
-        // A cache would keep it for longer than the link holds.
+        // A cached response would outlive the link.
         ResponseCacheControl: 'private, no-store',
       }
-      // The service judges by its own clock whether a link still holds.
+      // The service checks the expiry of a link against its own clock.
       const signingDate = new Date(Date.now() - bucket.aheadMs())
       return getSignedUrl(bucket.signer, new GetObjectCommand(request), { expiresIn: seconds, signingDate })
     },
@@ -47,9 +47,10 @@ export function readsOf(bucket: Bucket, verifier: Verifier): Pick<BlobStore, 'op
 }
 
 /**
- * Compares stored bytes with their address, unless this process has done so and they are the same. Where the service computed their SHA-256
- * itself, they need not be read.
- * @throws Error ENOENT; DamagedBytes.
+ * Verifies stored bytes against their hash, unless this process has already verified them. If the service computed the SHA-256 itself, the bytes are
+ * not read.
+ * @throws Error ENOENT if they do not exist.
+ * @throws DamagedBytes if they do not match.
  */
 export async function verify(bucket: Bucket, verifier: Verifier, sha256: string): Promise<ObjectFacts> {
   const facts = await factsOf(bucket, bucket.keys.blob(sha256))
@@ -71,13 +72,13 @@ async function streamVerified(
     try {
       return await streamObject(bucket, facts, range)
     } catch (error) {
-      // Others were stored there since: they are verified in their turn.
+      // The object was replaced in the meantime. Verify the new one.
       if (!isPrecondition(error) || attempt >= 3) throw error
     }
   }
 }
 
-/** The stored bytes; objects whose name is no whole hash are not ours. */
+/** Lists the stored objects. Objects whose name is not a SHA-256 are ignored. */
 async function* listStored(bucket: Bucket): ReturnType<BlobStore['list']> & AsyncGenerator {
   for await (const { key, bytes, modifiedAt } of listObjects(bucket, bucket.keys.stored)) {
     const sha256 = key.slice(key.lastIndexOf('/') + 1)

@@ -8,22 +8,22 @@ import type { Bucket } from './bucket.ts'
 import { failureOf, reported } from './errors.ts'
 import { findFacts } from './objects.ts'
 
-/** What services take for the smallest part of an upload, and the greatest number of parts. */
+/** Minimum size of an upload part (5 MiB) and maximum number of parts, as S3 defines them. */
 export const partBytes: number = 5 * 1024 ** 2
 const maxParts = 10_000
-/** So many bytes go before an upload needs one of the places below. */
+/** Bytes that an upload may send before it needs one of the slots below. */
 const smallBytes = 256 * 1024
-/** So many uploads may collect the bytes of a part at once; each takes the memory of about four parts. */
-const places = pLimit(8)
+/** Slots for uploads that buffer parts. Each one uses the memory of about four parts. */
+const slots = pLimit(8)
 
 /**
- * Sends what comes, at most `limit` bytes of it, under a key that is used once, in parts that are sent again when one is lost; nothing of it is
- * seen before all is there. Parts that it leaves behind when the service fails are collected.
- * @throws what the source throws; archiveTooLarge; ApiError when the service fails.
+ * Uploads a stream of at most `limit` bytes in parts to a unique key. Failed parts are retried. The object becomes visible only when it is complete.
+ * Parts left behind by a failing service are collected later.
+ * @throws the error of the source; archiveTooLarge; ApiError if the service fails.
  */
 export async function uploadStream(bucket: Bucket, key: string, source: Readable, limit: number): Promise<StoredBytes> {
   const measured = measure(source, limit)
-  const body = Readable.from(inPlace(measured.chunks))
+  const body = Readable.from(inSlot(measured.chunks))
   const upload = new Upload({
     client: bucket.client,
     queueSize: 1,
@@ -35,7 +35,7 @@ export async function uploadStream(bucket: Bucket, key: string, source: Readable
   } catch (error) {
     const ended = measured.failure()
     if (ended !== null) throw ended
-    // The answer may have been lost: the last step of an upload in parts cannot be repeated.
+    // The response may have been lost: completing a multipart upload cannot be retried.
     if (!(await isThere(bucket, key, measured.facts().bytes))) throw failureOf(error)
   } finally {
     body.destroy()
@@ -43,7 +43,7 @@ export async function uploadStream(bucket: Bucket, key: string, source: Readable
   return measured.facts()
 }
 
-/** Sends bytes that are all there; the service compares them with their hash. */
+/** Uploads a complete buffer. The service verifies its hash. */
 export async function uploadWhole(bucket: Bucket, key: string, bytes: Buffer): Promise<StoredBytes> {
   const facts = factsOf(bytes)
   const request = {
@@ -56,20 +56,20 @@ export async function uploadWhole(bucket: Bucket, key: string, bytes: Buffer): P
   return facts
 }
 
-/** Whether exactly these bytes came: keys are used once, and an object is there whole or not at all. */
+/** Returns whether the upload is complete. Keys are unique, and an object becomes visible only when it is complete. */
 const isThere = (bucket: Bucket, key: string, bytes: number): Promise<boolean> =>
   findFacts(bucket, key).then(
     (facts) => facts?.bytes === bytes,
     () => false,
   )
 
-/** Hands on what comes; more than a little only in one of the places. */
-async function* inPlace(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+/** Passes chunks through. Acquires a slot when more than a small amount has arrived. */
+async function* inSlot(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let [bytes, leave]: [number, (() => void) | null] = [0, null]
   try {
     for await (const chunk of chunks) {
       bytes += chunk.length
-      if (bytes > smallBytes) leave ??= await takePlace()
+      if (bytes > smallBytes) leave ??= await acquireSlot()
       yield chunk
     }
   } finally {
@@ -77,4 +77,4 @@ async function* inPlace(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   }
 }
 
-const takePlace = () => new Promise<() => void>((taken) => void places(() => new Promise<void>((leave) => taken(leave))))
+const acquireSlot = () => new Promise<() => void>((taken) => void slots(() => new Promise<void>((leave) => taken(leave))))
