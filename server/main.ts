@@ -20,7 +20,7 @@ import { jobHandlers } from './job-handlers.ts'
 import { releaseAll } from './jobs/lease.ts'
 import { collectJobs } from './jobs/queue.ts'
 import { regularly } from './jobs/regularly.ts'
-import { tellMove } from './jobs/tell-move.ts'
+import { logMove } from './jobs/tell-move.ts'
 import { tidyMemory } from './jobs/tidy.ts'
 import { startWorker, type Worker } from './jobs/worker.ts'
 import { listenForMetrics } from './metrics/page.ts'
@@ -76,7 +76,7 @@ async function serve(config: Config): Promise<void> {
   const app = await createApp(services)
   await listenForMetrics(services)
   await listen(app, config)
-  const timers = [tellMove(services), ...lookAfter(services)]
+  const timers = [logMove(services), ...lookAfter(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   logProblems(services)
   const worker = await startWork(services, watchUse(app.server))

@@ -6,14 +6,14 @@ import { Job } from '../jobs/entity.ts'
 import { cancelInstall, installKind, lockInstall } from '../sdks/service.ts'
 
 /**
- * Cancels a job: one that waits is gone, one that runs has failed, and its holder hears within seconds that it has to stop (jobs/attempt.ts).
- * The install of an SDK that it was to do has failed as well.
- * @throws ApiError NotFound; Conflict when it has ended.
+ * Cancels a job. A waiting job is deleted. A running job fails, and its worker is notified within seconds (jobs/attempt.ts). An SDK install that the
+ * job performs fails as well.
+ * @throws ApiError NotFound; Conflict if the job has already ended.
  */
 export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: string): Promise<void> {
   const { kind, subject } = await findJob(em, id)
   await em.fork().transactional(async (inner) => {
-    // Before its job, as whoever begins an install does.
+    // Lock the install before its job, in the same order as the start of an install.
     if (kind === installKind) await lockInstall(inner, subject)
     const job = await lockJob(inner, id)
     if (job.state !== 'queued' && job.state !== 'running')
@@ -26,7 +26,10 @@ export async function cancelJob({ em, viewer, ip, now }: SignedInContext, id: st
   })
 }
 
-/** A write comes first: whoever claims or renews it waits, and SQLite lets a transaction write that began with a read only when nobody else did. */
+/**
+ * Locks a job. Starts with a write, so that concurrent claims and renewals wait. On SQLite, a transaction that starts with a read cannot write after
+ * another writer has committed.
+ */
 async function lockJob(em: EntityManager, id: string): Promise<Job> {
   await em.execute('update jobs set attempts = attempts where id = ?', [id])
   return findJob(em, id)

@@ -7,34 +7,34 @@ import { backOffMs, fail, finish, type Held, type Progress, release, renew } fro
 
 type Circumstances = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'> & { leaseMs: number; failures: FailureLog }
 
-/** An attempt that is under way. */
+/** A running attempt. */
 export type Attempt = { held: Held; ended: Promise<void>; stop: () => void; abandon: () => Promise<void> }
 
-/** How often it is looked at whether the job is still held, at least: it may have been cancelled. */
+/** Maximum interval between lease renewals in milliseconds. A renewal also detects cancellation. */
 const renewMs = 5000
-/** How often progress is written down. */
+/** Minimum interval between progress updates in milliseconds. */
 const progressMs = 1000
 const maxErrorLength = 1000
 
-/** Runs a job that is held, renewing its lease meanwhile. It never rejects: what goes wrong is recorded with the job, and logged. */
+/** Runs a claimed job and renews its lease. Never rejects: failures are recorded with the job and logged. */
 export function attempt(circumstances: Circumstances, handler: Handler, held: Held): Attempt {
   const { database, now, leaseMs } = circumstances
   const controller = new AbortController()
   const reported: Progress = {}
   let stopping = false
   let writtenAt = Date.now()
-  const holdOn = async () => {
+  const renewLease = async () => {
     writtenAt = Date.now()
     if (!(await renew(database.fork(), held, now(), leaseMs, reported)))
       controller.abort(new Error('The job was cancelled, or another process has taken it over.'))
   }
-  const quietly = () => void holdOn().catch((error: unknown) => tellUnrenewed(circumstances, held, error))
-  const timer = setInterval(quietly, Math.min(renewMs, leaseMs / 3))
+  const renewInBackground = () => void renewLease().catch((error: unknown) => logRenewalFailure(circumstances, held, error))
+  const timer = setInterval(renewInBackground, Math.min(renewMs, leaseMs / 3))
   timer.unref()
   const progress = (latest: Progress) => {
     if (controller.signal.aborted) return
     Object.assign(reported, latest)
-    if (Date.now() - writtenAt >= progressMs) quietly()
+    if (Date.now() - writtenAt >= progressMs) renewInBackground()
   }
   const { kind, subject, owner = null } = held
   const work = { kind, subject, owner, attempt: attemptsOf(held), signal: controller.signal, progress }
@@ -57,13 +57,13 @@ export function attempt(circumstances: Circumstances, handler: Handler, held: He
   return { held, ended, stop, abandon: async () => void (await release(database.fork(), held, now())) }
 }
 
-function tellUnrenewed({ log, failures }: Circumstances, { id, kind }: Held, error: unknown): void {
+function logRenewalFailure({ log, failures }: Circumstances, { id, kind }: Held, error: unknown): void {
   if (isRefusedForMove(error)) return
   if (outageOf(error) !== null) failures.failed(kind, error, (text) => `job ${id}: cannot renew its lease: ${text}`)
   else log.warning(`job ${id}: cannot renew its lease: ${String(error)}`)
 }
 
-/** What became of an attempt; `retried` and `interrupted` ones are made again. */
+/** Outcome of an attempt. `retried` and `interrupted` jobs run again. */
 type Outcome = 'done' | 'retried' | 'failed' | 'interrupted'
 
 async function observed({ failures, metrics, tracing }: Circumstances, held: Held, run: () => Promise<Outcome>): Promise<void> {
@@ -77,10 +77,10 @@ async function observed({ failures, metrics, tracing }: Circumstances, held: Hel
   }
 }
 
-/** A job that ends the server each time it runs must not do so forever. */
+/** Maximum number of interruptions, so that a job that crashes the server does not run forever. */
 const maxInterruptions = 5
 
-/** Attempts that ended by themselves, and the present one: a server that is killed says nothing about the jobs that it ran. */
+/** Returns the number of this attempt without interrupted ones. A killed server cannot record why its jobs ended. */
 const attemptsOf = ({ attempts, interruptions }: Held): number => Math.max(attempts - interruptions, 1)
 
 async function runHandler(handler: Handler, { interruptions, payload }: Held, work: Work): Promise<void> {

@@ -1,25 +1,25 @@
 import { type Reads, toDate } from '../db/reads/reads.ts'
 
-/** Jobs that wait, run, or have failed for good, by kind. */
+/** Number of waiting, running and failed jobs by kind. */
 export type Backlog = {
   counts: { kind: string; state: 'queued' | 'running' | 'failed'; total: number }[]
-  /** How long the job that has been due for longest has been so; 0 when none is due. */
+  /** Age in seconds of the oldest due job; 0 if no job is due. */
   oldestDueSeconds: number
 }
 
-/** The most that is counted: beyond, a queue is long, whatever its length. */
+/** Maximum count. A larger queue is simply long. */
 const most = 10_000
 
-/** What there is to do for the workers. The cost does not grow with the queues: each is counted up to 10,000. */
+/** Returns the backlog of the workers. Each queue is counted up to 10,000, so the cost does not grow with its length. */
 export async function readBacklog(reads: Reads, now: Date): Promise<Backlog> {
   const rows = await reads.all<{ kind: string; state: 'queued' | 'running' | 'failed'; total: number | string }>(countSql)
   const oldest = await reads.get<{ run_at: number | string | Date | null }>("select min(run_at) as run_at from jobs where state = 'queued'")
   const dueMs = oldest?.run_at == null ? 0 : now.getTime() - toDate(oldest.run_at).getTime()
-  // PostgreSQL counts in texts.
+  // PostgreSQL returns counts as strings.
   return { counts: rows.map(({ total, ...row }) => ({ ...row, total: Number(total) })), oldestDueSeconds: Math.max(dueMs, 0) / 1000 }
 }
 
-// Each kind is found by one look into the index, whatever lies between.
+// Finds the kinds by one index lookup each (loose index scan).
 const countSql = `with recursive kinds (kind) as (
     select min(kind) from jobs union all select (select min(kind) from jobs where kind > kinds.kind) from kinds where kinds.kind is not null)
   select kinds.kind, states.state,

@@ -5,8 +5,8 @@ export const jobStates = ['queued', 'running', 'done', 'failed'] as const
 export type JobState = (typeof jobStates)[number]
 
 /**
- * A piece of work that outlives its request. Whoever claims it holds a lease; when that runs out, because a process died, the next one
- * takes over. A queued job is committed with the change that wants it.
+ * A background job. A worker claims a job with a lease; if the lease expires because the process died, another worker takes over. A job is enqueued
+ * in the transaction of the change that needs it.
  */
 export const Job = defineEntity({
   name: 'Job',
@@ -15,33 +15,33 @@ export const Job = defineEntity({
   indexes: [
     { properties: ['state', 'runAt'] },
     { properties: ['kind', 'subject'] },
-    // The order in which they are claimed, however many wait; the other one is that of the previous release.
+    // Claim order, so that the cost does not depend on the queue length. The second index is used by the previous release.
     { properties: ['kind', 'state', 'priority', 'turn', 'runAt', 'id'] },
     { properties: ['kind', 'state', 'priority', 'runAt', 'id'] },
-    // The last turn of an owner.
+    // Finds the last turn of an owner.
     { properties: ['kind', 'owner', 'state', 'turn'] },
   ],
   uniques: [{ name: 'jobs_waiting', properties: ['kind', 'subject'], where: "state = 'queued'" }],
   properties: {
     kind: p.string().length(64),
-    /** What it is about, such as a version or a hash: one job of a kind and subject waits at a time. */
+    /** What the job is about, such as a version or a hash. At most one job of a kind and subject waits at a time. */
     subject: p.string().length(255),
-    /** What its worker needs, as JSON text. */
+    /** Input of the handler, as JSON. */
     payload: p.text().default('{}'),
     state: p.enum(jobStates).default('queued'),
-    /** The lowest first: what nobody waits for has a higher one. */
+    /** Lower values run first; background jobs use higher values. */
     priority: p.integer().default(0),
-    /** The account that it is done for: owners take turns. Null when it is done for none in particular. */
+    /** The account the job is done for. Owners take turns. Null if there is no owner. */
     owner: p.string().length(64).nullable(),
-    /** Among jobs of the same priority, the lowest first: a moment in milliseconds since 1970, or 0. */
+    /** Order among jobs of the same priority, lowest first: milliseconds since 1970, or 0. */
     turn: p.bigint('number').default(0),
-    /** Not before this moment. */
+    /** Earliest start time. */
     runAt: p.datetime(3),
     attempts: p.integer().default(0),
-    /** How many of the attempts ended because the process ended. */
+    /** Number of attempts that ended because the process ended. */
     interruptions: p.integer().default(0),
     leasedUntil: p.datetime(3).nullable(),
-    /** Tells its holder from whoever took over. */
+    /** Identifies the current holder of the lease. */
     lease: p.uuid().nullable(),
     phase: p.string().length(64).nullable(),
     done: p.bigint('number').default(0),

@@ -2,15 +2,15 @@ import type { Log } from '../http/log.ts'
 import { describeFailure, outageOf } from './failure.ts'
 
 export type FailureLog = {
-  /** Logs a failure of `kind` of work. `line` makes the line of the description. */
+  /** Logs a failure of a kind of work. `line` builds the log line from the description. */
   failed(kind: string, error: unknown, line: (text: string) => string): void
-  /** Notes that this kind of work succeeded, so that the next outage is logged again. */
+  /** Records a success of a kind of work, so that the next outage is logged again. */
   worked(kind: string): void
 }
 
 /**
- * Opens the log of work that is tried again after it failed. A known outage, which fails every job and every retry, is one warning until work
- * that it stopped succeeds. Other failures are logged each time.
+ * Creates a failure log for retried work. A known outage, which makes every job and retry fail, is logged as one warning until affected work
+ * succeeds. Other failures are logged each time.
  */
 export function openFailureLog(log: Log): FailureLog {
   const stoppedBy = new Map<string, Set<string>>()

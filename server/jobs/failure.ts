@@ -3,12 +3,12 @@ import { unavailable } from '../db/unavailable.ts'
 import { ApiError, causeOf, statusOf, traceOf } from '../errors.ts'
 import { PermanentFailure } from './handler.ts'
 
-/** How the log has a failure: what is known to happen needs an operator, not a stack. */
+/** A failure as it is logged. Known failures need an operator and are logged without a stack trace. */
 export type Described = { isKnown: boolean; text: string }
 
 /**
- * Describes what failed beside requests. Known are an error that people may read, settings that cannot be used, a database that is away, busy or
- * full, and what the system refuses: these are told in words. Anything else may be a mistake of ours, and is told with where it came from.
+ * Describes a failure outside of requests. Known failures are described by their message: errors with a public message, invalid settings, a database
+ * that is down, busy or full, and rejections by the operating system. Other failures may be bugs and are described with a stack trace.
  */
 export function describeFailure(error: unknown): Described {
   if (!isKnown(error)) return { isKnown: false, text: traceOf(error) }
@@ -16,7 +16,7 @@ export function describeFailure(error: unknown): Described {
   return { isKnown: true, text: cause === error ? wordsOf(error) : `${wordsOf(error)} ${String(cause)}` }
 }
 
-/** A name with several addresses has an error for each, and no words of its own. */
+/** Returns the message of an error. The error of a host name with several addresses has no message, but one error per address. */
 const wordsOf = (error: Error): string =>
   error.message === '' && error instanceof AggregateError ? error.errors.map(String).join(', ') : error.message
 
@@ -26,12 +26,12 @@ function isKnown(error: unknown): error is Error {
   return error instanceof Error && (unavailable(error) !== null || refusals.has(String((error as NodeJS.ErrnoException).code)))
 }
 
-/** A service of a bucket that is away, a disk that is full, fails or cannot be written to, and a process that may open no more files. */
+/** Codes of known failures: unavailable storage, a full, failing or read-only disk, missing permissions, and too many open files. */
 const refusals = new Set(['STORAGE_AWAY', 'ENOSPC', 'EDQUOT', 'EROFS', 'EACCES', 'EPERM', 'EIO', 'ESTALE', 'ENOTCONN', 'EMFILE', 'ENFILE'])
 
 /**
- * Which known outage made work fail, by a text that is the same for all that it stops; null for a failure of the work itself. Outages are a
- * database that is away, busy or full, a service that is away, and what the system refuses.
+ * Returns a key for a known outage that is equal for all work it affects, or null if the work itself failed. Outages are a database that is down,
+ * busy or full, an unavailable service, and rejections by the operating system.
  */
 export function outageOf(error: unknown): string | null {
   const away = error instanceof ApiError ? error : unavailable(error)

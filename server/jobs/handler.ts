@@ -2,40 +2,40 @@ import type { z } from 'zod'
 import { idOf } from '../db/base.ts'
 import type { Progress } from './lease.ts'
 
-/** A job as its handler sees it. */
+/** A job as passed to its handler. */
 export type Work = {
   kind: string
   subject: string
-  /** The account that it is done for; null when it is done for none in particular. */
+  /** The account the job is done for, or null. */
   owner: string | null
-  /** 1 for the first try. Tries that ended because the server ended do not count. */
+  /** Number of the attempt, starting at 1. Attempts interrupted by the end of the server do not count. */
   attempt: number
-  /** Aborted when the server stops, or when the lease was lost: what is not done by then will be done by another one. */
+  /** Aborted when the server stops or the lease is lost. Unfinished work is done by a later attempt. */
   signal: AbortSignal
-  /** Reports how far it is; does nothing once the signal is aborted, so event handlers may call it. Cheap: it is written down once a second. */
+  /** Reports progress. Cheap: updates are saved at most once a second. Does nothing after `signal` is aborted, so event handlers may call it. */
   progress: (progress: Progress) => void
 }
 
 export type Handler = {
   run: (work: Work, payload: unknown) => Promise<void>
-  /** After so many attempts it has failed permanently; 5 unless said otherwise. */
+  /** Number of attempts after which the job fails permanently. Defaults to 5. */
   maxAttempts: number
-  /** How many of this kind a process runs at once; as many as there is room for unless said otherwise. */
+  /** Maximum number of concurrent jobs of this kind in a process. Unlimited by default. */
   maxConcurrent: number | (() => Promise<number>)
-  /** It takes no room from other kinds: for work that takes long, or of which there is much. It must state `maxConcurrent`. */
+  /** Whether the kind has its own slots, separate from the shared ones. For long-running or numerous jobs. Requires `maxConcurrent`. */
   isApart: boolean
-  /** Hears of a job that has failed for good. */
+  /** Called when a job has failed permanently. */
   gaveUp?: ((subject: string, error: string) => Promise<void>) | undefined
 }
 
-/** A failure that further attempts would only repeat. */
+/** A failure that must not be retried, because it would only be repeated. */
 export class PermanentFailure extends Error {
   override name = 'PermanentFailure'
 }
 
 /**
- * Returns the subject of a job as an id, which may become part of a statement or a path.
- * @throws PermanentFailure when it is not one, as in a database that was edited.
+ * Returns the subject of a job as a UUID, which is safe to use in statements and paths.
+ * @throws PermanentFailure if the subject is not a UUID, for example after manual changes to the database.
  */
 export function subjectId({ kind, subject }: Pick<Work, 'kind' | 'subject'>): string {
   const id = idOf(subject)
@@ -43,10 +43,10 @@ export function subjectId({ kind, subject }: Pick<Work, 'kind' | 'subject'>): st
   return id
 }
 
-/** Handlers by the kind of their jobs. */
+/** Job handlers by kind. */
 export type Handlers = Readonly<Record<string, Handler>>
 
-/** Makes a handler. It may run again after it was interrupted anywhere, so what it did before must not disturb it. */
+/** Creates a job handler. `run` must be idempotent: it may be interrupted anywhere and run again. */
 export function handler<Payload>(
   schema: z.ZodType<Payload>,
   run: (work: Work, payload: Payload) => Promise<void>,

@@ -5,18 +5,17 @@ import { changeRows, readRow, readRows, type Value } from '../db/statements.ts'
 import { unforced } from '../db/sqlite/unforced.ts'
 import { Job } from './entity.ts'
 
-/** A job that this process holds. */
+/** A job that this process has claimed. */
 export type Held = Pick<Job, 'id' | 'kind' | 'subject' | 'payload' | 'attempts' | 'interruptions' | 'priority' | 'owner'> & {
   lease: string
 }
 
 /**
- * Takes a job of these kinds: of those that wait and are due the one with the lowest priority, among those the one with the earliest turn, and
- * among those the one that has been due for longest. Jobs whose lease has run out are queued again first. Returns null when there is none, apart
- * from jobs that another caller has locked. Concurrent callers get different jobs, and none while another job for the same subject is running.
- * Callers do not get what they are doing themselves (`own`, by id), even if the clock was put forward, and with `isUrgent` no background jobs.
- * Of the jobs of a kind that were interrupted, one runs at a time: what ends the server again is known then, and takes no other one with it. For
- * one kind the cost does not depend on how many wait; several are sorted.
+ * Claims the next due job of these kinds, ordered by priority, turn and due time. Requeues jobs with expired leases first. Returns null if no job is
+ * available or all of them are locked by other callers. Concurrent callers claim different jobs, and only one job per subject runs at a time. `own`
+ * lists the ids of jobs that the caller is running; they are never claimed, even if the clock jumps forward. `isUrgent` excludes background jobs. Of
+ * the interrupted jobs of a kind, only one runs at a time, so that a job that crashes the server is identified and does not interrupt others. The
+ * cost for a single kind is independent of the queue length; for several kinds, the candidates are sorted.
  */
 export async function claim(
   em: EntityManager,
@@ -25,7 +24,7 @@ export async function claim(
   leaseMs: number,
   { own = [], isUrgent = false }: { own?: string[]; isUrgent?: boolean } = {},
 ): Promise<Held | null> {
-  // Most often there is none, which is seen without writing.
+  // Usually no job is due. Check without writing.
   const wanted = { kinds, now, own, isUrgent }
   const states = await findDue(em.fork(), wanted)
   if (states.includes('running')) await requeueLost(em, wanted)
@@ -37,7 +36,7 @@ type Takeable = 'running' | 'queued'
 
 const among = (values: string[]) => `(${values.map(() => '?').join(', ')})`
 
-/** Jobs whose holder let its lease run out. */
+/** Returns the SQL for jobs whose lease has expired. */
 function lostJobs({ kinds, now, own }: Omit<Wanted, 'isUrgent'>): { sql: string; values: Value[] } {
   const sql = `from jobs j where kind in ${among(kinds)} and state = 'running' and leased_until < ?
       ${own.length > 0 ? `and id not in ${among(own)}` : ''} order by priority, turn, run_at, id limit ${lostAtOnce}`
@@ -45,7 +44,7 @@ function lostJobs({ kinds, now, own }: Omit<Wanted, 'isUrgent'>): { sql: string;
 }
 const lostAtOnce = 100
 
-/** The job that is to be taken next, found by an index. */
+/** Returns the SQL for the next job to claim. Uses an index. */
 function nextJob({ kinds, now, own, isUrgent }: Wanted): { sql: string; values: Value[] } {
   const sql = `from jobs j where kind in ${among(kinds)} and state = 'queued' and run_at <= ?
       ${own.length > 0 ? `and id not in ${among(own)}` : ''} ${isUrgent ? 'and priority <= 0' : ''}
@@ -55,7 +54,7 @@ function nextJob({ kinds, now, own, isUrgent }: Wanted): { sql: string; values: 
   return { sql, values: [...kinds, now, ...own] }
 }
 
-/** The states that have something to do. */
+/** Returns the states in which jobs need action. */
 async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable[]> {
   const [lost, waiting] = [lostJobs(wanted), nextJob(wanted)]
   const sql = `select distinct state from (select state ${lost.sql}) lost union all select state from (select state ${waiting.sql}) waiting`
@@ -63,8 +62,8 @@ async function findDue(em: EntityManager, wanted: Wanted): Promise<Takeable[]> {
 }
 
 /**
- * Queues jobs again whose process ended, or fell silent, while it ran them. That counts as an interruption, not as an attempt that failed. From the
- * second one on a job waits before it runs again, so that one which ends the server itself leaves time for others.
+ * Requeues jobs whose process died or stopped renewing its lease. Counts an interruption, not a failed attempt. From the second interruption on, the
+ * job waits before it runs again, so that a job that crashes the server leaves time for other jobs.
  */
 export async function requeueLost(em: EntityManager, wanted: Omit<Wanted, 'isUrgent'>): Promise<void> {
   const { sql, values } = lostJobs(wanted)
@@ -83,13 +82,13 @@ export async function requeueLost(em: EntityManager, wanted: Omit<Wanted, 'isUrg
 
 const interrupted = 'The server ended while it ran this job.'
 
-/** 10 seconds, then four times as long each time, at most an hour; a little uneven, so that what failed together is not tried together. */
+/** Returns the backoff in milliseconds: 10 seconds, multiplied by 4 for each retry, at most an hour, plus up to 10% jitter. */
 export const backOffMs = (times: number): number => Math.min(10_000 * 4 ** (times - 1), 3_600_000) * (1 + Math.random() / 10)
 
-/** On PostgreSQL, each caller skips rows that another one has locked; SQLite has one writer. */
+/** Returns the locking clause. On PostgreSQL, callers skip rows locked by others. SQLite has a single writer. */
 const skipLocked = (em: EntityManager) => (em.getPlatform() instanceof BasePostgreSqlPlatform ? 'for update of j skip locked' : '')
 
-/** Takes the next job; null when another caller was faster, or has all of them locked. */
+/** Claims the next job. Returns null if other callers claimed or locked all candidates. */
 async function take(em: EntityManager, { leaseMs, ...wanted }: Wanted & { leaseMs: number }): Promise<Held | null> {
   const next = nextJob(wanted)
   const lease = random()
@@ -102,22 +101,25 @@ async function take(em: EntityManager, { leaseMs, ...wanted }: Wanted & { leaseM
 
 export type Progress = { done?: number | undefined; total?: number | null | undefined; phase?: string | undefined }
 
-/** Holds on to a job, and says how far it is: attempt.ts does so at least three times in each lease of worker.ts. False when somebody else has it by now. */
+/**
+ * Renews the lease of a job and saves its progress. Called at least three times per lease (see attempt.ts). Returns false if another process has
+ * taken over the job.
+ */
 export async function renew(em: EntityManager, held: Held, now: Date, leaseMs: number, progress: Progress = {}): Promise<boolean> {
   return change(em, held, { ...columnsOf(progress), leased_until: later(now, leaseMs) })
 }
 
-/** Ends a job well. False when somebody else has it by now. */
+/** Marks a job as done. Returns false if another process has taken over the job. */
 export const finish = (em: EntityManager, held: Held, now: Date, progress: Progress): Promise<boolean> =>
   change(em, held, { ...columnsOf(progress), ...free, state: 'done', finished_at: now, error: null })
 
-/** Ends an attempt that failed: the job waits until `retryAt`, or has failed for good when that is null. */
+/** Ends a failed attempt. The job is retried at `retryAt`, or fails permanently if that is null. */
 export async function fail(em: EntityManager, held: Held, now: Date, error: string, retryAt: Date | null): Promise<boolean> {
   const failed = { ...free, state: 'failed', finished_at: now, error }
   return retryAt === null ? change(em, held, failed) : requeue(em, held, { ...free, run_at: retryAt, error }, failed)
 }
 
-/** Queues a job again. When the same was asked for again in the meantime, that one will do it, and this one has failed. */
+/** Requeues a job. If an equal job was enqueued in the meantime, that job replaces this one, which is marked as failed. */
 async function requeue(em: EntityManager, held: Lease, queued: Changes, failed: Changes): Promise<boolean> {
   try {
     return await change(em, held, { ...queued, state: 'queued' })
@@ -127,7 +129,7 @@ async function requeue(em: EntityManager, held: Lease, queued: Changes, failed: 
   }
 }
 
-/** Gives a job back as if it had not been tried. */
+/** Returns a job to the queue without counting the attempt. */
 export async function release(em: EntityManager, held: Held, now: Date): Promise<boolean> {
   try {
     return await change(em, held, { ...free, state: 'queued', run_at: now, attempts: held.attempts - 1 })
@@ -137,17 +139,17 @@ export async function release(em: EntityManager, held: Held, now: Date): Promise
   }
 }
 
-/** Lets go of whatever a process held that is known to be dead, so that nobody waits for its leases to run out. */
+/** Expires all leases, for use when the process that held them is known to be dead. */
 export const releaseAll = (em: EntityManager, now: Date): Promise<number> =>
   em.nativeUpdate(Job, { state: 'running' }, { leasedUntil: later(now, -1) })
 
 const free = { lease: null, leased_until: null }
 
-/** Which job is changed, while it is held under this lease; `lock` says what happens when another caller has locked its row. */
+/** A claimed job to update, identified by its lease. `lock` is the locking clause. */
 type Lease = Pick<Held, 'id' | 'lease'> & { lock?: string }
 type Changes = Readonly<Record<string, Value>>
 
-/** What was reported, by its columns; what was not stays. */
+/** Returns the column values for the reported progress. Unreported columns keep their values. */
 const columnsOf = ({ done, total, phase }: Progress): Record<string, Value> => ({
   ...(done !== undefined && { done }),
   ...(total !== undefined && { total }),
@@ -157,8 +159,8 @@ const columnsOf = ({ done, total, phase }: Progress): Record<string, Value> => (
 const later = (now: Date, ms: number) => new Date(now.getTime() + ms)
 
 /**
- * Whoever took a job over has another lease: then nothing is changed. What is known of a job need not survive a power cut: a job that is lost as
- * done is done again.
+ * Updates a job if this process still holds its lease. Job state is committed without a disk sync: if a completed job is lost in a power failure, it
+ * runs again.
  */
 async function change(em: EntityManager, { id, lease, lock = '' }: Lease, changes: Changes): Promise<boolean> {
   const columns = Object.keys(changes).map((column) => `${column} = ?`)

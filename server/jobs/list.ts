@@ -8,6 +8,6 @@ export type JobFilter = {
   subject?: string | null | undefined
 }
 
-/** Jobs as a connection, the newest first. */
+/** Lists jobs as a connection, newest first. */
 export const listJobs = (em: EntityManager, { state, kind, subject }: JobFilter, page: PageArguments) =>
   newestFirst(em, Job, { ...(state && { state }), ...(kind && { kind }), ...(subject && { subject }) }, page)

@@ -1,6 +1,6 @@
 import { isServerAdmin } from '../roles/viewer.ts'
 
-/** Server admins see the jobs, cancel them, and have one tried again that failed for good. */
+/** Only server administrators may list, cancel and retry jobs. */
 export const canSeeJobs = isServerAdmin
-/** The same as the scope of a field. */
+/** The same rule as the auth scope of a field. */
 export const byServerAdmin = { scope: 'admin' } as const

@@ -1,5 +1,5 @@
-// By hand on purpose: a job is committed with the change that wants it, on SQLite and on PostgreSQL alike. Queues that are libraries serve one
-// of the two, or need a server of their own.
+// A custom queue, because a job must be committed with the change that needs it on both SQLite and PostgreSQL. Existing queue libraries support only
+// one of the two or require a separate server.
 import { UniqueConstraintViolationException } from '@mikro-orm/core'
 import { BasePostgreSqlPlatform, type EntityManager } from '@mikro-orm/sql'
 import { newId } from '../db/base.ts'
@@ -11,33 +11,33 @@ import { wakeAfterCommit } from './wake.ts'
 
 export type NewJob = {
   kind: string
-  /** What it is about; while a job of this kind and subject waits, asking for another one changes that. */
+  /** What the job is about. If a job of this kind and subject is already waiting, it is updated instead of adding another one. */
   subject: string
-  /** What its handler needs; it must fit the handler's schema. */
+  /** Input of the handler. Must match the handler's schema. */
   payload?: object | undefined
-  /** Not before this moment; at once, unless said otherwise. */
+  /** Earliest start time. Defaults to now. */
   runAt?: Date | undefined
-  /** The lowest first; 0 unless said otherwise. */
+  /** Lower values run first. Defaults to 0. */
   priority?: number | undefined
-  /** The account that it is done for: owners take turns. */
+  /** The account the job is done for. Owners take turns. */
   owner?: string | null | undefined
 }
 
-/** Of an owner's waiting jobs, each has its turn so long after the one before: longer than any of them takes. */
+/** Distance between the turns of an owner's waiting jobs in milliseconds, longer than any job takes. */
 export const turnMs = 3_600_000
 
 /**
- * SQL for the turn of another job of an owner, whose parameters are the present moment in milliseconds, the kind and the owner. An owner with
- * nothing waiting has its turn now, so it waits for one job of every other owner at most, however many those have waiting.
+ * Returns SQL for the turn of an owner's next job. The parameters are the current time in milliseconds, the kind and the owner. The turn of an owner
+ * without waiting jobs is the current time, so the job waits for at most one job of each other owner, however many they have queued.
  */
 export const nextTurn = (at: string, kind: string, owner: string): string =>
   `(select max(turn) from (select ${at} as turn union all
      select * from (select turn + ${turnMs} as turn from jobs where kind = ${kind} and owner = ${owner} and state = 'queued' order by turn desc limit 1) last) turns)`
 
 /**
- * Enqueues a job in the transaction of `em`: it runs after the commit, at least once, or never when that fails. Gives its id.
- * A worker in this process is told of the commit; others poll every few seconds. A job that fails is tried again by attempt.ts, with a longer
- * wait each time, as often as its handler says (handler.ts).
+ * Enqueues a job in the transaction of `em` and returns its id. The job runs at least once after the commit, or never if the transaction is rolled
+ * back. Workers of this process are notified of the commit; other processes poll every few seconds. Failed jobs are retried with exponential backoff
+ * (attempt.ts), up to the limit of their handler (handler.ts).
  */
 export async function enqueue(
   em: EntityManager,
@@ -61,18 +61,18 @@ export async function enqueue(
   return row.id
 }
 
-/** How many jobs wait, run and have failed for good. */
+/** Returns the number of waiting, running and permanently failed jobs. */
 export async function countJobs(reads: Reads): Promise<Record<'queued' | 'running' | 'failed', number>> {
   const rows = await reads.all<{ state: 'queued' | 'running' | 'failed'; total: number | string }>(
     `select state, count(*) as total from jobs where state in ('queued', 'running', 'failed') group by state`,
   )
-  // PostgreSQL counts in texts.
+  // PostgreSQL returns counts as strings.
   return { queued: 0, running: 0, failed: 0, ...Object.fromEntries(rows.map(({ state, total }) => [state, Number(total)])) }
 }
 
 /**
- * Lets a job that failed for good have all its attempts again.
- * @throws ApiError NotFound; Conflict when it did not fail, or another one for the same waits.
+ * Retries a permanently failed job with all its attempts.
+ * @throws ApiError NotFound; Conflict if the job has not failed or an equal job is waiting.
  */
 export async function retryJob(em: EntityManager, id: string, now: Date): Promise<Job> {
   try {
@@ -102,7 +102,7 @@ export async function retryJob(em: EntityManager, id: string, now: Date): Promis
 
 const dayMs = 24 * 3_600_000
 
-/** Forgets jobs that were done a week ago, and those that failed for good a quarter ago. Gives their number. */
+/** Deletes jobs that were completed 7 days ago or failed permanently 90 days ago. Returns their number. */
 export function collectJobs(em: EntityManager, now: Date): Promise<number> {
   const ago = (days: number) => new Date(now.getTime() - days * dayMs)
   return em.nativeDelete(Job, {

@@ -5,10 +5,10 @@ import { openFailureLog } from './failure-log.ts'
 type Surroundings = { log: Log; database: Pick<Services['database'], 'moveState'> }
 
 /**
- * Does `work` every `intervalMs`, one at a time, without keeping the process alive. A failure is logged, a known outage as one warning until the
- * work succeeds, and the next turn comes as usual. Nothing is done while the database is moved, nor afterwards: a server on the new database may
- * name archives that this one does not know.
- * @returns what ends it.
+ * Runs `work` every `intervalMs` milliseconds without overlap. The timer does not keep the process alive. A failure is logged (a known outage only
+ * once until the work succeeds) and the schedule continues. Nothing runs during or after a move of the database, because a server on the new database
+ * may refer to archives unknown to this one.
+ * @returns a function that stops the timer.
  */
 export function regularly(name: string, intervalMs: number, { log, database }: Surroundings, work: () => Promise<unknown>): () => void {
   let busy = false

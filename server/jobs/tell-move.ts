@@ -3,8 +3,10 @@ import type { Services } from '../services.ts'
 
 const lookMs = 1000
 
-/** Has the log say when a move of the database to PostgreSQL begins and ends: changes are refused meanwhile, and after it. Gives what ends it. */
-export function tellMove({ log, database }: { log: Log; database: Pick<Services['database'], 'moveState'> }): () => void {
+/**
+ * Logs when a move of the database to PostgreSQL begins and ends. Changes are rejected from its beginning. Returns a function that stops the timer.
+ */
+export function logMove({ log, database }: { log: Log; database: Pick<Services['database'], 'moveState'> }): () => void {
   let last = database.moveState()
   const timer = setInterval(() => {
     const state = database.moveState()

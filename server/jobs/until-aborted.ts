@@ -1,6 +1,6 @@
 /**
- * Starts `work` and waits for it until `signal` is aborted. Takes a function: a promise that exists before the check would have no handler when
- * the check throws, and its rejection would end the process.
+ * Runs `work` and waits for its result or for `signal` to be aborted. Takes a function instead of a promise, because a promise that exists before
+ * `throwIfAborted` throws would have no handler, and its rejection would crash the process.
  * @throws the reason of `signal`.
  */
 export async function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {

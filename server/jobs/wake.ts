@@ -1,12 +1,12 @@
 import { AsyncResource } from 'node:async_hooks'
 import type { EntityManager } from '@mikro-orm/sql'
 
-/** The workers of this process, by the database that they serve. */
+/** Listeners of this process's workers, by database driver. */
 const listeners = new WeakMap<object, Set<() => void>>()
 
-/** Calls `listener` after each commit in this process that leaves a job behind. Gives what ends it. */
+/** Calls `listener` after each commit of this process that enqueues a job. Returns a function that unsubscribes. */
 export function onWaiting(em: EntityManager, listener: () => void): () => void {
-  // Called from within a transaction's context, the ORM would take everything for a part of that.
+  // Run outside of the caller's async context. Otherwise, the ORM would run the listener's statements in the caller's transaction.
   const wake = AsyncResource.bind(listener)
   const driver = em.getDriver()
   const heard = listeners.get(driver) ?? new Set()
@@ -16,16 +16,16 @@ export function onWaiting(em: EntityManager, listener: () => void): () => void {
 
 const keepers = new WeakMap<object, (id: string) => void>()
 
-/** Calls `keep` with the ids of jobs that this process leaves behind, in the context that asks for them. */
+/** Calls `keep` with the id of each job that this process enqueues, in the async context of the caller. */
 export const onEnqueued = (em: EntityManager, keep: (id: string) => void): void => void keepers.set(em.getDriver(), keep)
 
-/** Tells this process's workers when the transaction of `em`, which leaves a job behind, is committed; at once when it has none. */
+/** Wakes this process's workers when the transaction of `em`, which enqueued a job, is committed. Wakes them at once if there is no transaction. */
 export function wakeAfterCommit(em: EntityManager, jobId?: string): void {
   if (jobId !== undefined) keepers.get(em.getDriver())?.(jobId)
   const wakeAll = () => {
     for (const wake of listeners.get(em.getDriver()) ?? []) wake()
   }
-  // A transaction's entity manager has listeners of its own.
+  // The entity manager of a transaction has its own event manager.
   if (em.isInTransaction()) em.getEventManager().registerSubscriber({ afterTransactionCommit: wakeAll })
   else wakeAll()
 }

@@ -1,7 +1,7 @@
 import { isRefusedForMove } from '../db/unavailable.ts'
 import type { Services } from '../services.ts'
 import { attempt, type Attempt } from './attempt.ts'
-import { behindRequests } from './behind-requests.ts'
+import { yieldToRequests } from './behind-requests.ts'
 import { describeFailure } from './failure.ts'
 import { type FailureLog, openFailureLog } from './failure-log.ts'
 import type { Handlers } from './handler.ts'
@@ -9,24 +9,24 @@ import { claim, type Held } from './lease.ts'
 import { onWaiting } from './wake.ts'
 
 export type WorkerOptions = {
-  /** How many jobs it runs at once, beside those of kinds that have room of their own. */
+  /** Number of shared slots for concurrent jobs. Kinds with their own slots are not included. */
   concurrency?: number
-  /** How often it looks for what other processes left. */
+  /** Interval in milliseconds for polling jobs enqueued by other processes. */
   pollMs?: number
-  /** For how long a job is held unless its holder renews the lease. */
+  /** Duration of a lease in milliseconds. */
   leaseMs?: number
-  /** How long jobs may take to end when it stops. */
+  /** Grace period for running jobs when the worker stops, in milliseconds. */
   graceMs?: number
-  /** Whether requests come in just now: then it rests after a job that may take its time, before it begins the next one of those. */
+  /** Returns whether requests are being served. If so, the worker pauses between background jobs. */
   isInUse?: () => boolean
 }
 
 type Surroundings = Pick<Services, 'database' | 'log' | 'metrics' | 'tracing' | 'now'>
 
 export type Worker = {
-  /** Resolves when nothing is due and nothing runs. */
+  /** Resolves when no job is due or running. */
   settled(): Promise<void>
-  /** Ends: nothing new is begun, what runs is told to end, and what does not end in time is given back. */
+  /** Stops the worker. No new jobs are started, running jobs are aborted, and jobs that do not end in time are released. */
   stop(): Promise<void>
 }
 
@@ -40,18 +40,18 @@ type Circumstances = Surroundings & {
 type State = {
   running: Set<Attempt>
   stopping: boolean
-  /** Somebody asked to look while that was under way. */
+  /** Set when another look for jobs is requested while one is running. */
   wanted: boolean
   looking: Promise<void> | null
-  /** Why the last look failed, which the log has; null when it did not. */
+  /** The logged failure of the last look for jobs, or null if it succeeded. */
   told: string | null
-  /** Set while it rests. */
+  /** The timer of a pause after a background job. */
   rest: NodeJS.Timeout | null
 }
 
 /**
- * Does the jobs that wait, oldest first: at once after a commit in this process, and by looking now and then for those of others. Any number of
- * instances may; none does what another one is doing.
+ * Starts a worker that runs waiting jobs, oldest first. It wakes up after commits of this process and polls for jobs of other processes. Several
+ * instances may run; each job is claimed by only one of them.
  */
 export function startWorker(
   services: Surroundings,
@@ -83,48 +83,48 @@ export function startWorker(
   }
 }
 
-/** Looks for jobs, unless that is under way: then it looks once more. */
+/** Starts a look for due jobs. If one is already running, another one follows. */
 function wake(circumstances: Circumstances, state: State): void {
   state.wanted = true
   if (state.stopping) return
-  state.looking ??= behindRequests(() => beginWhatIsDue(circumstances, state))
+  state.looking ??= yieldToRequests(() => startDueJobs(circumstances, state))
     .then(() => {
       state.told = null
       circumstances.failures.worked(looking)
     })
-    .catch((error: unknown) => tellUnlooked(circumstances, state, error))
+    .catch((error: unknown) => logPollFailure(circumstances, state, error))
     .finally(() => {
       state.looking = null
       if (state.wanted) wake(circumstances, state)
     })
 }
 
-/** What the log calls a look. */
+/** Name of the look for due jobs in the log. */
 const looking = 'looking for jobs'
 
-/** The same failure of many looks in a row is logged once. */
-function tellUnlooked({ failures }: Circumstances, state: State, error: unknown): void {
+/** Logs a failed look for due jobs. Consecutive identical failures are logged once. */
+function logPollFailure({ failures }: Circumstances, state: State, error: unknown): void {
   if (isRefusedForMove(error)) return
   const { text } = describeFailure(error)
   if (text !== state.told) failures.failed(looking, error, () => `${looking}: ${text}`)
   state.told = text
 }
 
-async function beginWhatIsDue(circumstances: Circumstances, state: State): Promise<void> {
+async function startDueJobs(circumstances: Circumstances, state: State): Promise<void> {
   const { running } = state
-  let room: Room | undefined
+  let limits: Limits | undefined
   while (!state.stopping) {
-    if (state.wanted) room = undefined
+    if (state.wanted) limits = undefined
     state.wanted = false
-    room ??= await roomOf(circumstances.handlers)
-    const held = await claimNext(circumstances, state, room)
+    limits ??= await limitsOf(circumstances.handlers)
+    const held = await claimNext(circumstances, state, limits)
     const handler = held && circumstances.handlers[held.kind]
     if (handler) {
       const [begun, since] = [attempt(circumstances, handler, held), performance.now()]
       running.add(begun)
       const goOn = () => {
         running.delete(begun)
-        if (mayTakeItsTime(held) && circumstances.isInUse()) rest(circumstances, state, performance.now() - since)
+        if (isBackground(held) && circumstances.isInUse()) pause(circumstances, state, performance.now() - since)
         wake(circumstances, state)
       }
       begun.ended.then(goOn, goOn)
@@ -132,16 +132,16 @@ async function beginWhatIsDue(circumstances: Circumstances, state: State): Promi
   }
 }
 
-/** A job that nobody waits for. */
-const mayTakeItsTime = ({ priority }: Held): boolean => priority > 0
+/** Returns whether a job is a background job. */
+const isBackground = ({ priority }: Held): boolean => priority > 0
 
-/** After such a job it rests for so many times as long as that took, but no longer than this. */
-const restFactor = 2
-const maxRestMs = 1000
+/** Pause after a background job, as a multiple of its duration, and maximum pause in milliseconds. */
+const pauseFactor = 2
+const maxPauseMs = 1000
 
-/** Begins no job for a while but those that somebody waits for. */
-function rest(circumstances: Circumstances, state: State, tookMs: number): void {
-  const ms = Math.min(tookMs * restFactor, maxRestMs)
+/** Pauses background jobs for a while. Urgent jobs still start. */
+function pause(circumstances: Circumstances, state: State, tookMs: number): void {
+  const ms = Math.min(tookMs * pauseFactor, maxPauseMs)
   clearTimeout(state.rest ?? undefined)
   state.rest = setTimeout(() => {
     state.rest = null
@@ -149,25 +149,25 @@ function rest(circumstances: Circumstances, state: State, tookMs: number): void 
   }, ms).unref()
 }
 
-/** How many jobs of each kind this process may run at once. */
-type Room = ReadonlyMap<string, number>
+/** Maximum number of concurrent jobs by kind. */
+type Limits = ReadonlyMap<string, number>
 
-async function roomOf(handlers: Handlers): Promise<Room> {
-  const room = new Map<string, number>()
+async function limitsOf(handlers: Handlers): Promise<Limits> {
+  const limits = new Map<string, number>()
   for (const [kind, { maxConcurrent }] of Object.entries(handlers))
-    room.set(kind, typeof maxConcurrent === 'number' ? maxConcurrent : await maxConcurrent())
-  return room
+    limits.set(kind, typeof maxConcurrent === 'number' ? maxConcurrent : await maxConcurrent())
+  return limits
 }
 
-/** Takes a job of the kinds that share the room, if some is left, else one of those that have room of their own. */
+/** Claims a job of the kinds that share slots, if a slot is free, or otherwise one of a kind with its own slots. */
 async function claimNext(
   { database, now, handlers, concurrency, leaseMs }: Circumstances,
   { running, rest: resting }: State,
-  room: Room,
+  limits: Limits,
 ): Promise<Held | null> {
   const own = Array.from(running, ({ held }) => held.id)
   const sharing = [...running].filter(({ held }) => !handlers[held.kind]?.isApart).length
-  const open = [...room].filter(([kind, most]) => countOf(running, kind) < most).map(([kind]) => kind)
+  const open = [...limits].filter(([kind, most]) => countOf(running, kind) < most).map(([kind]) => kind)
   const [shared, apart] = [open.filter((kind) => !handlers[kind]?.isApart), open.filter((kind) => handlers[kind]?.isApart)]
   for (const kinds of [sharing < concurrency ? shared : [], ...apart.map((kind) => [kind])]) {
     const held = kinds.length > 0 ? await claim(database.fork(), kinds, now(), leaseMs, { own, isUrgent: resting !== null }) : null

@@ -5,7 +5,7 @@ import { routeOf } from '../http/request-log/route-of.ts'
 type Label = 'method' | 'route' | 'status' | 'le'
 type Client = typeof import('prom-client')
 
-/** How many requests took up to so long, by bucket, and how long all of them took. */
+/** Request counts by duration bucket, and total duration in seconds. */
 type Series = { counts: number[]; seconds: number }
 
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10]
@@ -13,14 +13,14 @@ const name = 'snug_http_request_duration_seconds'
 const help = 'Requests by method, route and class of status; 499 and 408 stand for clients that went away or were too slow.'
 
 /**
- * A histogram of requests, and what counts one. They are counted here, since an observation by the library costs several microseconds, which
- * is much of what a short request takes; it tells them when somebody asks. Labels are what the server has, never what a client makes up: its
- * routes, the methods that it knows, classes of status.
+ * Registers a histogram of request durations and returns a function that records a request. Requests are counted here and passed to prom-client when
+ * metrics are scraped, because an observation by the library takes several microseconds, a large part of a short request. Labels have bounded values:
+ * routes of the server, known methods and status classes.
  */
 export async function openDurations(client: Client, registry: Registry): Promise<(end: RequestEnd) => void> {
   const { type } = await new client.Histogram({ name, help, registers: [] }).get()
   const routes = new Map<string, Map<string, Series[]>>()
-  // The library's histogram has further ways of telling its values; a gauge has this one.
+  // A gauge's values can be replaced by overriding `get`; the library's histogram has additional output methods.
   const histogram = class extends client.Gauge<Label> {
     override async get(): Promise<MetricObjectWithValues<MetricValueWithName<Label>>> {
       return { ...(await super.get()), type, values: [...valuesOf(routes)] }
@@ -28,7 +28,7 @@ export async function openDurations(client: Client, registry: Registry): Promise
   }
   registry.registerMetric(new histogram({ name, help, labelNames: ['method', 'route', 'status', 'le'], registers: [] }))
   return ({ request, response, status, ms }) => {
-    // An event stream lasts for as long as somebody watches.
+    // Event streams are excluded, because they last as long as the client stays connected.
     const media = response.getHeader('content-type')
     if (typeof media === 'string' && media.startsWith('text/event-stream')) return
     const route = routeOf(request)
@@ -56,7 +56,7 @@ function* valuesOf(routes: ReadonlyMap<string, ReadonlyMap<string, Series[]>>): 
       for (const [digit, { counts, seconds }] of classes.entries()) {
         const labels = { method, route, status: `${digit}xx` }
         let total = 0
-        // Of each bucket, those below are a part.
+        // Buckets are cumulative.
         const upTo = counts.map((count, at) => ({ le: buckets[at] ?? '+Inf', value: (total += count) }))
         if (total === 0) continue
         for (const { le, value } of upTo) yield { metricName: `${name}_bucket`, labels: { ...labels, le }, value }

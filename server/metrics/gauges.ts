@@ -1,35 +1,35 @@
 import type { Registry } from 'prom-client'
 import type { Log } from '../http/log.ts'
 
-/** A value of a gauge, by its labels. */
+/** A value of a gauge with its labels. */
 export type Reading = { labels?: Record<string, string>; value: number }
-/** What a source tells, by the names of its gauges. */
+/** Values read from a source, by gauge name. */
 export type Readings<Name extends string> = Partial<Record<Name, readonly Reading[]>>
 
-/** Gauges that are read together when somebody asks for the metrics. */
+/** Gauges that are read together on each scrape. */
 export type Source<Name extends string> = {
-  /** What is read, such as `jobs`. */
+  /** Name of the source, such as `jobs`. */
   name: string
   gauges: Record<Name, { help: string; labels?: readonly string[]; isTotal?: boolean }>
   read: () => Readings<Name> | Promise<Readings<Name>>
 }
 
 export type Gauges = {
-  /** Adds gauges. They are read at most once in five seconds, whoever asks how often; one that cannot be read is left out. */
+  /** Adds a source. It is read at most once every five seconds, regardless of the number of scrapes. Gauges that cannot be read are omitted. */
   add<Name extends string>(source: Source<Name>, log: Log): void
   contentType: string
-  /** Everything, in Prometheus' text format. */
+  /** Returns all metrics in Prometheus' text format. */
   text(): Promise<string>
 }
 
-/** For so long what was read is told again. */
+/** Milliseconds for which values are reused. */
 const keptMs = 5000
-/** What is not read in this time is left out: a scrape does not wait for a database that is away. */
+/** Timeout in milliseconds for reading a source, so that a scrape does not wait for an unavailable database. */
 const patienceMs = 2000
 
 type Client = typeof import('prom-client')
 
-/** Makes room for gauges in a registry. */
+/** Adds support for gauge sources to a registry. */
 export function openGauges(client: Client, registry: Registry): Gauges {
   const refreshes: (() => Promise<void>)[] = []
   const success = new client.Gauge({
@@ -51,7 +51,7 @@ export function openGauges(client: Client, registry: Registry): Gauges {
           success.set({ collector: name }, 0)
         }
       }
-      refreshes.push(steady(refresh))
+      refreshes.push(throttled(refresh))
     },
     contentType: registry.contentType,
     async text() {
@@ -61,7 +61,7 @@ export function openGauges(client: Client, registry: Registry): Gauges {
   }
 }
 
-/** Registers the gauges, and gives what replaces all their values. */
+/** Registers the gauges and returns a function that replaces all their values. */
 function writer<Name extends string>(client: Client, registry: Registry, gauges: Source<Name>['gauges']) {
   const all = (Object.keys(gauges) as Name[]).map((name) => {
     const { help, labels = [], isTotal = false } = gauges[name]
@@ -73,15 +73,15 @@ function writer<Name extends string>(client: Client, registry: Registry, gauges:
   return (readings: Readings<Name>): void => {
     for (const { name, metric } of all) {
       metric.reset()
-      // A gauge without labels would be 0 from now on, which nobody has read; one with labels has nothing left.
+      // `reset` sets a gauge without labels to 0, which was never read, so remove it. A gauge with labels is empty after `reset`.
       if (!readings[name] && (gauges[name].labels ?? []).length === 0) metric.remove()
       for (const { labels = {}, value } of readings[name] ?? []) metric.inc(labels, value)
     }
   }
 }
 
-/** Runs once at a time, and not again before a while has passed. */
-function steady(work: () => Promise<void>): () => Promise<void> {
+/** Deduplicates concurrent calls and skips calls shortly after the previous run. */
+function throttled(work: () => Promise<void>): () => Promise<void> {
   let [at, running]: [number, Promise<void> | undefined] = [Number.NEGATIVE_INFINITY, undefined]
   return async () => {
     if (!running && performance.now() - at < keptMs) return

@@ -4,12 +4,12 @@ import { version } from '../version.ts'
 import { openDurations } from './durations.ts'
 import { type Gauges, openGauges } from './gauges.ts'
 
-/** What became of an upload that was to be finished: refusals are for its sender to mend, failures for this server. */
+/** Outcome of finalizing an upload. `refused` is caused by the sender, `failed` by the server. */
 type UploadOutcome = 'published' | 'refused' | 'failed'
-/** What became of an attempt at a job. `retried` and `interrupted` ones are made again. */
+/** Outcome of a job attempt. `retried` and `interrupted` jobs run again. */
 type AttemptOutcome = 'done' | 'retried' | 'failed' | 'interrupted'
 
-/** What a server counts about itself while somebody wants to know. */
+/** The metrics of a server, collected while they are enabled. */
 export type Metrics = Gauges & {
   countRequest: (end: RequestEnd) => void
   countUpload: (outcome: UploadOutcome) => void
@@ -17,10 +17,10 @@ export type Metrics = Gauges & {
   countAttempt: (kind: string, outcome: AttemptOutcome, seconds: number) => void
 }
 
-/** Gauges of prom-client whose names end like a counter's. Each is the sum of the gauge with the same name without `_total`. */
+/** prom-client gauges whose names look like counters. Each equals the sum of the gauge without the `_total` suffix. */
 const misnamedGauges = ['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total']
 
-/** Opens the metrics, unless no setting asks for them: then nothing is counted, nor loaded. */
+/** Opens the metrics. Returns null, without loading the library, unless a setting enables them. */
 export async function openMetrics(config: Pick<Config, 'METRICS_PORT' | 'METRICS_TOKEN'>): Promise<Metrics | null> {
   if (config.METRICS_PORT === undefined && config.METRICS_TOKEN === undefined) return null
   const client = await import('prom-client')

@@ -14,7 +14,7 @@ import { watchTraffic } from './traffic.ts'
 
 type Shown = { config: Config; log: Log; metrics: Gauges | null }
 
-/** Watches what comes and goes over the server's connections, and serves `/metrics` there unless that has a port of its own. */
+/** Monitors the server's connections and serves `/metrics`, unless METRICS_PORT is set. */
 export function mountMetrics(app: FastifyInstance, { config, log, metrics }: Shown): void {
   if (!metrics) return
   watchConnections(app.server, metrics, log)
@@ -28,11 +28,11 @@ export function mountMetrics(app: FastifyInstance, { config, log, metrics }: Sho
   }
 }
 
-/** Serves `/metrics` on METRICS_PORT, if that is set. The server does not keep the process alive. */
+/** Serves `/metrics` on METRICS_PORT, if it is set. The server does not keep the process alive. */
 export async function listenForMetrics({ config, log, metrics }: Shown): Promise<Server | null> {
   const { METRICS_PORT, METRICS_HOST = config.HOST } = config
   if (!metrics || METRICS_PORT === undefined) return null
-  // Importing it loads the platform's fetch, too.
+  // Loaded on demand, because importing `node:http` also loads `fetch`.
   const { createServer } = await import('node:http')
   const server = createServer(
     { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 1000 },
@@ -77,7 +77,7 @@ function refuse(response: ServerResponse, error: unknown): void {
   response.writeHead(status, headers).end(JSON.stringify({ error: { code, message } }))
 }
 
-/** @throws ApiError MissingAuthentication unless the configured token comes along, if there is one. */
+/** @throws ApiError MissingAuthentication if a token is configured and the request does not contain it. */
 function requireToken({ METRICS_TOKEN }: Config, authorization = ''): void {
   if (METRICS_TOKEN === undefined) return
   const given = /^Bearer +(.+)$/i.exec(authorization)?.[1]?.trim()

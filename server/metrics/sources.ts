@@ -12,7 +12,7 @@ import type { Gauges } from './gauges.ts'
 
 type Watched = { config: Config; database: Database; blobs: BlobStore; analyzer: Analyzer; now: () => Date; log: Log }
 
-/** Adds what is read of the server's parts, none of which knows of metrics. */
+/** Adds gauges for the parts of the server. The parts themselves do not depend on metrics. */
 export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, now, log }: Watched): void {
   watchCaches(gauges, database, log)
   watchPools(gauges, database, log)
@@ -31,13 +31,13 @@ export function watchParts(gauges: Gauges, { config, database, blobs, analyzer, 
     },
     log,
   )
-  // Last: its statements must not count as waiting for a connection.
+  // Registered last, so that its statements do not count as waiting for a connection.
   watchHealth(gauges, { config, database, blobs, now, log })
 }
 
 const sample = (value: number, labels: Record<string, string> = {}) => ({ value, labels })
 
-/** A scrape waits less than a health report may take. */
+/** Timeout of health checks in milliseconds, shorter than for a health report. */
 const healthTimeoutMs = 1500
 
 function watchHealth(gauges: Gauges, watched: Omit<Watched, 'analyzer'>): void {

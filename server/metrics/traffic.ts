@@ -1,7 +1,9 @@
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The bytes that came and went over a server's connections so far, and how many are open. The connections count by themselves. */
+/**
+ * Returns a function that reports the number of open connections of a server and the bytes transferred so far, based on the counters of the sockets.
+ */
 export function watchTraffic(server: Server): () => { open: number; received: number; sent: number } {
   const open = new Set<Socket>()
   const closed = { received: 0, sent: 0 }

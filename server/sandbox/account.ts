@@ -3,17 +3,20 @@ import { lstat, readdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { accountsAtWork } from './processes.ts'
 
-/** Groups and accounts that no system gives out, so that a job of a server that runs as root owns nothing but its folder. */
+/**
+ * Group id and number of account ids for jobs of a server that runs as root. No system assigns these ids, so such an account owns nothing but the
+ * job's folder.
+ */
 export const jobGroup = 60_600
 export const jobAccounts = 399
 
-/** Several servers may share a machine or a disk, so each begins elsewhere. */
+/** Start at a random id, because several servers may share a machine or disk. */
 let next = randomInt(jobAccounts)
 
 /**
- * An account for the job with this folder, as a number; none is named in any list of accounts. No other job has it that another server on this
- * machine runs, or one with the same DATA_DIR: all that runs under an account is ended with its job.
- * @throws Error when every account has a job.
+ * Returns a free numeric account id for the job with this folder. The id is not used by any other job on this machine or below the same DATA_DIR,
+ * because all processes of an account are killed when its job ends.
+ * @throws Error if all ids are in use.
  */
 export async function freeAccount(folder: string): Promise<number> {
   const taken = new Set([...accountsAtWork(), ...(await ownersIn(dirname(folder)))])

@@ -8,18 +8,21 @@ import { SandboxUnusable } from './problem.ts'
 
 const execute = promisify(execFile)
 
-/** Gives the folder of a job with all that is in it to the job's account, and lets it read what it is to read: no secrets, such as an SDK. */
+/**
+ * Transfers ownership of a job's folder to its account and makes the readable folders, such as an SDK, readable for all accounts. These contain no
+ * secrets.
+ */
 export async function giveFolders({ folder, readable }: Reach, account: number): Promise<void> {
   await execute('chown', ['-RP', `${account}:${jobGroup}`, folder])
   for (const path of readable) if (!(await allows(path, 0o005))) await execute('chmod', ['-R', 'o+rX', path])
 }
 
 /**
- * Lets every account pass through the server's data to the folders of a job, and only there: nothing on the way can be listed, and what lies
- * beside the way is shut.
- * @throws SandboxUnusable when a folder above the data cannot be passed
+ * Allows every account to traverse the data directory to the folders of a job. The folders on the path cannot be listed, and their siblings are made
+ * inaccessible.
+ * @throws SandboxUnusable if a folder above the data directory cannot be traversed.
  */
-export async function openWay({ folder, readable }: Reach, dataDir: string): Promise<void> {
+export async function allowTraversal({ folder, readable }: Reach, dataDir: string): Promise<void> {
   const ways = [folder, ...readable]
   const above = new Set(ways.flatMap(parentsOf))
   for (const path of above) {

@@ -1,5 +1,4 @@
-// Runs within a sandbox without a network, as the first program: leads connections to a port of the sandbox's own through the gate, a socket in
-// the file system, while the program that is named after it works.
+// First program of a job in a sandbox without network. Forwards connections from a local port to the proxy's socket while the actual program runs.
 import { spawn } from 'node:child_process'
 import { connect, createServer } from 'node:net'
 

@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Duplex } from 'node:stream'
 
-/** The only way out of a job without a network: an HTTP proxy on a socket in the file system. */
+/** A filtering HTTP proxy on a Unix socket, the only network access of a job without network. */
 export type Gate = { path: string; close: () => Promise<void> }
 
-/** Where the job finds the gate, and at which port it finds what leads there. */
+/** Path of the proxy's socket inside the sandbox, and local port that is forwarded to it. */
 export const insideGate = '/run/gate'
 export const insidePort = 3128
 
@@ -17,9 +17,9 @@ const mostConnections = 64
 
 type Request = typeof import('node:http').request
 
-/** Opens a gate to these origins, such as `https://pub.dev`; to all others it is shut. */
+/** Opens a proxy that allows only these origins, such as `https://pub.dev`. */
 export async function openGate(origins: readonly string[]): Promise<Gate> {
-  // Only now: importing it loads the platform's fetch, too.
+  // Loaded on demand, because importing `node:http` also loads `fetch`.
   const http = await import('node:http')
   const folder = await mkdtemp(join(tmpdir(), folderPrefix))
   const path = join(folder, 'gate')
@@ -30,7 +30,7 @@ export async function openGate(origins: readonly string[]): Promise<Gate> {
   server.on('connection', (socket: Socket) => track(sockets, socket))
   server.on('connect', (inward: IncomingMessage, socket: Duplex, head: Buffer) => tunnel(inward.url ?? '', socket, head, open, sockets))
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(path, resolve))
-  // Jobs of a server that runs as root have other accounts; the folder above keeps everybody else out.
+  // Jobs of a server that runs as root have other accounts. The parent folder keeps all other accounts out.
   await chmod(path, 0o666)
   const close = async () => {
     server.close()
@@ -40,10 +40,10 @@ export async function openGate(origins: readonly string[]): Promise<Gate> {
   return { path, close }
 }
 
-/** Sockets have short paths, so their folders are not next to those of jobs. */
+/** Prefix of socket folders. They are in the temporary directory, because socket paths are limited in length. */
 const folderPrefix = 'snug-gate-'
 
-/** Removes the gates of processes that were killed: nothing listens there any more. */
+/** Removes the sockets of killed processes, on which nothing listens anymore. */
 export async function sweepGates(): Promise<void> {
   const names = (await readdir(tmpdir())).filter((name) => name.startsWith(folderPrefix))
   for (const folder of names.map((name) => join(tmpdir(), name))) {
@@ -80,7 +80,7 @@ function tunnel(target: string, socket: Duplex, head: Buffer, open: ReadonlySet<
   socket.on('close', () => outward.destroy())
 }
 
-/** Plain HTTP: the request names the whole address. */
+/** Forwards a plain HTTP request, which contains the absolute URL. */
 function forward(inward: IncomingMessage, answer: ServerResponse, open: ReadonlySet<string>, request: Request): void {
   const url = URL.canParse(inward.url ?? '') ? new URL(inward.url ?? '') : null
   if (url?.protocol !== 'http:' || !open.has(hostOf(url))) return void answer.writeHead(403).end()

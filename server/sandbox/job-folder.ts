@@ -15,33 +15,35 @@ const execute = promisify(execFile)
 type Place = Pick<Config, 'DATA_DIR'>
 const placeOf = ({ DATA_DIR }: Place) => join(DATA_DIR, 'jobs')
 
-/** Other machines may share the disk: of them nothing is known but the age of what they left. */
+/** Age in milliseconds after which files of other machines that share the disk are considered abandoned. */
 const otherMachinesMs = 86_400_000
 
-/** Makes an empty folder for one job. A later start sees from the lock of this process whether the folder is still in use. */
+/** Creates an empty folder for a job. A lock file shows later servers whether the process that created the folder is still running. */
 export async function makeJobFolder(config: Place): Promise<string> {
   const place = placeOf(config)
   await mkdir(place, { recursive: true, mode: 0o700 })
   return mkdtemp(join(place, `${ownName(place)}.`))
 }
 
-/** How this process names its folders, by their place. The lock is released when nothing refers to `release` any more. */
+/**
+ * Folder name prefixes of this process, by location. Keeps a reference to `release`, because the lock would be released when it is garbage collected.
+ */
 const ownNames = new Map<string, { name: string; release: () => void }>()
 
 function ownName(place: string): string {
   const known = ownNames.get(place)
   if (known !== undefined) return known.name
   const name = `${machine()}.${randomUUID()}`
-  // Under its final name, the lock is held from the beginning; the system releases it when the process ends, however that happens.
+  // Rename the locked file, so that the lock is held from the moment its final name appears. The operating system releases it when the process ends.
   const release = lockSqlite(join(place, `${name}.locking`))
   renameSync(join(place, `${name}.locking`), join(place, `${name}.lock`))
-  // Nothing is ever written to it.
+  // The lock file is never written to, so its journal is not needed.
   rmSync(join(place, `${name}.locking-journal`), { force: true })
   ownNames.set(place, { name, release })
   return name
 }
 
-/** Removes a folder with whatever a job made of it: folders without rights, names that are hard to name, very many files. */
+/** Removes a folder with everything a job may have created: folders without permissions, unusual file names, very many files. */
 export async function removeFolder(folder: string): Promise<void> {
   const options = { env: { PATH: systemPath } }
   await execute('chmod', ['-R', 'u+rwX', '--', folder], options).catch(() => undefined)
@@ -49,8 +51,8 @@ export async function removeFolder(folder: string): Promise<void> {
 }
 
 /**
- * Leaves only plain files and folders in a folder that a job wrote to: links would lead whoever reads it to what the job may not read.
- * @throws Error when it is no folder itself
+ * Removes everything except regular files and folders, because links created by the job could lead readers to files that the job may not read.
+ * @throws Error if `folder` is not a folder.
  */
 export async function keepPlainFiles(folder: string): Promise<void> {
   const isFolder = await lstat(folder).then(
@@ -63,11 +65,11 @@ export async function keepPlainFiles(folder: string): Promise<void> {
     if (!entry.isFile() && !entry.isDirectory()) await rm(join(entry.parentPath, entry.name))
 }
 
-/** Ends and removes the jobs of servers that ended without doing so, and their locks. */
+/** Kills the jobs of servers that ended without cleaning up, and removes their folders and locks. */
 export async function sweepJobFolders(config: Place): Promise<void> {
   const place = placeOf(config)
   const names = await readdir(place).catch(() => [])
-  // Locks go last: a folder whose lock is missing would be taken for one of a server that ended.
+  // Remove locks last: a folder without a lock counts as abandoned.
   for (const name of names.toSorted((a, b) => Number(isLock(a)) - Number(isLock(b)))) {
     const folder = join(place, name)
     if (await isInUse(place, name)) continue
@@ -83,11 +85,11 @@ async function isInUse(place: string, name: string): Promise<boolean> {
   if (prefix !== '' && isLocked(join(place, `${prefix}.lock`))) return true
   if (owner === machine() && rest !== 'locking') return false
   const found = await stat(join(place, name)).catch(() => null)
-  // Another server may have removed it in the meantime.
+  // Another server may have removed the file in the meantime.
   return found === null || Date.now() - found.mtimeMs < otherMachinesMs
 }
 
-/** The machine, the whole name of the process, and what it named. Other servers of earlier releases named theirs otherwise. */
+/** Matches names of the form machine.process.suffix. Earlier releases used other names. */
 const ownedName = /^(?=([0-9a-f]{8})\.)(\1\.[0-9a-f-]{36})\.(\w+)$/
 
 const machine = () => createHash('sha256').update(hostname()).digest('hex').slice(0, 8)

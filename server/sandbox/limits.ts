@@ -1,26 +1,26 @@
-/** What one job may take. */
+/** Resource limits of a job. */
 export type Limits = {
-  /** By the clock on the wall. */
+  /** Wall-clock time. */
   seconds: number
-  /** Of each of its processes. */
+  /** CPU time per process. */
   cpuSeconds: number
-  /** Of each of its processes, and resident of all of them together. */
+  /** Data memory per process, and resident memory of all processes together. */
   memoryBytes: number
-  /** Processes and threads at once. */
+  /** Number of processes and threads. */
   processes: number
-  /** The largest file that it may write. */
+  /** Size of a single file. */
   fileBytes: number
-  /** What its folder may grow to. */
+  /** Size of the job's folder. */
   folderBytes: number
-  /** Files that each of its processes may have open. */
+  /** Open files per process. */
   openFiles: number
-  /** What it may say on stdout and stderr together. */
+  /** Output on stdout and stderr together. */
   outputBytes: number
 }
 
 const MB = 1024 * 1024
 
-/** Enough for the tools of an SDK on a large package. */
+/** Default limits, sufficient for the tools of an SDK on a large package. */
 export const usualLimits: Limits = {
   seconds: 600,
   cpuSeconds: 900,
@@ -33,9 +33,8 @@ export const usualLimits: Limits = {
 }
 
 /**
- * The limits that the kernel holds for each process, as a command line to put before another one. Dart reserves far more address space than
- * it uses, so what counts is the memory that it may write to.
- * @param besides how many processes and threads of the same user are not the job's: the kernel counts by user.
+ * Returns a command prefix that sets the limits enforced by the kernel for each process. Memory is limited by RLIMIT_DATA, because Dart reserves far
+ * more address space than it uses. `besides` is the number of existing processes and threads of the same user, because the kernel counts per user.
  */
 export const prlimit = (limits: Limits, besides: number): string[] => [
   'prlimit',

@@ -4,21 +4,21 @@ import { promisify } from 'node:util'
 
 const execute = promisify(execFile)
 
-/** What this machine has to shut a job in with. */
+/** Isolation mechanisms that are available on this machine. */
 export type Means = {
-  /** SCORING_SANDBOX, word by word; null without one. */
+  /** SCORING_SANDBOX, split into words; null if it is not set. */
   sandbox: string[] | null
-  /** Whether that is bubblewrap, which gets its arguments from us. */
+  /** Whether the sandbox is bubblewrap, whose arguments are generated. */
   bubblewrap: boolean
-  /** Whether jobs can have processes, mounts and networks of their own without a sandbox. */
+  /** Whether jobs can run in their own namespaces (processes, mounts, network) without a sandbox. */
   namespaces: boolean
-  /** Whether the server may give each job an account of its own. */
+  /** Whether the server runs as root, so that each job can have its own account. */
   root: boolean
-  /** Whether the programs are there that set limits. */
+  /** Whether the programs that set limits are installed. */
   limits: boolean
 }
 
-/** Where the system's programs are; the server's own PATH is nobody's business. */
+/** PATH of jobs, independent of the server's own PATH. */
 export const systemPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'
 
 const works = (command: string, ...args: string[]) =>
@@ -29,14 +29,14 @@ const works = (command: string, ...args: string[]) =>
 
 const found = new Map<string, Promise<Means>>()
 
-/** Looks at the machine, once for each setting. */
+/** Detects the available mechanisms. The result is cached per setting. */
 export function findMeans(setting = ''): Promise<Means> {
-  const known = found.get(setting) ?? lookAround(setting)
+  const known = found.get(setting) ?? detect(setting)
   found.set(setting, known)
   return known
 }
 
-async function lookAround(setting: string): Promise<Means> {
+async function detect(setting: string): Promise<Means> {
   const root = process.getuid?.() === 0
   const user = root ? [] : ['--user', '--map-current-user']
   const apart = ['--pid', '--mount-proc', '--ipc', '--net', '--fork', '--kill-child', '--']

@@ -1,21 +1,21 @@
 const longestLine = 2000
 
-/** What a job says: the last lines, and the beginning of stdout as it is. */
+/** Captured output of a job: the last lines, and optionally the beginning of stdout. */
 export type Output = {
-  /** Takes what arrived; false once it was more than the job may say. */
+  /** Adds output. Returns false if the limit is exceeded. */
   take: (stream: 'stdout' | 'stderr', chunk: Buffer) => boolean
-  /** What has no line end yet becomes a line. */
+  /** Completes a last line without a line break. */
   end: () => void
   lines: () => string[]
   stdout: () => Buffer
 }
 
-/** A line without what a terminal would act on. */
+/** Replaces control characters that a terminal would interpret. */
 const printable = (text: string): string => text.replace(/\p{Cc}/gu, (character) => (character === '\t' ? '\t' : '\u{FFFD}'))
 
 /**
- * Keeps the last `lines` lines of both streams, or only of stderr when the first `stdoutBytes` bytes of stdout are kept; counts to `mostBytes`.
- * @param onLine hears the lines as they are complete, of a flood only the last ones.
+ * Captures the last `lines` lines of both streams, up to `mostBytes` bytes. If `stdoutBytes` is set, captures the first `stdoutBytes` bytes of stdout
+ * unchanged, and lines of stderr only. `onLine` is called for each complete line; of a large burst, only for the last lines.
  */
 export function keepOutput(
   limits: { mostBytes: number; lines: number; stdoutBytes: number | undefined },
@@ -35,9 +35,9 @@ export function keepOutput(
   }
   const addText = (stream: 'stdout' | 'stderr', text: string) => {
     const complete = (open[stream] + text).split(/\r?\n|\r/)
-    // A line without an end is not gathered for ever.
+    // Bound the buffer of an incomplete line.
     open[stream] = complete.pop()?.slice(0, longestLine + 1) ?? ''
-    // Of a flood, only what stays is looked at.
+    // Skip lines of a burst that would not be kept.
     for (const line of complete.slice(-limits.lines)) addLine(line)
   }
 
@@ -47,7 +47,7 @@ export function keepOutput(
       seen += chunk.length
       if (stream === 'stderr' || limits.stdoutBytes === undefined) addText(stream, within.toString('utf8'))
       else if (room > 0) {
-        // A copy: the part would keep all of the chunk in memory.
+        // Copy, because a subarray would keep the whole chunk in memory.
         whole.push(Buffer.from(within.subarray(0, room)))
         room -= Math.min(room, within.length)
       }

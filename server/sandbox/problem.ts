@@ -1,4 +1,4 @@
-/** Nothing foreign can be run on this machine as it is. The message says why and what to do. */
+/** Thrown when this machine cannot run untrusted programs. The message contains the reason and the remedy. */
 export class SandboxUnusable extends Error {
   override readonly name = 'SandboxUnusable'
 }

@@ -1,36 +1,36 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process, as far as /proc shows it to the server. `start` tells it from a later one with the same id. */
+/** A process as listed in /proc. `start` distinguishes processes with the same id. */
 export type Seen = { id: number; parent: number; session: number; threads: number; start: number; bytes: number }
 
-/** What the processes of a job are found by. */
+/** Criteria for finding the processes of a job. */
 export type JobProcesses = {
-  /** The first one, which all others descend from. */
+  /** Id of the first process, from which all others descend. */
   first: number
-  /** A variable that all are started with; null where none can leave the job. */
+  /** Environment variable that marks the processes; null if processes cannot leave the job. */
   mark: string | null
-  /** Those that were there when one last looked. */
+  /** Processes found by the previous search. */
   known: Seen[]
 }
 
 const pageBytes = 4096
 
-/** All processes that the server can see. */
+/** Returns all processes that the server can see. */
 function everyProcess(): Seen[] {
   return readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? look(Number(name)) : []))
 }
 
 function look(id: number): Seen[] {
   const stat = textOf(`/proc/${id}/stat`)
-  // The name of a program may hold blanks and brackets; what follows the last bracket does not.
+  // The program name may contain spaces and parentheses. The fields after the last parenthesis do not.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   const number = (index: number) => Number(fields[index])
-  // A zombie has no memory, and nothing to end.
+  // Zombies have no memory and cannot be killed.
   if (stat === '' || fields[0] === 'Z') return []
   return [{ id, parent: number(1), session: number(3), threads: number(17), start: number(19), bytes: number(21) * pageBytes }]
 }
 
-/** What a file below /proc says; nothing once its process is gone, or where the server may not look. */
+/** Reads a file below /proc. Returns an empty string if the process is gone or the file is not readable. */
 function textOf(path: string): string {
   try {
     return readFileSync(path, 'latin1')
@@ -40,8 +40,8 @@ function textOf(path: string): string {
 }
 
 /**
- * Looks for the processes of a job: those below the first one and below those that were known, those of its session, and those that were
- * started with its mark. Together these find what moved away from its parent or its session, unless it left all of them behind at once.
+ * Finds the processes of a job: descendants of its first process and of processes found earlier, members of its session, and processes with its
+ * environment variable. This also finds processes that changed their parent or session, unless they escaped all criteria at once.
  */
 export function findProcesses(job: JobProcesses): Seen[] {
   const all = everyProcess()
@@ -53,30 +53,30 @@ export function findProcesses(job: JobProcesses): Seen[] {
   return job.known
 }
 
-/** The variable that the processes of a job are started with. */
+/** Returns the environment variable that marks the processes of a job. */
 export const markOf = (folder: string): string => `SNUG_JOB=${folder}`
 
 const isMarked = ({ id }: Seen, mark: string | null) => mark !== null && textOf(`/proc/${id}/environ`).split('\0').includes(mark)
 
-/** Ends the processes that a server before left behind. */
+/** Kills processes that a previous server left behind. */
 export function endMarked(mark: string): void {
   for (const one of everyProcess()) if (isMarked(one, mark)) signal(one.id, 'SIGKILL')
 }
 
-/** How many processes and threads an account has. */
+/** Returns the number of processes and threads of an account. */
 export const countOfAccount = (account: number): number =>
   everyProcess().reduce((sum, one) => sum + (accountOf(one) === account ? one.threads : 0), 0)
 
-/** The accounts that have processes. */
+/** Returns the accounts that have processes. */
 export const accountsAtWork = (): number[] => everyProcess().map(accountOf)
 
 const accountOf = ({ id }: Seen): number => Number(/^Uid:\t(\d+)/m.exec(textOf(`/proc/${id}/status`))?.[1])
 
-/** Ends a process, or all of a group when the id is negative, unless it has ended. */
+/** Sends a signal to a process, or to a process group if the id is negative. Ignores processes that have ended. */
 export function signal(id: number, name: 'SIGKILL' | 'SIGSTOP'): void {
   try {
     process.kill(id, name)
   } catch {
-    // It ended by itself.
+    // The process has already ended.
   }
 }

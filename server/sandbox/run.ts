@@ -6,7 +6,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import { freeAccount } from './account.ts'
 import { commandLine, type Reach } from './command.ts'
-import { giveFolders, openWay } from './folder.ts'
+import { allowTraversal, giveFolders } from './folder.ts'
 import { insideGate, insidePort, openGate } from './gate.ts'
 import { makeJobFolder, removeFolder } from './job-folder.ts'
 import { type Limits, prlimit, usualLimits } from './limits.ts'
@@ -16,31 +16,34 @@ import { SandboxUnusable } from './problem.ts'
 import { countOfAccount, markOf } from './processes.ts'
 import { type Reason, watch } from './watch.ts'
 
-/** A program to run, shut in. Everything about its reach but the folder may be left out: it reads nothing further and has no network. */
+/** A program to run in isolation. By default it has no network and reads no additional folders. */
 export type Job = Pick<Reach, 'folder'> &
   Partial<Pick<Reach, 'readable'>> & {
-    /** Whether it may open connections, or to which origins. Only bubblewrap can tell these apart; without it, a job that has some has all. */
+    /**
+     * Whether the job may open connections, or the allowed origins. Only bubblewrap can restrict origins; without it, a list of origins allows all
+     * connections.
+     */
     network?: boolean | string[]
     /** The program and its arguments. */
     command: string[]
-    /** All that it gets of an environment, beside HOME, TMPDIR and the system's PATH; a PATH given here comes before that. */
+    /** Environment variables in addition to HOME, TMPDIR and the system PATH. PATH is prepended to the system PATH. */
     env?: Record<string, string>
-    /** What is otherwise than usual. */
+    /** Limits that differ from the defaults. */
     limits?: Partial<Limits>
-    /** How many of the last lines of its output are kept; 200 when left out. */
+    /** Number of output lines to keep. Defaults to 200. */
     lines?: number
-    /** How much of stdout is kept whole, apart from the lines; when left out, its lines are among them. */
+    /** Number of bytes of stdout to keep unchanged. If omitted, stdout is kept as lines. */
     stdoutBytes?: number
     onLine?: (line: string) => void
-    /** Ends it. */
+    /** Aborts the job. */
     signal?: AbortSignal
   }
 
-/** How a job ended. */
+/** The result of a job. */
 export type Outcome = {
-  /** `exited` by itself; everything else is what it was ended for. */
+  /** `exited`, or the reason why the job was killed. */
   end: 'exited' | Reason
-  /** Its exit code; null when a signal ended it, as going over a limit of the kernel's does. */
+  /** Exit code; null if the job was killed by a signal, for example when it exceeded a kernel limit. */
   code: number | null
   lines: string[]
   stdout: Buffer
@@ -50,25 +53,25 @@ export type Outcome = {
 type Settings = Pick<Config, 'SCORING_SANDBOX' | 'DATA_DIR'>
 
 /**
- * Runs a program with nothing of the server's environment, within limits, and ends all that it started. A program that fails is an outcome.
- * @throws SandboxUnusable when this machine cannot hold the limits, or SCORING_SANDBOX does not work
+ * Runs a program without the server's environment and within limits, and kills all processes that it started. A failing program is a regular outcome.
+ * @throws SandboxUnusable if the limits cannot be enforced on this machine or SCORING_SANDBOX does not work.
  */
 export async function run(config: Settings, job: Job): Promise<Outcome> {
-  const problem = proven.has(config.SCORING_SANDBOX) ? null : await sandboxProblem(config)
+  const problem = tested.has(config.SCORING_SANDBOX) ? null : await sandboxProblem(config)
   if (problem !== null) throw new SandboxUnusable(problem)
-  return runShutIn(config, await findMeans(config.SCORING_SANDBOX), job)
+  return runIsolated(config, await findMeans(config.SCORING_SANDBOX), job)
 }
 
-/** What keeps jobs from being run on this machine, and what to do about it; null when nothing does. */
+/** Returns why jobs cannot run on this machine and the remedy, or null if they can. */
 export async function sandboxProblem(config: Settings): Promise<string | null> {
   const means = await findMeans(config.SCORING_SANDBOX)
   if (!means.limits) return withoutLimits
   if (means.sandbox === null) return null
   const folder = await makeJobFolder(config)
   try {
-    const { end, code, lines } = await runShutIn(config, means, { folder, command: ['true'], limits: { seconds: 20 }, network: [] })
+    const { end, code, lines } = await runIsolated(config, means, { folder, command: ['true'], limits: { seconds: 20 }, network: [] })
     if (end !== 'exited' || code !== 0) return unusable(means.sandbox, lines.at(-1) ?? `it ended with ${code ?? end}`)
-    proven.add(config.SCORING_SANDBOX)
+    tested.add(config.SCORING_SANDBOX)
     return null
   } catch (error) {
     return unusable(means.sandbox, String(error))
@@ -77,7 +80,7 @@ export async function sandboxProblem(config: Settings): Promise<string | null> {
   }
 }
 
-/** What a job could do here that a sandbox would keep it from, as a warning for the log; null within one. */
+/** Returns a warning about what jobs can do without a sandbox, or null if a sandbox is configured. */
 export async function sandboxWarning(config: Settings): Promise<string | null> {
   const { sandbox, root, namespaces } = await findMeans(config.SCORING_SANDBOX)
   if (sandbox !== null) return null
@@ -86,8 +89,8 @@ export async function sandboxWarning(config: Settings): Promise<string | null> {
   return `Jobs run with limits only. A package that got itself run could read whatever the server can${environment}. Install bubblewrap and set SCORING_SANDBOX=bwrap.`
 }
 
-/** The settings that were seen to work. */
-const proven = new Set<string | undefined>()
+/** Values of SCORING_SANDBOX that have been tested successfully. */
+const tested = new Set<string | undefined>()
 
 const withoutLimits =
   'Jobs need the programs prlimit and setpriv to set their limits, and they are not installed. Install util-linux; other systems than Linux can use the built-in engine only.'
@@ -95,7 +98,7 @@ const withoutLimits =
 const unusable = ([program = '']: string[], said: string) =>
   `SCORING_SANDBOX is set, and it does not work: ${said}. Install ${program}, allow it to make user namespaces (sysctl user.max_user_namespaces; in a container, a seccomp profile that permits them and an unmasked /proc), or unset SCORING_SANDBOX to run jobs with limits only.`
 
-async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outcome> {
+async function runIsolated(config: Settings, means: Means, job: Job): Promise<Outcome> {
   const { network = false } = job
   if (typeof network === 'boolean' || !means.bubblewrap) return runWithin(config, means, job, network !== false)
   const gate = await openGate(network)
@@ -106,7 +109,7 @@ async function runShutIn(config: Settings, means: Means, job: Job): Promise<Outc
   }
 }
 
-/** What leads a job without a network to its gate. */
+/** Returns the command and environment that route a job's connections through the proxy. */
 function throughGate({ command, env }: Job): Pick<Job, 'command' | 'env'> {
   const proxy = `http://127.0.0.1:${insidePort}`
   const proxies = { http_proxy: proxy, https_proxy: proxy, HTTP_PROXY: proxy, HTTPS_PROXY: proxy }
@@ -125,13 +128,13 @@ async function runWithin(config: Settings, means: Means, job: Job, network: Reac
   const scratch = join(folder, '.tmp')
   await mkdir(scratch, { recursive: true })
   if (account !== null) await giveFolders(reach, account)
-  if (account !== null && !means.bubblewrap) await openWay(reach, config.DATA_DIR)
+  if (account !== null && !means.bubblewrap) await allowTraversal(reach, config.DATA_DIR)
   const besides = account === null ? countOfAccount(process.getuid?.() ?? 0) : 0
   const { PATH: ownPath, ...given } = job.env ?? {}
-  // Only the job itself looks for programs where it says.
+  // Set the PATH inside the sandbox, so that it applies only to the job and not to the programs that isolate it.
   const command = ownPath === undefined ? job.command : ['env', `PATH=${ownPath}:${systemPath}`, ...job.command]
   const [program = '', ...args] = commandLine(means, reach, account, [...prlimit(limits, besides), ...command])
-  // Nothing leaves namespaces of its own, so nothing has to be looked for.
+  // Processes cannot leave their own namespaces, so no marker is needed to find them.
   const contained = means.bubblewrap || (means.sandbox === null && means.namespaces)
   const mark = contained ? null : markOf(folder)
   const env = { HOME: folder, TMPDIR: scratch, LANG: 'C.UTF-8', ...given, PATH: systemPath, SNUG_JOB: folder }
@@ -160,7 +163,7 @@ async function follow(child: ChildProcess, { job, limits, mark, account }: Follo
   const closed = new Promise((resolve) => child.once('close', resolve))
   const code = await new Promise<number | null>((resolve) => child.once('exit', resolve))
   const { reason, peakBytes } = await watched.close()
-  // What is in the pipes is read; a process that could not be ended does not keep them open.
+  // Read the remaining output. A process that could not be killed must not keep the pipes open.
   await Promise.race([closed, setTimeout(1000)])
   child.stdout?.destroy()
   child.stderr?.destroy()

@@ -7,14 +7,14 @@ import type { Limits } from './limits.ts'
 import { systemPath } from './means.ts'
 import { findProcesses, type JobProcesses, signal } from './processes.ts'
 
-/** What a job is ended for. */
+/** Reasons for killing a job. */
 export type Reason = 'timeout' | 'aborted' | 'output' | 'memory' | 'processes' | 'disk'
 
-/** Looks after a running job. */
+/** Monitors a running job. */
 export type Watch = {
-  /** Ends it, for the first reason that is given. */
+  /** Kills the job. Only the first reason is recorded. */
   stop: (reason: Reason) => void
-  /** Ends what is left of it, and says what there was to see. */
+  /** Kills the remaining processes, and returns the reason and the peak memory usage. */
   close: () => Promise<{ reason: Reason | null; peakBytes: number }>
 }
 
@@ -23,7 +23,7 @@ type Watched = { processes: JobProcesses; limits: Limits; folder: string; accoun
 const pollMs = 250
 const pollsBetweenFolders = 8
 
-/** Ends a job that goes over the limits which the kernel does not hold for all its processes together. */
+/** Kills a job that exceeds the limits that the kernel does not enforce for all its processes together. */
 export function watch({ processes, limits, folder, account, abort }: Watched): Watch {
   let reason: Reason | null = null
   let peakBytes = 0
@@ -44,7 +44,7 @@ export function watch({ processes, limits, folder, account, abort }: Watched): W
     const threads = seen.reduce((sum, one) => sum + one.threads, 0)
     peakBytes = Math.max(peakBytes, bytes)
     if (bytes > limits.memoryBytes) stop('memory')
-    // Once the kernel refuses new ones, nothing useful comes any more.
+    // Stop shortly before the limit, because processes fail in undefined ways once the kernel rejects new ones.
     if (threads >= limits.processes * 0.9) stop('processes')
     if (++polls % pollsBetweenFolders === 0 && !measuring) measureFolder().catch(() => stop('disk'))
   }, pollMs)
@@ -63,28 +63,31 @@ export function watch({ processes, limits, folder, account, abort }: Watched): W
   }
 }
 
-/** Ends every process of a job that is found, until none is. */
+/** Kills the processes of a job until none is found. */
 async function endAll(processes: JobProcesses, account: number | null): Promise<void> {
   signal(-processes.first, 'SIGKILL')
   if (account !== null && processes.mark !== null) await endAccount(account)
   for (let round = 0; round < 100; round++) {
     const left = findProcesses(processes)
     if (left.length === 0) return
-    // What is stopped starts nothing new while the others are ended.
+    // Stop all processes first, so that they cannot start new ones while the others are killed.
     for (const { id } of left) signal(id, 'SIGSTOP')
     for (const { id } of left) signal(id, 'SIGKILL')
     await setTimeout(10)
   }
 }
 
-/** Ends everything that runs under the account of a job, at once, wherever it hides. */
+/** Kills everything that runs under a job's account at once. */
 const endAccount = (account: number) =>
   new Promise<void>((resolve) => {
     const ids = [`--reuid=${account}`, `--regid=${jobGroup}`, '--clear-groups']
     execFile('setpriv', [...ids, 'sh', '-c', 'kill -KILL -1'], { env: { PATH: systemPath } }, () => resolve())
   })
 
-/** The bytes of a folder on the disk; it stops to count when they are too many, as what cannot be counted is: shut folders, and endless paths. */
+/**
+ * Returns the disk usage of a folder in bytes. Stops counting above `most`. Returns infinity if a folder cannot be read, for example because it is
+ * inaccessible or its path is too long.
+ */
 async function sizeOf(folder: string, most: number): Promise<number> {
   let sum = 0
   const folders = [folder]
@@ -101,5 +104,5 @@ async function sizeOf(folder: string, most: number): Promise<number> {
   return sum * 512
 }
 
-/** Jobs remove and replace what they made meanwhile. */
+/** Returns whether a file was removed or replaced during the scan. */
 const isGone = (code: string | undefined) => code === 'ENOENT' || code === 'ENOTDIR'

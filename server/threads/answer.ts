@@ -1,13 +1,13 @@
 import { parentPort } from 'node:worker_threads'
 import { lowerPriority } from './low-priority.ts'
 
-/** Takes a question of whatever type it is that its callers send: a method, so that it may say which. */
+/** Answers a question. Declared as a method, so that implementations may narrow the parameter type. */
 type Answerer = { answer(question: unknown): unknown }['answer']
 
-/** With this, requests come first, and on a busy machine a thread still gets half the time that any other program gets. */
+/** Nice value of pool threads. Requests take precedence, while on a busy machine a thread still gets half the CPU time of other programs. */
 const lowerBy = 3
 
-/** Answers each question that a thread is asked (server/threads/pool.ts), one at a time, below the priority of requests. */
+/** Answers the questions that a pool sends to this thread (server/threads/pool.ts), one at a time and below the priority of requests. */
 export function answerQuestions(answer: Answerer): void {
   lowerPriority(lowerBy)
   // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin

@@ -1,39 +1,39 @@
 import { rateLimited } from '../errors.ts'
 
 type Bounds = {
-  /** How many may wait in all. */
+  /** Maximum number of waiting calls. */
   waiting: number
-  /** How many may wait under one key. */
+  /** Maximum number of waiting calls per key. */
   waitingPerKey: number
 }
 type Turns = Bounds & {
   atOnce: number
-  /** How many may wait in the reserved lane, in addition to `waiting`. */
+  /** Maximum number of waiting calls in the reserved lane, in addition to `waiting`. */
   reserved?: number
-  /** Work that waited so long is refused. */
+  /** Maximum wait in milliseconds. Calls that wait longer are rejected. */
   maxWaitMs?: number
-  /** What refused work is answered, with the seconds that all work before it takes. */
+  /** Creates the error for rejected calls. `seconds` estimates the time until the queue is empty. */
   refusal?: (seconds: number) => Error
 }
 type Waiting = { start: () => void; refuse: () => void }
-/** How much of each key is running. */
+/** Number of running calls per key. */
 type Running = ReadonlyMap<string, number>
 
-/** The reserved lane is for callers that the server has reason to trust. Callers in the open lane cannot take its places. */
+/** The reserved lane is for trusted callers. Calls in the open lane cannot use its places. */
 export type Lane = 'open' | 'reserved'
 
 export type InTurn = {
   <T>(key: string, work: () => Promise<T>, lane?: Lane): Promise<T>
-  /** @throws what `refusal` makes when work under this key would be refused now: before anything is done for it. */
+  /** Checks in advance whether a call with this key would be rejected. @throws the error of `refusal` if so. */
   requirePlace(key: string, lane?: Lane): void
 }
 
 /**
- * Returns a function that runs at most `atOnce` pieces of work at a time. Callers are distinguished by a key such as their network, so that a
- * flood of one caller does not delay others: the next turn goes to the key with the least work running, and keys with equal work take turns.
- * The two lanes alternate while both have work. When a lane is full, the newest work of the key with the most waiting is refused in favor of
- * a key with less.
- * @throws what `refusal` makes, at once when there is no place: by default ApiError RateLimitExceeded.
+ * Returns a limiter that runs at most `atOnce` calls concurrently with fair scheduling. Calls are grouped by a key, such as the caller's network, so
+ * that one caller cannot delay others: the next call is taken from the key with the fewest running calls, and equal keys take turns. The two lanes
+ * alternate while both have waiting calls. If a lane is full, the newest call of the key with the most waiting calls is rejected in favor of a key
+ * with fewer.
+ * @throws the error of `refusal` for rejected calls, by default ApiError RateLimitExceeded.
  */
 export function takeFairTurns({ atOnce, reserved = 0, maxWaitMs, refusal = rateLimited, ...bounds }: Turns): InTurn {
   const lanes = openLanes(bounds, reserved)
@@ -73,7 +73,7 @@ export function takeFairTurns({ atOnce, reserved = 0, maxWaitMs, refusal = rateL
   })
 }
 
-/** Two queues that take turns while both have work, however many keys wait in one of them. */
+/** Creates two queues that alternate while both have waiting calls, regardless of the number of keys in each. */
 function openLanes(bounds: Bounds, reserved: number) {
   const [open, reservedLane] = [openQueue(bounds), openQueue({ ...bounds, waiting: reserved })]
   let nextInOrder = [reservedLane, open]
@@ -93,7 +93,7 @@ function openLanes(bounds: Bounds, reserved: number) {
   }
 }
 
-/** Resolves when the turn comes. */
+/** Resolves when the call may run. */
 function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () => Error, maxMs: number | undefined): Promise<void> {
   return new Promise((start, reject) => {
     const one = { start, refuse: () => reject(noPlace()) }
@@ -106,9 +106,9 @@ function waitIn(queue: ReturnType<typeof openQueue>, key: string, noPlace: () =>
   })
 }
 
-/** A queue with a line for each key. */
+/** Creates a queue with a FIFO line per key. */
 function openQueue({ waiting, waitingPerKey }: Bounds) {
-  // A Map keeps the order of insertion: a key moves to its end when it is served.
+  // A Map keeps insertion order. A key moves to the end when it is served.
   const lines = new Map<string, Waiting[]>()
   let length = 0
   const lineOf = (key: string) => lines.get(key) ?? []
@@ -120,7 +120,7 @@ function openQueue({ waiting, waitingPerKey }: Bounds) {
   return {
     length: () => length,
     hasPlace,
-    /** Whether there was a place, if need be at the expense of the key with the most waiting. */
+    /** Adds a call, if necessary by rejecting a call of the key with the most waiting calls. Returns false if there is no place. */
     add(key: string, one: Waiting): boolean {
       if (!hasPlace(key)) return false
       if (length >= waiting) longestLine().pop()?.refuse()
@@ -128,14 +128,14 @@ function openQueue({ waiting, waitingPerKey }: Bounds) {
       lines.set(key, [...lineOf(key), one])
       return true
     },
-    /** Takes out what waits no longer. */
+    /** Removes a call that has stopped waiting. */
     remove(key: string, one: Waiting): void {
       const rest = lineOf(key).filter((other) => other !== one)
       length -= lineOf(key).length - rest.length
       if (rest.length > 0) lines.set(key, rest)
       else lines.delete(key)
     },
-    /** Takes out whose turn it is. */
+    /** Removes and returns the next call to run. */
     next(running: Running): (Waiting & { key: string }) | undefined {
       const [key = ''] = [...lines.keys()].toSorted((a, b) => (running.get(a) ?? 0) - (running.get(b) ?? 0))
       const [first, ...rest] = lineOf(key)

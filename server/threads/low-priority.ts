@@ -1,17 +1,17 @@
 import { getPriority, setPriority } from 'node:os'
 
 /**
- * Lowers the priority of the calling thread below that of requests, for background work: by 10, it gets a tenth of the time that other programs
- * get on a busy machine. A caller that someone waits for lowers it less. Linux has a priority for each thread; elsewhere it would be the whole
- * process's, which stays as it is.
+ * Lowers the priority of the calling thread below that of requests, for background work. With the default of 10, the thread gets a tenth of the CPU
+ * time of other programs on a busy machine. Threads that users wait for use a smaller value. Only Linux has priorities per thread; on other systems,
+ * where the whole process would be affected, nothing is changed.
  */
 export function lowerPriority(by = 10): void {
   if (process.platform !== 'linux') return
-  // A server that was started with a low priority of its own may not raise it.
+  // A server started with a low priority may not raise it, so keep it as the minimum.
   const priority = Math.min(getPriority() + by, 19)
   try {
     setPriority(priority)
   } catch {
-    // Where even this is forbidden, the thread competes like every other.
+    // If lowering the priority is forbidden, the thread keeps its priority.
   }
 }

@@ -1,17 +1,17 @@
 import { type ResourceLimits, Worker } from 'node:worker_threads'
 
 type Limits = {
-  /** A thread that did not answer for so long is given up. */
+  /** Milliseconds after which a thread that has not answered is terminated. */
   deadlineMs: number
-  /** A thread that had nothing to do for so long ends. */
+  /** Milliseconds after which an idle thread is terminated. */
   idleMs: number
   memory: ResourceLimits
 }
 type Thread = { worker: Worker; isReady: boolean; waiting: PromiseWithResolvers<unknown> | undefined; timer: NodeJS.Timeout | undefined }
 
-/** A thread that threw, ended, ran out of memory or did not answer in time. */
+/** Thrown when a thread threw, exited, ran out of memory or exceeded its deadline. */
 export class ThreadFailed extends Error {
-  /** Whether the thread was at work; else it could not even start, and the question is not at fault. */
+  /** Whether the thread had started to work. If false, the thread could not start and the question is not the cause. */
   readonly wasAtWork: boolean
 
   constructor(cause: unknown, wasAtWork: boolean) {
@@ -20,12 +20,13 @@ export class ThreadFailed extends Error {
   }
 }
 
-/** A busy machine is no failure. */
+/** Generous start timeout, because a slow start on a busy machine is not a failure. */
 const maxStartMs = 60_000
 
 /**
- * Makes a function that has threads of a module answer questions (server/threads/answer.ts), each one at a time. They are started when they are
- * needed: as many as the caller asks at once. One that fails is replaced. They do not keep the process alive, except while a question is open.
+ * Returns a function that sends a question to a thread of a module (server/threads/answer.ts) and resolves with its answer. Each thread answers one
+ * question at a time. Threads are started on demand, one per concurrent question, and replaced if they fail. They keep the process alive only while a
+ * question is pending.
  * @throws ThreadFailed
  */
 export function threadsOf(module: URL, limits: Limits): (question: unknown) => Promise<unknown> {
@@ -70,12 +71,12 @@ async function nextMessage(thread: Thread, deadlineMs: number): Promise<unknown>
   } finally {
     clearTimeout(timer)
     thread.waiting = undefined
-    // Ending the server does not wait for it.
+    // Idle threads do not keep the process alive.
     thread.worker.unref()
   }
 }
 
-/** Removed from the idle ones first, so that it gets no further question. */
+/** Removes a thread from the idle list, so that it receives no further question, and terminates it. */
 function retire(idle: Thread[], thread: Thread): void {
   clearTimeout(thread.timer)
   const place = idle.indexOf(thread)

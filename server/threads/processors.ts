@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * A shell command that keeps the shell, and what it then becomes, off the first of this process's processors, so that one is free for requests:
- * when a request arrives, Linux may let what computes go on for some milliseconds, whatever its priority. Empty where there is only one, and
- * without effect where `taskset` is missing.
+ * Returns a shell command that excludes the first of this process's CPUs for the shell and its children, so that one CPU is free for requests.
+ * Otherwise, Linux may let a computation continue for several milliseconds when a request arrives, regardless of its priority. Returns an empty
+ * string if there is only one CPU. Has no effect if `taskset` is missing.
  */
 export function leaveProcessor(): string {
   const others = otherProcessors(permittedProcessors())
   return others ? `taskset -cp ${others} $$ >/dev/null 2>&1;` : ''
 }
 
-/** A list of processors as Linux writes it, such as `0-3,8`, without its first; null when nothing is left, or it is no such list. */
+/** Returns a Linux CPU list, such as `0-3,8`, without its first CPU. Returns null if no CPU is left or the list is invalid. */
 export function otherProcessors(list: string): string | null {
   const [, first, last, rest] = /^(\d+)(?:-(\d+))?(?:,([\d,-]+))?$/.exec(list) ?? []
   const next = Number(first) + 1

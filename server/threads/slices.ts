@@ -1,8 +1,8 @@
-/** Long work of requests goes on for so long at a time, and then lets others in. */
+/** Milliseconds that long-running request work may run before it yields. */
 const sliceMs = 8
-/** In a round of the event loop that takes longer, something was done for somebody else. */
+/** Duration of an event loop iteration in milliseconds above which other work was done in it. */
 const idleRoundMs = 0.1
-/** So long at most the work waits for others between two slices. */
+/** Maximum milliseconds that work waits for others between two slices. */
 const maxWaitMs = 40
 
 const waiting: (() => void)[] = []
@@ -10,13 +10,12 @@ let sliceStart = performance.now()
 let waitStart = 0
 let roundStart = 0
 
-/** Whether long work went on for so long that others should be let in. */
+/** Returns whether the current slice has been used up, so that the caller should yield. */
 export const isSliceOver = (): boolean => performance.now() - sliceStart > sliceMs
 
 /**
- * Waits for the next turn. In between the server answers whoever else sent something: as long as there is something to do for them, because
- * a round of the event loop takes in no more than one new connection. Of several that wait, one goes on at a time, so that many long requests
- * hold up the others no more than one.
+ * Yields to the event loop and resolves when the next slice begins. Waits for several iterations while other work is pending, because an iteration
+ * accepts at most one new connection. Only one waiter continues at a time, so that many long requests delay others no more than one.
  */
 export function nextSlice(): Promise<void> {
   return new Promise((resolve) => {
@@ -25,7 +24,7 @@ export function nextSlice(): Promise<void> {
   })
 }
 
-/** Begins to measure here, after what went on before. */
+/** Starts measuring after the current iteration. */
 function beginWait(): void {
   waitStart = roundStart = performance.now()
   setImmediate(goOn)

@@ -1,9 +1,9 @@
 import { createHook } from 'node:async_hooks'
 
 /**
- * Keeps one object of `process.nextTick` for good, and so the hidden class of all of them. V8 forgets a class when no object of it is left at a
- * few collections in a row, as on a server at rest. What was compiled for the class is lost with it, and does not come back as fast as it was:
- * a tick takes six times as long from then on, and a request makes several.
+ * Keeps one `process.nextTick` object alive, and with it V8's hidden class for all of them. V8 discards a hidden class if no object of it survives a
+ * few garbage collections, as on an idle server. Code optimized for the class is then discarded and does not regain its speed: a tick takes six times
+ * as long, and each request causes several.
  */
 export function keepTickClass(): void {
   const hook = createHook({

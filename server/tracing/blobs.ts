@@ -3,8 +3,8 @@ import type { BlobStore } from '../blobs/store.ts'
 import type { Spans } from './spans.ts'
 
 /**
- * A store with a span for each call that a request or a job waits for. That of `open` ends when the bytes begin to come. Listing, which goes on
- * between what its reader does, has none.
+ * Wraps a store so that each call creates a span. The span of `open` ends when the first bytes are available. Listings have no span, because they are
+ * interleaved with the work of their reader.
  */
 export function traceBlobs(spans: Spans, store: BlobStore, kept: string): BlobStore {
   const step = <Value>(name: string, call: () => Promise<Value>) =>

@@ -3,14 +3,14 @@ import type { SpanExporter } from '@opentelemetry/sdk-trace'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../http/log.ts'
 
-/** So often a failure is logged at most. */
+/** Minimum interval between log lines in milliseconds. */
 const quietMs = 10 * 60_000
 
-/** Tells of spans that were lost, and why: once, and not again for a while. */
-export type TellLost = (spans: number, reason: unknown) => void
+/** Reports the number of lost spans and the reason. */
+export type LossReporter = (spans: number, reason: unknown) => void
 
-/** Sends spans to a collector, as the configuration says. Beside it, the library reads further variables itself. */
-export async function openExporter(url: string, config: Config, tellLost: TellLost): Promise<SpanExporter> {
+/** Creates an exporter that sends spans to a collector. The library also reads further OTEL_* variables. */
+export async function openExporter(url: string, config: Config, reportLoss: LossReporter): Promise<SpanExporter> {
   const { OTEL_EXPORTER_OTLP_PROTOCOL: protocol, OTEL_EXPORTER_OTLP_HEADERS: headers } = config
   const { OTLPTraceExporter } =
     protocol === 'http/json'
@@ -20,7 +20,7 @@ export async function openExporter(url: string, config: Config, tellLost: TellLo
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
-        if (result.code !== ExportResultCode.SUCCESS) tellLost(spans.length, result.error)
+        if (result.code !== ExportResultCode.SUCCESS) reportLoss(spans.length, result.error)
         done(result)
       })
     },
@@ -28,8 +28,8 @@ export async function openExporter(url: string, config: Config, tellLost: TellLo
   }
 }
 
-/** Logs that spans cannot be sent to a collector. */
-export function lossesIn(log: Log, url: string): TellLost {
+/** Returns a function that logs lost spans, at most once per interval. */
+export function logLosses(log: Log, url: string): LossReporter {
   let [lost, toldAt] = [0, Number.NEGATIVE_INFINITY]
   return (spans, reason) => {
     lost += spans

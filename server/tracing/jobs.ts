@@ -5,10 +5,10 @@ import type { Held } from '../jobs/lease.ts'
 import { onEnqueued } from '../jobs/wake.ts'
 import type { Spans } from './spans.ts'
 
-/** Outcomes of an attempt that somebody may have to look into. */
+/** Outcomes that are marked as errors. */
 const failures = ['retried', 'failed']
 
-/** A trace for each attempt at a job, linked to what asked for the job if that was in this process, not long ago. */
+/** Traces job attempts. A trace is linked to the request or job that enqueued the job, if that happened recently in this process. */
 export function traceAttempts(spans: Spans) {
   const askedBy = new LRUCache<string, SpanContext>({ max: 1000 })
   return {

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts'
 import type { Log } from '../http/log.ts'
 import type { Tracing } from './tracing.ts'
 
-/** Opens the traces, unless no variable says where they go: then nothing is traced, nor loaded. */
+/** Opens tracing. Returns null, without loading the library, if no endpoint is configured. */
 export async function openTracing(config: Config, log: Log): Promise<Tracing | null> {
   const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: own, OTEL_EXPORTER_OTLP_ENDPOINT: shared } = config
   if (config.OTEL_SDK_DISABLED || config.OTEL_TRACES_EXPORTER === 'none') return null

@@ -5,7 +5,7 @@ import { wrapRequests } from '../http/request-scope.ts'
 import { routeOf } from '../http/request-log/route-of.ts'
 import type { Root, Spans } from './spans.ts'
 
-/** A span for each request, by the conventions of OpenTelemetry for HTTP. Gives what ends it. */
+/** Creates a span for each request, following OpenTelemetry's semantic conventions for HTTP. Returns a function that ends the span. */
 export function traceRequests(app: FastifyInstance, spans: Spans, address: URL): (end: RequestEnd) => void {
   const roots = new WeakMap<FastifyRequest, Root>()
   const begin = (request: FastifyRequest): Root => {

@@ -3,7 +3,7 @@ import type { Config } from '../config/config.ts'
 
 type Samplers = Record<NonNullable<Config['OTEL_TRACES_SAMPLER']>, Sampler>
 
-/** Decides which requests and jobs are traced. */
+/** Returns the sampler that decides which requests and jobs are traced. */
 export function samplerOf({ OTEL_TRACES_SAMPLER: name = 'parentbased_always_on', OTEL_TRACES_SAMPLER_ARG: share = 1 }: Config): Sampler {
   const [on, off, ratio] = [new AlwaysOnSampler(), new AlwaysOffSampler(), new TraceIdRatioBasedSampler(share)]
   const samplers: Samplers = {

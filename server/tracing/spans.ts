@@ -17,44 +17,44 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { Config } from '../config/config.ts'
 import type { Log } from '../http/log.ts'
 import { version } from '../version.ts'
-import { lossesIn, openExporter } from './exporter.ts'
+import { logLosses, openExporter } from './exporter.ts'
 import { samplerOf } from './sampler.ts'
 
-/** A request, or an attempt at a job: a span with others below it. */
+/** The root span of a request or job attempt. */
 export type Root = {
   span: Span
-  /** How many more spans there may be below it. */
+  /** Number of child spans that may still be created. */
   room: number
   statements: number
   hasEnded: boolean
 }
 
 type NewSpan = { name: string; kind: SpanKind; attributes: Attributes }
-/** `traceparent` of whoever asks for it; links to what caused it. */
+/** `parent` is the `traceparent` header of the caller; `links` refer to related traces. */
 type NewRoot = NewSpan & { parent?: string | undefined; links?: Link[] }
 
 export type Spans = {
   begin(root: NewRoot): Root
-  /** Does work of which the spans are below this one. */
+  /** Runs `work` with `root` as the parent of its spans. */
   within<Value>(root: Root, work: () => Value): Value
-  /** Ends it; with an error when it failed. What goes on after that is not traced any more. */
+  /** Ends a root span, with an error type if it failed. Work that continues afterwards is not traced. */
   end(root: Root, attributes: Attributes, failure?: string): void
-  /** Does work under a span of its own, below that of what is going on here; without one when nothing is traced, or too much was. */
+  /** Runs `work` in a child span of the current span. Creates no span if nothing is being traced or the limit of spans is reached. */
   step<Value>(describe: () => NewSpan, work: () => Promise<Value>): Promise<Value>
-  /** The request or the job that is going on here. */
+  /** Returns the root span of the current request or job. */
   current(): Root | undefined
-  /** Sends what was not sent yet, for `limitMs` at most. */
+  /** Flushes pending spans, for at most `limitMs` milliseconds. */
   close(limitMs?: number): Promise<void>
 }
 
-/** One request may run thousands of statements. */
+/** Maximum number of child spans per root. A request may run thousands of statements. */
 const mostBelow = 128
 const closeMs = 2000
 
-/** Opens what makes spans and sends them to `url` in the background. */
+/** Creates spans and exports them to `url` in the background. */
 export async function openSpans(url: string, config: Config, log: Log): Promise<Spans> {
-  const tellLost = lossesIn(log, url)
-  const exporter = await openExporter(url, config, tellLost)
+  const reportLoss = logLosses(log, url)
+  const exporter = await openExporter(url, config, reportLoss)
   const own = resourceFromAttributes({ 'service.name': 'snug', 'service.version': version })
   const given = detectResources({ detectors: [envDetector] })
   const provider = new TracerProvider({
@@ -67,7 +67,7 @@ export async function openSpans(url: string, config: Config, log: Log): Promise<
     async close(limitMs = closeMs) {
       const late = wait(limitMs, new Error('The server stopped before they were sent.'), { ref: false })
       const problem = await Promise.race([provider.shutdown().catch(() => undefined), late])
-      if (problem) tellLost(0, problem)
+      if (problem) reportLoss(0, problem)
     },
   }
 }
@@ -107,12 +107,12 @@ function spansOf(tracer: Tracer): Omit<Spans, 'close'> {
   }
 }
 
-/** Only what kind of error it was: a message could tell what somebody sent. */
+/** Records the error type only, because a message could contain user data. */
 function fail(span: Span, type: string): void {
   span.setAttribute('error.type', type).setStatus({ code: SpanStatusCode.ERROR })
 }
 
-/** Takes a trace over from another program; one that is not well-formed is none. */
+/** Returns the context for a `traceparent` header. An invalid header is ignored. */
 function contextOf(parent: string | undefined) {
   const given: SpanContext | null = parent === undefined ? null : parseTraceParent(parent)
   return given ? trace.setSpanContext(ROOT_CONTEXT, { ...given, isRemote: true }) : ROOT_CONTEXT

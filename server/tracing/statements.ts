@@ -3,7 +3,9 @@ import { type StatementWatch, timed } from '../db/meter.ts'
 import type { Log } from '../http/log.ts'
 import { currentScope } from '../http/request-scope.ts'
 
-/** Counts the statements of each request and logs those that are slow, as far as settings ask for it; undefined where none does. */
+/**
+ * Returns a watch that counts the statements of each request and logs slow ones, depending on the settings. Returns undefined if neither is enabled.
+ */
 export function watchStatements({ LOG_FORMAT, SLOW_QUERY_MS }: Config, log: Log): StatementWatch | undefined {
   const counted: StatementWatch = (_sql, work) => {
     const scope = currentScope()
@@ -15,19 +17,19 @@ export function watchStatements({ LOG_FORMAT, SLOW_QUERY_MS }: Config, log: Log)
     timed(
       () => counted(sql, work),
       (ms) => {
-        if (ms >= SLOW_QUERY_MS) tellSlow(log, sql, ms)
+        if (ms >= SLOW_QUERY_MS) logSlowQuery(log, sql, ms)
       },
     )
 }
 
-function tellSlow(log: Log, sql: string, ms: number): void {
+function logSlowQuery(log: Log, sql: string, ms: number): void {
   const [text, took, requestId] = [withoutValues(sql), Math.round(ms * 10) / 10, currentScope()?.id]
   log.warning(`slow query: ${took}ms, ${requestId === undefined ? 'no request' : `request ${requestId}`}: ${text}`, { sql: text, ms: took })
 }
 
 const longest = 2000
 
-/** The text of a statement on one line. What stands in it between quotes could be somebody's: only marks are left. */
+/** Returns a statement on one line with string literals replaced by `?`, because they may contain user data. */
 export const withoutValues = (sql: string): string =>
   sql
     .replace(/'(?:[^']|'')*'/g, '?')

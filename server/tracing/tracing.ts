@@ -14,25 +14,25 @@ import { traceAttempts } from './jobs.ts'
 import { traceRequests } from './requests.ts'
 import { openSpans, type Spans } from './spans.ts'
 
-/** What makes spans of what the server does. */
+/** Traces the work of the server. */
 export type Tracing = {
-  /** Traces requests; to be called before other hooks are added. Gives what has to hear of their ends. */
+  /** Traces requests. Call this before other hooks are added. Returns a function to call when a request ends. */
   requests(app: FastifyInstance): (end: RequestEnd) => void
-  /** Runs statements of the database. */
+  /** Traces database statements. */
   statements: StatementWatch
-  /** The same store, of a kind, with its calls traced. */
+  /** Wraps a store so that its calls are traced. `kept` is the kind of backend. */
   blobs(store: BlobStore, kept: string): BlobStore
-  /** Executes an operation of GraphQL. */
+  /** Traces the execution of a GraphQL operation. */
   operation<Value>(operation: { type: string; name: string | undefined }, execute: () => Promise<Value>): Promise<Value>
-  /** Remembers which request or job asked for a job. */
+  /** Records which request or job enqueues a job. */
   jobs(em: EntityManager): void
-  /** Runs an attempt at a job. */
+  /** Traces a job attempt. */
   attempt<Outcome extends string>(held: Held, run: () => Promise<Outcome>): Promise<Outcome>
-  /** Sends what was not sent yet, for two seconds at most unless said otherwise. */
+  /** Flushes pending spans, for at most two seconds by default. */
   close(limitMs?: number): Promise<void>
 }
 
-/** Sends traces to `url`: never a value of a query, a header, a body or a statement. */
+/** Opens tracing to `url`. Spans never contain values of queries, headers, bodies or statements. */
 export async function tracingTo(url: string, config: Config, log: Log): Promise<Tracing> {
   const spans = await openSpans(url, config, log)
   return {
