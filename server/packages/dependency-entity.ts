@@ -3,7 +3,7 @@ import { PackageVersion } from './entity.ts'
 
 export const dependencyKinds = ['direct', 'dev'] as const
 
-/** A dependency that a version states, as a row, so that dependents can be found. It never changes. */
+/** A dependency declared by a version, stored as a row so that dependents can be queried. Rows are immutable. */
 export const PackageDependency = defineEntity({
   name: 'PackageDependency',
   tableName: 'package_dependencies',
@@ -13,15 +13,15 @@ export const PackageDependency = defineEntity({
     kind: p.enum(dependencyKinds).primary(),
     name: p.string().length(64).primary().ignoreSchemaChanges('collation'),
     constraint: p.text(),
-    /** Where the client looks for it, when the pubspec says so; null for its default registry and for what comes with an SDK. */
+    /** Registry URL from the pubspec; null for the client's default registry and for SDK dependencies. */
     hostedUrl: p.text().nullable(),
-    /** The SDK that it comes with. */
+    /** Name of the SDK that provides the package, for SDK dependencies. */
     sdk: p.string().length(64).nullable(),
   },
 })
 export type PackageDependency = InferEntity<typeof PackageDependency>
 
-/** The number of a version that was deleted: it stays taken, also when its package is gone (pub's protocol, "Publish"). */
+/** The number of a deleted version. It can never be published again, even after its package is deleted (pub's protocol, "Publish"). */
 export const DeletedVersion = defineEntity({
   name: 'DeletedVersion',
   tableName: 'deleted_versions',
@@ -29,7 +29,7 @@ export const DeletedVersion = defineEntity({
     packageName: p.string().length(64).primary().ignoreSchemaChanges('collation'),
     version: p.string().length(64).primary(),
     deletedAt: p.datetime(3),
-    /** Its archive, which is kept aside for a week; null for what was deleted before this was kept. */
+    /** SHA-256 of the archive, which is kept for a week after the deletion. Null for versions deleted before this column existed. */
     archiveSha256: p.string().length(64).nullable(),
   },
 })

@@ -6,37 +6,37 @@ import { User } from '../users/entity.ts'
 export const visibilities = ['private', 'public'] as const
 export type Visibility = (typeof visibilities)[number]
 
-/** A package. `revision` grows with every change that its listing shows, so that caches can tell. */
+/** A package. `revision` increases with every change that is visible in the package's listing and validates cached listings. */
 export const Package = defineEntity({
   name: 'Package',
   tableName: 'packages',
   extends: Base,
   properties: {
     name: p.string().length(64).unique().ignoreSchemaChanges('collation'),
-    /** The name without underscores and digits, to find names that are told apart by those alone. */
+    /** The name without underscores and digits, used to find names that differ only in those. */
     skeleton: p.string().length(64).default('').index().ignoreSchemaChanges('collation'),
     revision: p.integer().default(0),
     updatedAt: p.datetime(3).index(),
     description: p.text(),
     latestVersion: p.string().length(64),
-    /** Only while it is above the latest stable version. */
+    /** The highest pre-release, if it is higher than the latest stable version; otherwise null. */
     latestPrerelease: p.string().length(64).nullable(),
-    /** The owner; without one, the uploaders alone are. A publisher that owns packages cannot be deleted. */
+    /** The publisher that owns the package; null if only its uploaders do. A publisher that owns packages cannot be deleted. */
     publisher: () => p.manyToOne(Publisher).nullable().deleteRule('restrict').index(),
-    /** Who may read it: whoever signed in, or anybody where the server permits that. */
+    /** Who can read the package: signed-in users, or everyone if the server allows public packages. */
     visibility: p.enum(visibilities).default('private').index(),
     isDiscontinued: p.boolean().default(false),
-    /** The name of a package to use instead; only while it is discontinued. */
+    /** Name of the package to use instead. Set only while the package is discontinued. */
     replacedBy: p.string().length(64).nullable(),
-    /** When the advisories of the package last changed; null while there were never any. It never goes back. */
+    /** When the package's security advisories last changed; null if it never had any. The value never decreases. */
     advisoriesUpdated: p.datetime(3).nullable(),
-    /** Kept out of search, lists and name completion. */
+    /** Whether the package is excluded from search, lists and name completion. */
     isUnlisted: p.boolean().default(false),
   },
 })
 export type Package = InferEntity<typeof Package>
 
-/** One published version; its bytes and its pubspec never change. */
+/** A published version. Its archive and its pubspec are immutable. */
 export const PackageVersion = defineEntity({
   name: 'PackageVersion',
   tableName: 'package_versions',
@@ -44,18 +44,18 @@ export const PackageVersion = defineEntity({
   properties: {
     package: () => p.manyToOne(Package).deleteRule('cascade'),
     version: p.string().length(64),
-    /** Sorts bytewise as the versions do. */
+    /** Version encoded so that byte order equals version order. */
     sortKey: p.string().length(255).ignoreSchemaChanges('collation'),
     isPrerelease: p.boolean(),
     retractedAt: p.datetime(3).nullable(),
     publishedBy: () => p.manyToOne(User).nullable().deleteRule('set null'),
     archiveSha256: p.string().length(64).index(),
     archiveBytes: p.bigint('number'),
-    /** Base64 of the big-endian CRC-32C, as the client checks it. */
+    /** CRC-32C of the archive, big-endian and base64-encoded, which pub verifies after a download. */
     archiveCrc32c: p.string().length(8),
-    /** The pubspec as JSON text, exactly as listings show it. */
+    /** The pubspec as JSON text, exactly as it appears in listings. */
     pubspec: p.text(),
-    /** SPDX identifier, or `unknown`; null for versions from before licenses were recognized, until they are indexed anew. */
+    /** SPDX license identifier, or `unknown`. Null for versions published before license detection, until they are reindexed. */
     license: p.string().length(64).nullable(),
   },
   uniques: [{ properties: ['package', 'version'] }],
@@ -70,7 +70,7 @@ export type PackageVersion = InferEntity<typeof PackageVersion>
 export const documentKinds = ['readme', 'changelog', 'license', 'example'] as const
 export type DocumentKind = (typeof documentKinds)[number]
 
-/** A text that came with a version. */
+/** A text file from a version's archive, such as its README. */
 export const VersionDocument = defineEntity({
   name: 'VersionDocument',
   tableName: 'version_documents',
@@ -83,7 +83,7 @@ export const VersionDocument = defineEntity({
 })
 export type VersionDocument = InferEntity<typeof VersionDocument>
 
-/** A named person with write access to a package. */
+/** A user with write access to a package. */
 export const PackageUploader = defineEntity({
   name: 'PackageUploader',
   tableName: 'package_uploaders',

@@ -1,4 +1,4 @@
-/** What somebody types or pastes to use a version. */
+/** Commands and snippets for using a version. */
 export type Installation = {
   tokenCommand: string
   addCommand: string
@@ -9,7 +9,7 @@ export type Installation = {
 
 type Wanted = { name: string; version: string; needsFlutter: boolean; executables: readonly string[] }
 
-/** How to depend on a version from this server. Source: `dart pub help add`, `dart pub help token add`. */
+/** Returns the commands and snippets for depending on a version hosted on this server. Source: `dart pub help add`, `dart pub help token add`. */
 export function installation({ name, version, needsFlutter, executables }: Wanted, serverUrl: string): Installation {
   const tool = needsFlutter ? 'flutter' : 'dart'
   const constraint = `^${version}`

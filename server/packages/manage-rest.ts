@@ -21,7 +21,7 @@ const activityPage = z.object({
   nextBefore,
 })
 
-/** What package admins do. */
+/** Routes for managing a package. */
 export const manageRoutes = [
   route('GET /api/packages/:pkg/options', `query ($pkg: String!) { package(name: $pkg) { ${optionFields} } }`, {
     summary: 'Whether the package is discontinued, by what it is replaced, and whether it is unlisted.',

@@ -6,11 +6,11 @@ import { parseVersion } from '../pub/version.ts'
 
 const noName = `A package name ${nameRule}.`
 
-/** The name of a package that may be there. */
+/** A syntactically valid package name; the package need not exist. */
 export const packageName = z.string().refine(isPackageName, noName)
 
 /**
- * The package that a path names. Percent-decoding is done; what could not be a name never reaches a query.
+ * Returns the package name from the path, already percent-decoded. Rejects invalid names before they reach a query.
  * @throws ApiError InvalidInput.
  */
 export function packageParameter(request: FastifyRequest): string {
@@ -20,8 +20,8 @@ export function packageParameter(request: FastifyRequest): string {
 }
 
 /**
- * The version that a path names, in its canonical form.
- * @throws ApiError InvalidInput.
+ * Returns the version from the path.
+ * @throws ApiError InvalidInput unless the version is in canonical form.
  */
 export function versionParameter(request: FastifyRequest): string {
   const { version = '' } = request.params as Record<string, string>
@@ -29,8 +29,8 @@ export function versionParameter(request: FastifyRequest): string {
   throw invalidInput('A version is three numbers with an optional pre-release and build, such as 1.2.3-dev.1+4.', 'version')
 }
 
-/** 404 for a package that is not there. */
+/** Returns a 404 error for a package that does not exist. */
 export const unknownPackage = (name: string) => notFound(`There is no package ${name} on this server.`)
 
-/** 404 for a version that is not there. */
+/** Returns a 404 error for a version that does not exist. */
 export const unknownVersion = (name: string, version: string) => notFound(`There is no ${name} ${version} on this server.`)

@@ -5,11 +5,11 @@ const noPackage = ({ request }: Context) => unknownPackage(packageParameter(requ
 
 const noVersion = ({ request }: Context) => unknownVersion(packageParameter(request), versionParameter(request))
 
-/** Routes below a package: 400 for what is not a name, 404 for a package that does not exist. */
+/** Options for routes below a package: 400 for an invalid name, 404 for a package that does not exist. */
 export const ofPackage = { required: { package: noPackage } }
 
-/** Routes below a version: 400 and 404 likewise. */
+/** Options for routes below a version: 400 for an invalid name or version, 404 for a package or version that does not exist. */
 export const ofVersion = { required: { package: noPackage, 'package.version': noVersion } }
 
-/** Routes about the displayed version. A package of which the caller may read no version does not exist for them. */
+/** Options for routes about the displayed version: 404 if the caller can read no version of the package. */
 export const ofDisplayedVersion = { required: { package: noPackage, 'package.displayedVersion': noPackage } }

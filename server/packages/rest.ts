@@ -10,7 +10,7 @@ const osvList = z.object({
   advisoriesUpdated: z.iso.datetime().describe('When they last changed; when the package did, if they never changed.'),
 })
 
-/** Packages for package clients and scripts. */
+/** Package routes for package clients and scripts. */
 export const packageRoutes = [
   ...manageRoutes,
   route(

@@ -11,31 +11,34 @@ import { isListed, hasPublicVersion, listed, isPublicPackage } from './policy.ts
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined; offset?: number | undefined }
 
-/** What is there for whoever asks. */
-const thereFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
+/** Returns a filter for packages that exist for the caller. For the public audience, packages without a readable version do not exist. */
+const existsFor = (reader: Omit<Reader, 'em'>, condition = hasPublicVersion): FilterQuery<Package> =>
   audienceOf(reader) === 'members' ? {} : { [raw((alias) => condition(alias), [hostedHere(reader.config)])]: [] }
 
-/** SQL: the same for lists. Search knows it of most packages, and to look at the versions of all of them takes seconds. Takes `hostedHere`. */
+/**
+ * `hasPublicVersion` as an SQL condition for lists. The search index already records the result for most packages (`shown_to = 2`); checking the
+ * versions of all packages would take seconds. Binds `hostedHere`.
+ */
 const isListedPublicly = (alias: string): string =>
   `(${isPublicPackage(alias)} and (exists (select 1 from package_search_documents s where s.package_id = ${alias}.id and s.shown_to = 2) or ${hasPublicVersion(alias)}))`
 
-/** The package of this name, or null when it is not there for whoever asks. */
+/** Returns the package with this name, or null if it does not exist for the caller. */
 export const findPackage = (reader: Reader, name: string): Promise<Package | null> =>
-  reader.em.findOne(Package, { $and: [{ name }, thereFor(reader)] })
+  reader.em.findOne(Package, { $and: [{ name }, existsFor(reader)] })
 
-/** Listed packages by name; `after` is the name of the last one of the page before. */
+/** Returns listed packages ordered by name. `after` is the last name of the previous page. */
 export function listPackages(reader: Reader, { limit, after, offset }: Page): Promise<Package[]> {
   return reader.em.find(
     Package,
-    { $and: [{ ...listed, ...(after !== undefined && { name: { $gt: after } }) }, thereFor(reader, isListedPublicly)] },
+    { $and: [{ ...listed, ...(after !== undefined && { name: { $gt: after } }) }, existsFor(reader, isListedPublicly)] },
     { orderBy: { name: 'asc' }, limit, ...(offset && { offset }) },
   )
 }
 
 export const countReadablePackages = (reader: Reader): Promise<number> =>
-  reader.em.count(Package, { $and: [listed, thereFor(reader, isListedPublicly)] })
+  reader.em.count(Package, { $and: [listed, existsFor(reader, isListedPublicly)] })
 
-/** All names, in order. */
+/** Returns the names of packages that exist for the caller, in order. */
 export async function listPackageNames(
   reader: Pick<Context, 'database' | 'viewer' | 'config'>,
   { withUnlisted }: { withUnlisted: boolean },
@@ -50,22 +53,22 @@ export async function listPackageNames(
   return rows.map(({ name }) => name)
 }
 
-/** A package by id, or null when it is not there for whoever asks. */
+/** Returns the package with this id, or null if it does not exist for the caller. */
 export const findPackageById = (reader: Reader, id: string): Promise<Package | null> =>
-  reader.em.findOne(Package, { $and: [{ id }, thereFor(reader)] })
+  reader.em.findOne(Package, { $and: [{ id }, existsFor(reader)] })
 
-/** The version whose archive this is, or null. An archive names its package and version, so it can be no other's. */
+/** Returns the version with this archive, or null. Archives contain the package name and version, so at most one version matches. */
 export const findVersionByArchive = (em: EntityManager, sha256: string): Promise<PackageVersion | null> =>
   em.findOne(PackageVersion, { archiveSha256: sha256 })
 
-/** A package by name, or null when it is not there for whoever asks; gathered into one query for all of a request. */
+/** Returns the package with this name, or null if it does not exist for the caller. Batched per request. */
 export async function loadReadablePackage(reader: Reader, name: string): Promise<Package | null> {
   const pkg = await loadPackageByName(reader, name)
   if (!pkg || audienceOf(reader) === 'members') return pkg
-  return (await loadIsThere(reader, `${pkg.id} ${hostedHere(reader.config)}`)) ? pkg : null
+  return (await loadHasPublicVersion(reader, `${pkg.id} ${hostedHere(reader.config)}`)) ? pkg : null
 }
 
-const loadIsThere = batched(async (em, keys) => {
+const loadHasPublicVersion = batched(async (em, keys) => {
   const ids = keys.map((key) => key.split(' ')[0] ?? '')
   const hosted = keys[0]?.split(' ')[1] ?? ''
   const rows = await em.execute<{ id: string }[]>(
@@ -75,13 +78,13 @@ const loadIsThere = batched(async (em, keys) => {
   return new Map(rows.map(({ id }) => [`${id} ${hosted}`, true]))
 })
 
-/** A package by id. */
+/** Loads packages by id. */
 export const loadPackage = batched(async (em, ids) => byKey(await em.find(Package, { id: { $in: ids } }), ({ id }) => id))
 
-/** A package by name. */
+/** Loads packages by name. */
 export const loadPackageByName = batched(async (em, names) => byKey(await em.find(Package, { name: { $in: names } }), ({ name }) => name))
 
-/** A package's uploaders by name, by the package's id. */
+/** Loads a package's uploaders by package id, ordered by display name. */
 export const loadUploaders = batched(async (em, packageIds) => {
   const rows = await em.find(
     PackageUploader,
@@ -90,8 +93,6 @@ export const loadUploaders = batched(async (em, packageIds) => {
   )
   return Map.groupBy(rows, (row) => row.package.id) as ReadonlyMap<string, (PackageUploader & { user: User })[]>
 })
-
-/** A person by id. */
 
 const byKey = <Value>(values: Value[], keyOf: (value: Value) => string): ReadonlyMap<string, Value> =>
   new Map(values.map((value) => [keyOf(value), value]))

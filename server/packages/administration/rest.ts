@@ -17,7 +17,7 @@ const managedPackage = z.object({
   owners: z.object({ publisherId: z.string().nullable(), uploaders: z.array(person) }),
 })
 
-/** What server administrators do with packages. */
+/** Package routes for server administrators. */
 export const packageAdminRoutes = [
   route(
     'GET /api/admin/packages',

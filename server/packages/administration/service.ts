@@ -4,7 +4,7 @@ import { isPackageName } from '../../pub/package-name.ts'
 import type { Services } from '../../services.ts'
 import type { Visibility } from '../entity.ts'
 
-/** A package and the storage that it uses. */
+/** A package with the number and total size of its archives. `position` is its sort value in the requested order. */
 export type ManagedPackage = {
   packageId: string
   name: string
@@ -23,17 +23,17 @@ type Filter = {
 }
 
 /**
- * All packages, or those with a text in their name or of one visibility, as a connection: by name, or the largest, those with the most versions or the youngest first.
- * Sums are taken from an index of the versions, one statement a page.
+ * Returns packages as a connection, optionally filtered by part of the name and by visibility. Sorted by name, total size, version count or last
+ * change. Each page takes one statement; totals come from an index on the versions.
  */
 export function listManaged({ database: { heavyReads, backend } }: Pick<Services, 'database'>, filter: Filter, page: Page) {
   const { where, matching } = conditionsOf(filter)
   const position = positions[filter.orderBy ?? 'name'](backend)
   return pageByKey(page, {
     keyOf: (row: ManagedPackage) => `${row.position} ${row.name}`,
-    isKey: (key) => readPosition(key) !== null,
+    isKey: (key) => parseCursor(key) !== null,
     load: async (limit, after) => {
-      const from = after === undefined ? null : readPosition(after)
+      const from = after === undefined ? null : parseCursor(after)
       const rows = await heavyReads.all<Row>(
         `select p.id as "packageId", p.name, p.publisher_id as "publisherId", count(v.id) as "versionCount", coalesce(sum(v.archive_bytes), 0) as "archiveBytes", ${position} as "position"
          from packages p left join package_versions v on v.package_id = p.id ${where} group by p.id
@@ -59,7 +59,7 @@ function conditionsOf({ query, visibility }: Filter): { where: string; matching:
   return { where, matching: conditions.map(([, value]) => value) }
 }
 
-/** What comes first is highest; packages that are equal in it go by name. */
+/** SQL sort value by order, descending. Packages with equal values are sorted by name. */
 const positions: Record<ManagedOrder, (backend: Services['database']['backend']) => string> = {
   name: () => 'max(0)',
   size: () => 'coalesce(sum(v.archive_bytes), 0)',
@@ -67,13 +67,13 @@ const positions: Record<ManagedOrder, (backend: Services['database']['backend'])
   updated: (backend) => (backend === 'sqlite' ? 'max(p.updated_at)' : 'max(floor(extract(epoch from p.updated_at) * 1000)::bigint)'),
 }
 
-/** What the key of a row stands for; null when it is no such key. */
-function readPosition(key: string): { position: number; name: string } | null {
+/** Parses a page cursor; returns null if it is malformed. */
+function parseCursor(key: string): { position: number; name: string } | null {
   const [position = '', name = '', ...rest] = key.split(' ')
   return /^\d{1,16}$/.test(position) && isPackageName(name) && rest.length === 0 ? { position: Number(position), name } : null
 }
 
-// PostgreSQL hands out sums as texts.
+// PostgreSQL returns sums and counts as strings.
 type Row = Pick<ManagedPackage, 'packageId' | 'name' | 'publisherId'> &
   Record<'versionCount' | 'archiveBytes' | 'position', string | number>
 const managed = ({ versionCount, archiveBytes, position, ...row }: Row): ManagedPackage => ({

@@ -9,7 +9,7 @@ import type { PackageRule } from '../policy.ts'
 
 type Change<Result> = (em: EntityManager, pkg: Package) => Promise<Result | Unchanged<Result>>
 
-/** The answer of a change that found everything as it was to be. */
+/** Marks the result of a change that had nothing to change. */
 class Unchanged<Result> {
   readonly result: Result
   constructor(result: Result) {
@@ -17,13 +17,14 @@ class Unchanged<Result> {
   }
 }
 
-/** What a change gives when it changed nothing: then the package keeps its revision, and the moment when it last changed. */
+/** Wraps the result of a no-op change, so that `changePackage` does not update the package's revision and timestamp. */
 export const unchanged = <Result>(result: Result): Unchanged<Result> => new Unchanged(result)
 
 /**
- * Changes a package in one transaction, under its lock, so that two changes never judge by the same state. Caches see it by the new revision,
- * and search by its index. `can`: the rule of who may; `refused`: what others hear.
- * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
+ * Changes a package in one transaction while holding its row lock, so that concurrent changes are serialized. Unless the change is a no-op,
+ * increments the revision, which invalidates caches, and refreshes the search index. `can` is the permission check; `refused` returns the message for
+ * callers that fail the check.
+ * @throws ApiError NotFound; InsufficientPermissions; any error thrown by `change`, after a rollback.
  */
 export function changePackage<Result>(
   context: SignedInContext,
@@ -47,6 +48,6 @@ export function changePackage<Result>(
   })
 }
 
-/** What somebody hears who may not change a package. */
+/** Returns the message for callers who may not change the package. */
 export const notAdministered = (name: string): string =>
   `You do not administer ${name}. Ask one of its uploaders, or an admin of its publisher.`

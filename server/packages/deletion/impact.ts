@@ -4,14 +4,17 @@ import { effectOfDeletion } from '../dependents/served.ts'
 import type { Dependent } from '../dependents/service.ts'
 import type { Visibility } from '../entity.ts'
 
-/** A package that depends on what is to be deleted, whoever may read it. `isBroken`: nothing that stays would serve it. */
+/**
+ * A public or private package that depends on the package or version to be deleted. `isBroken` means that no remaining version satisfies its
+ * constraint.
+ */
 export type AffectedDependent = Dependent & { visibility: Visibility; isBroken: boolean }
 
 /**
- * Everybody who depends on a package, or on one version of it, in any of their versions: each package once, by name. For a version only
- * constraints that admit it count, and one that nothing else serves is shown rather than others of the same package. Otherwise the latest
- * version that depends on it speaks for a package, else the highest. Bare dependencies count, too: clients that have this server as their
- * default registry look for them here. Two statements, however many there are.
+ * Returns every package that depends, in any of its versions, on a package or on one version of it. Each package occurs once, ordered by name. If
+ * `version` is given, only constraints that allow it count, and a constraint that only this version satisfies takes precedence. Otherwise the latest
+ * version of the dependent is reported, or else its highest version that has the dependency. Dependencies without a registry URL count too, because
+ * clients that use this server as their default registry resolve them here. Takes at most two statements, regardless of the number of dependents.
  */
 export async function affectedByDeletion(
   em: EntityManager,
@@ -39,7 +42,7 @@ export async function affectedByDeletion(
 
 type Row = Omit<AffectedDependent, 'isBare' | 'isBroken'> & { isBare: boolean | number }
 
-/** Each constraint of each package once, by the name of the package, the latest version's first. */
+/** Selects each constraint of each dependent once, ordered by package name, with the constraint of the latest version first. */
 const statement = `select "packageId", name, version, "constraint", kind, visibility, "isBare" from (
     select p.id as "packageId", p.name, p.visibility, v.version, d."constraint", d.kind, d.hosted_url is null as "isBare",
       case when v.version = p.latest_version then 0 else 1 end as age, v.sort_key,

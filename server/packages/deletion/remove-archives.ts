@@ -4,12 +4,13 @@ import type { Services } from '../../services.ts'
 import { graceDays } from '../../store/collect.ts'
 import { PackageVersion } from '../entity.ts'
 
-/** The kind of the jobs that remove the archives of deleted versions. */
+/** Job kind for removing the archives of deleted versions. */
 export const removalKind = 'archives.remove'
 
 /**
- * Takes archives out of the store that no version names any more, and their documentation; they are kept aside for a week. An archive names its package and version,
- * whose number is never used again, so no new version can need it later. Whoever is reading one reads on to its end.
+ * Removes archives that no version uses any more from the store, along with their documentation. Removed archives are kept for a week so that they
+ * can be restored. Deleted version numbers are never reused, so no later version can need the same archive. Downloads in progress are not
+ * interrupted.
  */
 export const archiveRemoval = (
   { database, blobs, now, log }: Pick<Services, 'database' | 'blobs' | 'now' | 'log'>,

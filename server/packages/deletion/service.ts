@@ -12,14 +12,14 @@ import { unknownVersion } from '../parameters.ts'
 import { removalKind } from './remove-archives.ts'
 import { repoint } from '../retraction/service.ts'
 
-/** A package, and whether the caller accepts that public packages break without it. */
+/** The package to delete, and whether to delete it even if that breaks public packages. */
 export type PackageDeletion = { package: string; acceptBreakage?: boolean | null | undefined }
 export type VersionDeletion = PackageDeletion & { version: string }
 
 /**
- * Deletes a package with all its versions, for administrators. Their numbers stay taken, the name is reserved, their archives go after the
- * commit.
- * @throws ApiError NotFound; Conflict with the chains of public packages that depend on it, until their breakage is accepted.
+ * Deletes a package with all its versions; requires a server admin. The version numbers cannot be reused, the name is reserved, and the archives are
+ * removed after the commit.
+ * @throws ApiError NotFound; Conflict, listing the chains of public packages that depend on this one, unless breakage is accepted.
  */
 export function deletePackage(context: SignedInContext, { package: name, acceptBreakage }: PackageDeletion): Promise<void> {
   return changePackage(context, name, canDelete, async (em, pkg) => {
@@ -33,8 +33,9 @@ export function deletePackage(context: SignedInContext, { package: name, acceptB
 }
 
 /**
- * Deletes a version, for administrators. Its number stays taken, its archive goes after the commit. A package goes with its last version.
- * @throws ApiError NotFound; Conflict with the chains of public packages that no other version would serve, until their breakage is accepted.
+ * Deletes a version; requires a server admin. The version number cannot be reused, and the archive is removed after the commit. Deleting the last
+ * version also deletes the package.
+ * @throws ApiError NotFound; Conflict, listing the chains of public packages that no other version would satisfy, unless breakage is accepted.
  */
 export function deleteVersion(context: SignedInContext, { package: name, version, acceptBreakage }: VersionDeletion): Promise<void> {
   return changePackage(context, name, canDelete, async (em, pkg) => {
@@ -47,13 +48,13 @@ export function deleteVersion(context: SignedInContext, { package: name, version
       record(context, em, 'package.deleted', `deleted ${name} with its last version`, { package: name })
       return removePackage(context, em, pkg, [found])
     }
-    await forgetArchives(context, em, found.archiveSha256, name, [found])
+    await scheduleArchiveRemoval(context, em, found.archiveSha256, name, [found])
     await em.nativeDelete(PackageVersion, { id: found.id })
     return repoint(em, pkg)
   })
 }
 
-/** The public packages that would break without a package, or without one of its versions: their chains. */
+/** Returns the dependency chains of public packages that would break if a package, or one of its versions, were deleted. */
 export async function brokenBy(
   em: EntityManager,
   { config }: Pick<SignedInContext, 'config'>,
@@ -65,7 +66,7 @@ export async function brokenBy(
 }
 
 /**
- * Makes sure that a package has this version, if one is given.
+ * Checks that the package has the version, if one is given.
  * @throws ApiError NotFound.
  */
 export async function requireVersion(em: EntityManager, pkg: Package, version: string | null | undefined): Promise<void> {
@@ -83,12 +84,12 @@ const accepting = (broken: readonly Chain[]) => (broken.length ? `, accepting th
 
 type Removed = Pick<PackageVersion, 'version' | 'archiveSha256'>
 
-/** What belongs to a package goes with its row: versions, texts, dependencies, uploaders, likes. */
+/** Deletes the package row. Foreign keys cascade to its versions, documents, dependencies, uploaders and likes. */
 async function removePackage(context: SignedInContext, em: EntityManager, pkg: Package, versions: readonly Removed[]): Promise<void> {
-  await forgetArchives(context, em, pkg.id, pkg.name, versions)
+  await scheduleArchiveRemoval(context, em, pkg.id, pkg.name, versions)
   const wasPublic = pkg.visibility === 'public'
   if (wasPublic) {
-    // For the packages that needed it, absent is as private: the index learns it as it does then, in the order in which all do.
+    // Dependents treat a missing package like a private one. Making it private first updates their index entries in the usual lock order.
     pkg.visibility = 'private'
     await em.flush()
   }
@@ -97,8 +98,11 @@ async function removePackage(context: SignedInContext, em: EntityManager, pkg: P
   await em.flush()
 }
 
-/** The numbers of deleted versions are never used again (pub's protocol, "Publish"), so their archives may go, and their documentation. */
-async function forgetArchives(
+/**
+ * Records the deleted version numbers and enqueues the removal of their archives and documentation. The numbers are never reused (pub's protocol,
+ * "Publish").
+ */
+async function scheduleArchiveRemoval(
   { now }: SignedInContext,
   em: EntityManager,
   subject: string,
@@ -113,7 +117,7 @@ async function forgetArchives(
   await enqueue(em, { kind: removalKind, subject, payload: { hashes, docs } }, deletedAt)
 }
 
-/** The stored documentation of these versions, while they are there. */
+/** Returns the hashes of the stored documentation of these versions. */
 async function packedDocs(em: EntityManager, packageName: string, versions: ReadonlySet<string>): Promise<string[]> {
   const rows = await em.execute<{ version: string; sha256: string }[]>(
     `select v.version, d.sha256 from version_docs d join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id

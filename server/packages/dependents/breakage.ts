@@ -3,20 +3,21 @@ import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
 import { isPublicPackage } from '../policy.ts'
 import { effectOfDeletion } from './served.ts'
 
-/** Names from the package that breaks down to the one it breaks with: `['app', 'ui', 'icons']`. */
+/** Package names from the package that breaks to its broken dependency, such as `['app', 'ui', 'icons']`. */
 export type Chain = string[]
 
 /**
- * The public packages that depend, directly or through other public ones, on these: each with its shortest chain, by name. A dependency counts
- * when a version that is there, whichever, states it in `dependencies` and as `hosted:` on this server. A private package in
- * between ends a chain: what needs one is out of the public's reach already. One statement, however deep; circles end.
+ * Returns the public packages that depend on any of `names`, directly or through other public packages, each with a shortest chain, ordered by name.
+ * A dependency counts if any existing version declares it in `dependencies` with `hosted:` pointing to this server. Private packages end a chain,
+ * because the public cannot read their dependents anyway. Uses one recursive statement, which also terminates on cycles.
  */
 export async function publicDependents(em: EntityManager, here: Here, names: readonly string[]): Promise<Chain[]> {
   return chainsTo(await publicEdges(em, here, names), names)
 }
 
 /**
- * The same for one version: only what no other version could serve breaks. A constraint that admits another version, not retracted, is served by that.
+ * Like `publicDependents`, but for one version: returns only packages whose constraint no other version satisfies. Retracted versions do not count as
+ * alternatives.
  */
 export async function dependentsOfVersion(em: EntityManager, here: Here, name: string, version: string): Promise<Chain[]> {
   const edges = await publicEdges(em, here, [name])
@@ -33,7 +34,7 @@ export async function dependentsOfVersion(em: EntityManager, here: Here, name: s
   )
 }
 
-/** `app -> ui -> icons, shop -> icons`, as messages show chains; of many only the first ones. */
+/** Formats chains for messages, such as `app -> ui -> icons, shop -> icons`. Lists at most 20. */
 export function describeChains(chains: readonly Chain[]): string {
   const shown = chains.slice(0, maxShown).map((chain) => chain.join(' -> '))
   return shown.join(', ') + (chains.length > maxShown ? ` and ${chains.length - maxShown} more` : '')
@@ -45,7 +46,7 @@ const maxShown = 20
 const ofPublic = `join package_versions v on v.id = d.version_id join packages p on p.id = v.package_id and ${isPublicPackage('p')}`
 const statedHere = `d.kind = 'direct' and ${isHostedHere('d.hosted_url')}`
 
-/** Who depends on whom, from these packages upwards. */
+/** Returns the dependency edges between public packages that lead to any of `names`. */
 async function publicEdges(em: EntityManager, here: Here, names: readonly string[]): Promise<Edge[]> {
   if (names.length === 0) return []
   return em.execute<Edge[]>(
@@ -59,12 +60,12 @@ async function publicEdges(em: EntityManager, here: Here, names: readonly string
   )
 }
 
-/** Breadth first, so that each chain is a shortest one. */
+/** Breadth-first search, so that each chain is a shortest one. */
 function chainsTo(edges: readonly Edge[], names: readonly string[]): Chain[] {
   const dependents = Map.groupBy(edges, ({ dependency }) => dependency)
   const chains = new Map<string, Chain>(names.map((name) => [name, [name]]))
   for (const [dependency, chain] of chains) {
-    // A map goes on to what is added meanwhile.
+    // Iterating a Map also visits entries added during the iteration.
     for (const { dependent } of dependents.get(dependency) ?? []) {
       if (!chains.has(dependent)) chains.set(dependent, [dependent, ...chain])
     }

@@ -9,7 +9,7 @@ import { DependencyKind, DependencyRef } from '../versions/pubspec-schema.ts'
 import { PackageRef } from '../refs.ts'
 import { loadPackage, loadReadablePackage } from '../service.ts'
 
-/** What a bare dependency on a package of this server brings. */
+/** Explains the risk of a dependency without a registry URL. */
 const risk =
   'the client asks its default one (pub.dev): whoever publishes a package of this name there decides what is installed (dependency confusion).'
 

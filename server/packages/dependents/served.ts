@@ -1,10 +1,16 @@
 import type { EntityManager } from '@mikro-orm/sql'
 import { allows, parseConstraint } from '../../pub/constraint.ts'
 
-/** What deleting a version does to a constraint: it admits another one, nothing else serves it, or it never admitted this one. */
+/**
+ * Effect of deleting a version on a constraint: `served` if another version satisfies it, `broken` if none does, `none` if the constraint does not
+ * allow the deleted version.
+ */
 export type Effect = 'served' | 'broken' | 'none'
 
-/** Tells the effect of deleting a version on each constraint. One statement; a retracted version serves nobody. */
+/**
+ * Returns a function that computes the effect of deleting a version on a constraint. Takes one statement. Retracted versions do not satisfy
+ * constraints.
+ */
 export async function effectOfDeletion(em: EntityManager, name: string, version: string): Promise<(constraint: string) => Effect> {
   const others = await em.execute<{ version: string }[]>(
     `select v.version from package_versions v join packages p on p.id = v.package_id
@@ -16,7 +22,7 @@ export async function effectOfDeletion(em: EntityManager, name: string, version:
     if (!constraint || !allows(constraint, version)) return 'none'
     return others.some((other) => allows(constraint, other.version)) ? 'served' : 'broken'
   }
-  // Dependents mostly state the same few constraints.
+  // Dependents mostly use the same few constraints, so the results are cached.
   const known = new Map<string, Effect>()
   return (text) => {
     const effect = known.get(text) ?? effectOn(text)

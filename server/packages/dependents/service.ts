@@ -2,17 +2,17 @@ import { type Here, hostedHere, isHostedHere } from '../hosting/hosted-here.ts'
 import type { Reads } from '../../db/reads/reads.ts'
 
 /**
- * A package whose latest version depends on another one of this server. `isBare`: it names no registry, so that the client asks its default
- * one, where anybody may publish a package of that name.
+ * A package whose latest version depends on another package of this server. `isBare` means that the dependency has no registry URL, so clients
+ * resolve it from their default registry, where someone else could publish a package with that name.
  */
 export type Dependent = { packageId: string; name: string; version: string; constraint: string; kind: 'direct' | 'dev'; isBare: boolean }
 
 type Wanted = { name: string; limit: number; after?: string | undefined; offset?: number | null | undefined }
 
 /**
- * The packages whose latest version depends on this one, by name, each once: who needs it for its users counts before who needs it for its own
- * development. `after` is the name of the last one of the page before. What is declared as `hosted:` on this server counts, and what names no
- * registry at all, which is marked as bare.
+ * Returns the packages whose latest version depends on this one, once each, ordered by name. Direct dependencies take precedence over dev
+ * dependencies. `after` is the last name of the previous page. Counts dependencies declared with `hosted:` on this server, and dependencies without a
+ * registry URL (`isBare`).
  */
 export async function listDependents(reads: Reads, here: Here, { name, limit, after = '', offset }: Wanted): Promise<Dependent[]> {
   const rows = await reads.all<Omit<Dependent, 'isBare'> & { isBare: boolean | number }>(
@@ -26,7 +26,7 @@ export async function listDependents(reads: Reads, here: Here, { name, limit, af
   return rows.map((row) => ({ ...row, isBare: Boolean(row.isBare) }))
 }
 
-/** How many there are. */
+/** Counts the packages that `listDependents` returns over all pages. */
 export async function countDependents(reads: Reads, here: Here, name: string): Promise<number> {
   const row = await reads.get<{ total: string | number }>(`select count(*) as total ${fromDependents}`, name, hostedHere(here))
   return Number(row?.total ?? 0)
