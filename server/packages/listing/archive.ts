@@ -9,7 +9,7 @@ import { hostedHere } from '../hosting/hosted-here.ts'
 import { isPublicVersion } from '../policy.ts'
 import { isNamed, judgeUnreadable, noteWhole } from './unreadable.ts'
 
-/** What is known of the archive of a version, or null when it is not there for this audience. */
+/** Returns the hash, size and checksum of a version's archive, or null if the version does not exist for this audience. */
 export async function findArchive(
   { database: { reads }, config }: Pick<Services, 'database' | 'config'>,
   name: string,
@@ -19,7 +19,7 @@ export async function findArchive(
   const row = await (audience === 'members'
     ? reads.recall<FactsRow>(factsSql, name, version)
     : reads.recall<FactsRow>(`${factsSql} and ${isPublicVersion}`, name, version, hostedHere(config)))
-  // PostgreSQL hands out 64-bit integers as text.
+  // PostgreSQL returns 64-bit integers as strings.
   return row ? { ...row, bytes: Number(row.bytes) } : null
 }
 
@@ -29,9 +29,9 @@ const factsSql = `select v.archive_sha256 as sha256, v.archive_bytes as bytes, v
   from package_versions v join packages p on p.id = v.package_id where p.name = ? and v.version = ?`
 
 /**
- * The bytes of an archive, or of a part of it: small ones from memory, large ones from the store as a stream (`isTaken`: see BlobStore). They are
- * those that were published: what is damaged or missing is refused before the first byte. An archive that was removed by mistake comes back.
- * @throws ApiError NotFound when its version has just been deleted; ServiceUnavailable when the archive cannot be read as it was.
+ * Opens an archive or a byte range of it: small archives from the cache, large ones as a stream from the store (`isTaken`: see BlobStore). Verifies
+ * the content, so that damaged or missing archives are rejected before the first byte is sent. Restores an archive that was removed by mistake.
+ * @throws ApiError NotFound if the version has just been deleted; ServiceUnavailable if the archive is missing, damaged or cannot be reached.
  */
 export function openArchive(
   services: Reader,
@@ -39,12 +39,13 @@ export function openArchive(
   range: Range | undefined,
   isTaken: () => boolean,
 ): Promise<Buffer | Readable> {
-  return reach(services, archive, () => openBytes(services, archive, range, isTaken))
+  return withArchive(services, archive, () => openBytes(services, archive, range, isTaken))
 }
 
 /**
- * An address where anybody reads the archive of a version for a minute; null where the store has none, or the settings say that the server sends it.
- * @throws as openArchive does.
+ * Returns a URL that allows anyone to download the archive for one minute. Returns null if the store has no such URLs or redirects are disabled in
+ * the settings.
+ * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
  */
 export async function linkToArchive(
   context: Reader & Pick<Services, 'config'>,
@@ -57,24 +58,24 @@ export async function linkToArchive(
   const isPublic = audience === 'public' || (await isReadablePublicly(context, archive))
   if (!(isPublic ? S3_PUBLIC_REDIRECTS : S3_SIGNED_DOWNLOADS)) return null
   const file = { name: archiveFile(archive.name, archive.version), type: 'application/gzip' }
-  return reach(context, archive, () => blobs.link(archive.sha256, { ...file, seconds: linkSeconds }))
+  return withArchive(context, archive, () => blobs.link(archive.sha256, { ...file, seconds: linkSeconds }))
 }
 
 /**
- * Where the proxy in front finds a large archive, to send it instead of the server: a path that only it reaches. Null without that setting, and
- * for small archives, which are in memory. The bytes are those that were published, as with `openArchive`.
- * @throws as openArchive does.
+ * Returns an internal path from which the reverse proxy can send a large archive on behalf of this server (X-Accel-Redirect). Returns null if
+ * ACCEL_REDIRECT_PREFIX is not set, and for small archives, which are served from the cache. Verifies the content like `openArchive`.
+ * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
  */
 export async function placeForProxy(context: Reader & Pick<Services, 'config'>, archive: Archive): Promise<string | null> {
   const prefix = context.config.ACCEL_REDIRECT_PREFIX
   if (prefix === undefined || archive.bytes <= largestKept) return null
-  const place = await reach(context, archive, () => context.blobs.place(archive.sha256))
+  const place = await withArchive(context, archive, () => context.blobs.place(archive.sha256))
   return place === null ? null : `${prefix}${place}`
 }
 
 declare module '../../caches/caches.ts' {
   interface CachedValues {
-    /** Small archives, by their hash. */
+    /** Contents of small archives by hash. */
     archives: Buffer
   }
 }
@@ -85,20 +86,24 @@ type Range = { start: number; end: number }
 
 const linkSeconds = 60
 
-/** Whether somebody who did not sign in may read it now. */
+/** Whether anonymous callers can currently read this version. */
 async function isReadablePublicly(context: Pick<Services, 'config' | 'database'>, { name, version }: Archive): Promise<boolean> {
   return (await isBrowsingOn(context)) && (await findArchive(context, name, version, 'public')) !== null
 }
 
-/** Reaches the bytes of an archive, if need be by bringing them back. @throws see openArchive. */
-async function reach<Reached>(services: Reader, archive: Archive, how: () => Promise<Reached>): Promise<Reached> {
+/**
+ * Runs `work` on an archive. If the archive is missing although a version uses it, restores it and retries once. Clears or records faults of the
+ * archive.
+ * @throws ApiError NotFound; ServiceUnavailable (see `openArchive`).
+ */
+async function withArchive<Result>(services: Reader, archive: Archive, work: () => Promise<Result>): Promise<Result> {
   try {
-    const reached = await how().catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT' && (await isNamed(services, archive)) && (await services.blobs.restore(archive.sha256))) return how()
+    const result = await work().catch(async (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT' && (await isNamed(services, archive)) && (await services.blobs.restore(archive.sha256))) return work()
       throw error
     })
     await noteWhole(services, archive.sha256)
-    return reached
+    return result
   } catch (error) {
     throw await judgeUnreadable(services, archive, error)
   }
@@ -116,5 +121,5 @@ async function openBytes(
   return range ? content.subarray(range.start, range.end + 1) : content
 }
 
-/** Most packages are smaller than this; what is larger is worth a file handle. */
+/** Largest archive in bytes that is cached in memory. Most packages are smaller; larger ones are streamed from the store. */
 const largestKept = 256 * 1024

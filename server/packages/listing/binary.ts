@@ -12,7 +12,7 @@ import { entrySchema, listingSchema } from './schemas.ts'
 import { packageParameter, unknownPackage, unknownVersion, versionParameter } from '../parameters.ts'
 
 const pubType = 'application/vnd.pub.v2+json'
-/** The reads that package clients send most often. */
+/** Routes for package listings, the most frequent requests of package clients. */
 export const packageBinaries = [
   binary('GET /api/packages/:pkg', {
     pub: true,
@@ -34,7 +34,7 @@ export const packageBinaries = [
   }),
 ]
 
-/** Links to archives begin as the client's own address of this server does: package clients send their token nowhere else. */
+/** Archive URLs start with the server URL that the client used, because package clients do not send their token to other URLs. */
 const readerOf = ({ caches, database, config, request }: Context) => ({
   caches,
   database,

@@ -2,7 +2,7 @@ import { z } from 'zod'
 
 const always = z.literal(true).optional()
 
-/** A version as the listing has it. Optional members are left out, never null. */
+/** A version in a listing. Optional members are omitted, never null. */
 export const entrySchema = z.object({
   version: z.string(),
   retracted: always,

@@ -13,25 +13,28 @@ import { visibilityMark } from '../visibility/mark.ts'
 import { archiveUrl } from '../../pub/archive-name.ts'
 import { latestOf } from '../versions/latest.ts'
 
-/** A package's listing as it goes out. The ETag is weak: the plain and the compressed form have the same one. */
+/** A compressed package listing. The ETag is weak because the compressed and uncompressed forms share it. */
 export type Listing = Stamp & { etag: string; gzipped: Buffer }
 
 declare module '../../caches/caches.ts' {
   interface CachedValues {
-    /** The listings of packages, by package, audience and address. */
+    /** Package listings by package, audience and server URL. */
     listings: Listing
   }
 }
 
-/** What a listing was made from. What anybody may read depends on other packages, too: `mark` changes with anybody's visibility. */
+/**
+ * State from which a listing was built; used to validate the cache. A public listing also depends on the visibility of other packages: `mark` changes
+ * whenever any package's visibility does.
+ */
 type Stamp = { revision: number; mark?: string | null }
 
-/** Who reads, and what this server's address is for its links: `publicUrl`. */
+/** Services, and the base URL for archive links (`publicUrl`). */
 type Reader = Pick<Services, 'caches' | 'database' | 'config'> & { serverUrl: string }
 
 /**
- * The listing of a package (pub's protocol, "Listing"), or null for one that is not there for this audience. One keyed read tells the
- * revision; the document is assembled and compressed once per revision, audience and address.
+ * Returns the listing of a package (pub's protocol, "Listing"), or null if the package does not exist for this audience. A keyed read fetches the
+ * current revision; the document is built and compressed once per revision, audience and server URL.
  */
 export async function readListing(reader: Reader, name: string, audience: Audience): Promise<Listing | null> {
   const {
@@ -41,19 +44,19 @@ export async function readListing(reader: Reader, name: string, audience: Audien
   const current = await database.reads.recall<Stamp & { id: string }>(currentSql[audience], name)
   if (!current) return null
   const seen = audience === 'members' ? current.id : `public ${current.id}`
-  const place = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
-  const cached = listings.get(place)
+  const cacheKey = reader.serverUrl === reader.config.SERVER_URL ? seen : `${reader.serverUrl} ${seen}`
+  const cached = listings.get(cacheKey)
   if (cached?.revision === current.revision && cached.mark === current.mark) return cached
-  const key = `${place} ${current.revision} ${current.mark}`
+  const key = `${cacheKey} ${current.revision} ${current.mark}`
   const building = buildingIn(listings)
   let build = building.get(key)
   if (!build) building.set(key, (build = buildListing(reader, current, name, audience).finally(() => building.delete(key))))
   const listing = await build
-  if (listing) listings.set(place, listing)
+  if (listing) listings.set(cacheKey, listing)
   return listing
 }
 
-/** One version's entry of the listing as JSON text, or null. */
+/** Returns one version's entry of the listing as JSON text, or null. */
 export async function readEntry(
   { database, config, serverUrl }: Reader,
   name: string,
@@ -95,7 +98,10 @@ const currentSql: Record<Audience, string> = {
   public: `select p.id, p.revision, (select value from server_settings where key = '${visibilityMark.key}') as mark
     from packages p where p.name = ? and ${isPublicPackage('p')}`,
 }
-/** Whoever may not know of private packages is told no name that could be of one: only public packages of this server are named to them. Takes `hostedHere` for anybody. */
+/**
+ * SQL column for the replacement. For the public audience it is null unless the replacement is a public package of this server, so that no private
+ * name is revealed; that form binds `hostedHere`.
+ */
 const replacedBy: Record<Audience, string> = {
   members: 'p.replaced_by',
   public: `case when exists (select 1 from packages r where r.name = p.replaced_by and ${hasPublicVersion('r')}) then p.replaced_by
@@ -103,7 +109,7 @@ const replacedBy: Record<Audience, string> = {
 }
 const entryColumns = 'v.id, v.package_id, v.version, v.retracted_at, v.archive_sha256, v.pubspec, v.created_at'
 
-/** Revision, pointer and versions come from one statement, so they fit each other. */
+/** Builds a listing. Revision, latest version and versions come from one statement, so they are consistent. */
 async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name: string, audience: Audience): Promise<Listing | null> {
   const { database, serverUrl } = reader
   const all = await database.heavyReads.all<ListingRow>(
@@ -118,11 +124,11 @@ async function buildListing(reader: Reader, stamp: Stamp & { id: string }, name:
   const latestMember = latest === undefined ? '' : `"latest":${latest},`
   const text = `{"name":${JSON.stringify(name)},${optionsOf(rows[0])}${latestMember}"versions":[${entries.join(',')}]}`
   const etag = `W/"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`
-  // The mark is older than the rows, or of their age: what was read too early is read again, never kept too long.
+  // The mark was read before the rows. If it is outdated, the listing is rebuilt at the next request; it is never served too long.
   return { revision: rows[0].revision, ...(audience === 'public' && { mark: stamp.mark ?? null }), etag, gzipped: await compress(text) }
 }
 
-/** The rows that anybody may read, with the latest among them. */
+/** Returns the rows that the public can read, with the latest version among them. */
 async function readableRows({ database, config }: Omit<Reader, 'serverUrl'>, packageId: string, all: ListingRow[]): Promise<ListingRow[]> {
   const { versions, names } = await readWithheld(database.reads, packageId, hostedHere(config))
   const rows = all.filter(({ id }) => !versions.has(id))
@@ -130,14 +136,17 @@ async function readableRows({ database, config }: Omit<Reader, 'serverUrl'>, pac
   return rows.map((row) => ({ ...row, pubspec: withoutNames(row.pubspec, names.get(row.id)), latest_version: latest?.version ?? '' }))
 }
 
-/** Members of the listing that are there only when they apply (pub's protocol, "Listing"). */
+/** Returns the optional members of the listing (pub's protocol, "Listing"). */
 function optionsOf({ is_discontinued, replaced_by, advisories_updated }: ListingRow): string {
   const advisories = advisories_updated === null ? '' : `"advisoriesUpdated":"${toDate(advisories_updated).toISOString()}",`
   if (!is_discontinued) return advisories
   return `${advisories}"isDiscontinued":true,${replaced_by === null ? '' : `"replacedBy":${JSON.stringify(replaced_by)},`}`
 }
 
-/** The pubspec is JSON text already. Optional members are left out, never null: one wrong type breaks the listing for the client. */
+/**
+ * Returns a listing entry as JSON text. The pubspec is stored as JSON text. Optional members are omitted, never null: clients reject a listing with a
+ * member of the wrong type.
+ */
 function entryOf(row: EntryRow, name: string, serverUrl: string): string {
   const retracted = row.retracted_at === null ? '' : '"retracted":true,'
   const url = JSON.stringify(archiveUrl(serverUrl, name, row.version))
@@ -146,13 +155,13 @@ function entryOf(row: EntryRow, name: string, serverUrl: string): string {
 }
 
 const zip = promisify<string, Buffer>(gzip)
-/** The result of zlib is a slice of a buffer of 16 KB or more, which would stay in memory with it. */
+/** zlib returns a slice of a buffer of at least 16 KB, which the cache would keep alive; copy the result. */
 const compress = async (text: string): Promise<Buffer> => inOwnMemory(await zip(text))
 
 type Building = Map<string, Promise<Listing | null>>
 const buildings = new WeakMap<Caches['listings'], Building>()
 
-/** The listings that are being built for a cache. */
+/** Returns the listings that are being built for a cache. Concurrent requests share one build. */
 function buildingIn(listings: Caches['listings']): Building {
   let building = buildings.get(listings)
   if (!building) buildings.set(listings, (building = new Map()))

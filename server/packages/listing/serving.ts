@@ -4,8 +4,8 @@ import { allows, type Constraint, parseConstraint } from '../../pub/constraint.t
 type Row = { name: string; version: string; isPrerelease: boolean | number }
 
 /**
- * The version of a package that a constraint gets: the highest stable one that it admits, else the highest pre-release, none of them
- * retracted. By `<name> <constraint>`.
+ * Loads the version that satisfies a constraint, by `<name> <constraint>`: the highest stable version that the constraint allows, else the highest
+ * pre-release. Retracted versions are ignored.
  */
 export const loadServing = batched(async (em, keys) => {
   const wanted = keys.map((key) => ({

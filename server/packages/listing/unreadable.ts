@@ -3,50 +3,50 @@ import { type ApiError, causeOf, notFound, serviceUnavailable, storageAway } fro
 import { clearFault, recordFault } from '../faults/faults.ts'
 import type { Services } from '../../services.ts'
 
-type Circumstances = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
-type Asked = { name: string; version: string; sha256: string }
+type Context = Pick<Services, 'blobs' | 'database' | 'log' | 'now'>
+type Archive = { name: string; version: string; sha256: string }
 
 /**
- * Judges why an archive cannot be read: its version may just have been deleted, the archive may be missing or damaged, or the storage be away.
- * A fault of the archive is logged, and kept for administrators to see.
+ * Determines why an archive cannot be read: the version was just deleted, the archive is missing or damaged, or the storage is unavailable. Missing
+ * and damaged archives are logged and recorded for administrators.
  * @returns the error to answer with: NotFound or ServiceUnavailable.
  */
-export async function judgeUnreadable(circumstances: Circumstances, asked: Asked, error: unknown): Promise<ApiError> {
-  const { log } = circumstances
-  if (!(await isNamed(circumstances, asked))) return notFound('There is no such archive on this server any more.')
-  const what = `the archive of ${asked.name} ${asked.version} (SHA-256 ${asked.sha256})`
-  const kind = await faultOf(circumstances, error)
+export async function judgeUnreadable(context: Context, archive: Archive, error: unknown): Promise<ApiError> {
+  const { log } = context
+  if (!(await isNamed(context, archive))) return notFound('There is no such archive on this server any more.')
+  const what = `the archive of ${archive.name} ${archive.version} (SHA-256 ${archive.sha256})`
+  const kind = await faultOf(context, error)
   if (!kind) {
     log.error(`${what} cannot be read: ${String(causeOf(error))}`)
     return storageAway()
   }
   log.error(`${what} is ${kind}: restore it from a backup, or delete the version`)
-  await keep(circumstances, asked.sha256, kind)
+  await saveFault(context, archive.sha256, kind)
   return serviceUnavailable(
-    `The archive of ${asked.name} ${asked.version} is ${kind} on this server. Ask an administrator to restore it, then try again.`,
+    `The archive of ${archive.name} ${archive.version} is ${kind} on this server. Ask an administrator to restore it, then try again.`,
     300,
   )
 }
 
-/** Whether a version has this archive: it may be deleted between the look at its row and the look at its bytes. */
-export async function isNamed({ database }: Pick<Circumstances, 'database'>, { sha256 }: Pick<Asked, 'sha256'>): Promise<boolean> {
+/** Whether a version uses this archive. The version can be deleted between reading its row and opening the archive. */
+export async function isNamed({ database }: Pick<Context, 'database'>, { sha256 }: Pick<Archive, 'sha256'>): Promise<boolean> {
   return (await database.reads.get('select 1 as one from package_versions where archive_sha256 = ?', sha256)) !== undefined
 }
 
-/** Forgets the fault of an archive that was read whole, if this process knows of one. */
-export async function noteWhole({ blobs, database }: Circumstances, sha256: string): Promise<void> {
+/** Clears the recorded fault of an archive that has been read successfully, if this process recorded one. */
+export async function noteWhole({ blobs, database }: Context, sha256: string): Promise<void> {
   if (faultsOf(blobs).delete(sha256)) await clearFault(database.fork(), sha256)
 }
 
-/** Null when the archive is not to blame: the whole storage is away. */
-async function faultOf({ blobs }: Circumstances, error: unknown): Promise<'missing' | 'damaged' | null> {
+/** Returns the kind of fault; null if the whole storage is unavailable rather than this archive. */
+async function faultOf({ blobs }: Context, error: unknown): Promise<'missing' | 'damaged' | null> {
   if (error instanceof DamagedBytes) return 'damaged'
   if ((error as NodeJS.ErrnoException).code !== 'ENOENT') return null
   return (await blobs.identity().catch(() => null)) === null ? null : 'missing'
 }
 
-/** The answer is the same when it cannot be kept. */
-async function keep({ blobs, database, log, now }: Circumstances, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
+/** Records a fault. A failure to record is only logged, because the client gets the same answer either way. */
+async function saveFault({ blobs, database, log, now }: Context, sha256: string, kind: 'missing' | 'damaged'): Promise<void> {
   faultsOf(blobs).add(sha256)
   try {
     const known = await database.reads.get<{ kind: string }>('select kind from archive_faults where sha256 = ?', sha256)
@@ -58,7 +58,7 @@ async function keep({ blobs, database, log, now }: Circumstances, sha256: string
 
 const found = new WeakMap<Services['blobs'], Set<string>>()
 
-/** The archives that this process found at fault. */
+/** Returns the archives for which this process recorded a fault. */
 function faultsOf(blobs: Services['blobs']): Set<string> {
   let faults = found.get(blobs)
   if (!faults) found.set(blobs, (faults = new Set()))

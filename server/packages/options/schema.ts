@@ -20,7 +20,7 @@ builder.objectFields(PackageRef, (t) => ({
       'Name of the package to use instead, here or elsewhere; only while it is discontinued, and without signing in only a public package of this server.',
     resolve: async ({ replacedBy }, _args, context) => {
       if (!replacedBy || audienceOf(context) === 'members') return replacedBy
-      // A name that is of no package here is withheld, too: else its disappearance would tell of a private one.
+      // Names of packages that are not on this server are withheld too. Otherwise a disappearing name would reveal that a private package exists.
       return (await loadReadablePackage(context, replacedBy)) && replacedBy
     },
   }),

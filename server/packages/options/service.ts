@@ -7,24 +7,24 @@ import type { Package } from '../entity.ts'
 
 type Options = Pick<Package, 'isDiscontinued' | 'replacedBy' | 'isUnlisted'>
 
-/** What to change; what is left out stays. */
+/** Options to change. Omitted options keep their values. */
 export type OptionChanges = { [Name in keyof Options]?: Options[Name] | null | undefined }
 
 /**
- * Changes a package's options. Without being discontinued it has no replacement, so that goes, too.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for a replacement that cannot be one.
+ * Changes a package's options. A package that is not discontinued has no replacement; clearing `isDiscontinued` removes it.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for an invalid replacement.
  */
 export async function updatePackageOptions(context: SignedInContext, name: string, changes: OptionChanges): Promise<Package> {
   const { viewer, ip } = context
   return changePackage(context, name, canChangeOptions, async (em, pkg) => {
     const next = optionsAfter(pkg, changes)
-    const told = tell(pkg, next)
-    if (told.length === 0) return unchanged(pkg)
+    const differences = describeChanges(pkg, next)
+    if (differences.length === 0) return unchanged(pkg)
     Object.assign(pkg, next)
     audit(em, {
       kind: 'package.options_updated',
       actor: viewer,
-      summary: `${viewer.displayName} changed the options of ${name}: ${told.join(', ')}`,
+      summary: `${viewer.displayName} changed the options of ${name}: ${differences.join(', ')}`,
       package: name,
       ip,
     })
@@ -41,8 +41,8 @@ function optionsAfter(pkg: Package, { isDiscontinued, replacedBy, isUnlisted }: 
   return { ...next, replacedBy: next.isDiscontinued ? kept : null }
 }
 
-/** What is different, for people. */
-function tell(before: Options, after: Options): string[] {
+/** Describes the differences for the audit log. */
+function describeChanges(before: Options, after: Options): string[] {
   return [
     after.isDiscontinued !== before.isDiscontinued && (after.isDiscontinued ? 'discontinued' : 'no longer discontinued'),
     (after.replacedBy ?? null) !== (before.replacedBy ?? null) && (after.replacedBy ? `replaced by ${after.replacedBy}` : 'no replacement'),

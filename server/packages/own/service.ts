@@ -4,6 +4,6 @@ import { inOrderOf, type PageArguments } from '../../graphql/connections.ts'
 import { Package } from '../entity.ts'
 import { isPublishedBy } from '../policy.ts'
 
-/** The packages that somebody may publish to as a named uploader or as a member of the owning publisher, by name, as a connection. */
+/** Returns the packages that a user can publish to, as an uploader or as a member of the owning publisher, ordered by name, as a connection. */
 export const listOwnPackages = (em: EntityManager, userId: string, page: PageArguments) =>
   inOrderOf(em, Package, 'name', { [raw((alias) => isPublishedBy(alias), [userId, userId])]: [] }, page)

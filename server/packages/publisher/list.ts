@@ -6,10 +6,10 @@ import { countByPublisher } from '../../publishers/list.ts'
 import { Package } from '../entity.ts'
 import { listed } from '../policy.ts'
 
-/** Packages of a publisher by name, as a connection; unlisted ones only for those who may see them. */
+/** Returns a publisher's packages ordered by name, as a connection. Unlisted packages are included only if `seesUnlisted`. */
 export const listPublisherPackages = (em: EntityManager, { id }: Publisher, seesUnlisted: boolean, page: PageArguments) =>
   inOrderOf(em, Package, 'name', { publisher: id, ...(!seesUnlisted && listed) }, page)
 
-/** How many packages a publisher owns: all, or those that are in lists. */
+/** Loads the number of packages that a publisher owns, by its id: all of them, or only listed ones. */
 export const countAllPackages = batched((em, ids) => countByPublisher(em, 'packages', ids))
 export const countListedPackages = batched((em, ids) => countByPublisher(em, 'packages', ids, ' and is_unlisted = false'))

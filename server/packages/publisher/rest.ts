@@ -1,7 +1,7 @@
 import { route } from '../../rest/route.ts'
 import { ofPackage } from '../rest-answers.ts'
 
-/** Who owns a package. */
+/** Routes for a package's publisher. */
 export const packagePublisherRoutes = [
   route('GET /api/packages/:pkg/publisher', 'query ($pkg: String!) { package(name: $pkg) { publisher @flatten { publisherId: slug } } }', {
     summary: 'The publisher that owns a package.',

@@ -11,9 +11,9 @@ import type { Publisher } from '../../publishers/entity.ts'
 import { isMember } from '../../publishers/policy.ts'
 
 /**
- * Gives a package to a publisher, or to none. The caller is an uploader or a server admin, and a member of the publisher that gets it, and
- * of the one that loses it; the uploaders keep their rights.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when nobody would be left to look after it.
+ * Transfers a package to a publisher, or removes it from its publisher. The caller must be an uploader or a server admin, and a member of both the
+ * old and the new publisher. Uploaders keep their rights.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput if the package would have neither a publisher nor an uploader.
  */
 export function setPackagePublisher(context: SignedInContext, name: string, publisherId: string | null): Promise<Package> {
   return changePackage(
@@ -34,7 +34,10 @@ export function setPackagePublisher(context: SignedInContext, name: string, publ
   )
 }
 
-/** The publishers of these ids, locked in one order; none of them is foreign to the caller. */
+/**
+ * Returns the publishers with these ids, locked in the order of their ids to avoid deadlocks. Throws InsufficientPermissions unless the caller is a
+ * member of each.
+ */
 async function lockMine(em: EntityManager, viewer: Viewer, ids: (string | null)[]): Promise<Map<string, Publisher>> {
   const publishers = new Map<string, Publisher>()
   for (const id of [...new Set(ids)].filter((one) => one !== null).toSorted()) {
@@ -46,7 +49,7 @@ async function lockMine(em: EntityManager, viewer: Viewer, ids: (string | null)[
   return publishers
 }
 
-/** An entry for each publisher that is concerned, so that the history of both tells it. */
+/** Writes one audit entry per publisher, so that the change appears in the history of both. */
 function record(em: EntityManager, { viewer, ip }: SignedInContext, name: string, from: string | null, to: string | null): void {
   const entry = { kind: 'package.publisher_changed', actor: viewer, package: name, ip } as const
   if (from !== null) audit(em, { ...entry, publisher: from, summary: `${viewer.displayName} removed ${name} from the publisher ${from}` })

@@ -8,12 +8,12 @@ import { unknownVersion } from '../parameters.ts'
 import { canRetract, isRestorable, isRetractable, restorableUntil, retractableUntil, retractionDays } from '../policy.ts'
 import { pubspecOf } from '../versions/pubspec.ts'
 
-/** A version, and whether to retract or restore it. */
+/** The version, and whether to retract or restore it. */
 export type VersionOptions = { package: string; version: string; isRetracted: boolean }
 
 /**
- * Retracts a version, or restores it. The pointers to the latest versions follow, and with them description and search.
- * @throws ApiError NotFound; InsufficientPermissions; Conflict when it is so already, or when the window of 7 days is over.
+ * Retracts or restores a version. Updates the package's latest version, and with it the description and the search index.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict if the version already has that state or the time limit of 7 days has passed.
  */
 export async function updateVersionOptions(context: SignedInContext, options: VersionOptions): Promise<PackageVersion> {
   const { viewer, ip } = context
@@ -59,8 +59,8 @@ function refuseUnlessPossible(
 }
 
 /**
- * Finds the latest versions anew, by the index on sort keys: at most three rows are read, however many versions there are. The package's
- * description is that of its latest version. Call it after the versions changed and were flushed, under the package's lock.
+ * Recomputes the package's latest versions and takes its description from the latest one. Uses the index on sort keys, so at most three rows are read
+ * regardless of the number of versions. Call after changed versions are flushed, while holding the package's lock.
  */
 export async function repoint(em: EntityManager, pkg: Package): Promise<void> {
   const { latest, latestPrerelease } = await pointersOf(em, pkg)
@@ -69,7 +69,7 @@ export async function repoint(em: EntityManager, pkg: Package): Promise<void> {
   pkg.description = pubspecOf(latest).description ?? ''
 }
 
-/** The same choice as `latestOf` and `latestPrereleaseOf` make of all versions. */
+/** Selects the same versions as `latestOf` and `latestPrereleaseOf`, by queries. */
 async function pointersOf(em: EntityManager, pkg: Package): Promise<{ latest: PackageVersion; latestPrerelease: PackageVersion | null }> {
   const highest = await highestOf(em, pkg, { retractedAt: null })
   if (highest && !highest.isPrerelease) return { latest: highest, latestPrerelease: null }

@@ -11,13 +11,13 @@ import { changePackage, unchanged } from '../changes/change-package.ts'
 import { canNameUploaders } from '../policy.ts'
 import { type Package, PackageUploader } from '../entity.ts'
 
-/** A package, and somebody by e-mail address. */
+/** A package, and the e-mail address of a user. */
 export type UploaderInput = { package: string; email: string }
 
 /**
- * Names somebody as an uploader; who is one already stays one.
- * @throws ApiError NotFound; InsufficientPermissions; Conflict for an account that could not publish; RateLimitExceeded after too many
- *   addresses that could not be added.
+ * Adds a user to the uploaders of a package. Does nothing if the user is an uploader already.
+ * @throws ApiError NotFound; InsufficientPermissions; Conflict if the account cannot publish; RateLimitExceeded after too many addresses that could
+ *   not be added.
  */
 export async function addUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
@@ -42,14 +42,14 @@ export async function addUploader(context: SignedInContext, { package: name, ema
 }
 
 /**
- * Removes an uploader, oneself included. The last one stays: account deletion (account-deletion/service.ts) and taking a package from its
- * publisher (packages/publisher/service.ts) keep that rule, too.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when a package without a publisher would be left to nobody.
+ * Removes an uploader; callers may remove themselves. The last uploader of a package without a publisher cannot be removed. Account deletion
+ * (account-deletion/service.ts) and changing the publisher (packages/publisher/service.ts) enforce the same rule.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for the last uploader of a package without a publisher.
  */
 export async function removeUploader(context: SignedInContext, { package: name, email }: UploaderInput): Promise<Package> {
   const { viewer, ip } = context
   return changePackage(context, name, canNameUploaders, async (em, pkg) => {
-    // The same for somebody with an account and for nobody: who has one is not told here.
+    // The error is the same whether or not an account with this address exists, so that it does not reveal accounts.
     const uploader = await em.findOne(PackageUploader, { package: pkg, user: { emailKey: emailKey(email) } }, { populate: ['user'] })
     if (!uploader) throw notFound(`${email} is not an uploader of ${name}.`)
     const { user } = uploader
@@ -73,7 +73,7 @@ async function personOf(em: EntityManager, email: string): Promise<User> {
 
 const unknownPerson = (email: string) => notFound(`Nobody here has the e-mail address ${email}. Ask an administrator to invite them.`)
 
-/** Whoever is named keeps the right when the account changes later; but it is given only to those who can use it. */
+/** Throws Conflict unless the account can publish at present. Uploaders keep their rights if the account changes later. */
 function refuseUnlessPublishing({ displayName, isActive, passwordHash, role }: User): void {
   if (!isActive) throw conflict(`The account of ${displayName} is disabled. Ask an administrator to activate it first.`)
   if (passwordHash === null) throw conflict(`${displayName} has not accepted the invitation yet. Add them once they have.`)

@@ -1,12 +1,12 @@
 import { constants, gunzipSync } from 'node:zlib'
 
-/** The names in an outline are read from its first bytes: what a large API declares last is left out. */
+/** Number of leading compressed bytes of an API outline from which names are read. Names at the end of a larger API are ignored. */
 export const packedSurfaceBytes = 64 * 1024
 const maxBytes = 4 * 1024 ** 2
 
 /**
- * The names that a public API declares, from the beginning of its outline as gzipped JSON (server/dart/surface.ts): types and functions first, then members.
- * The outline is not parsed, since that could take a tenth of a second, and its end may be missing.
+ * Extracts the names that a public API declares from the beginning of its outline, which is gzipped JSON (server/dart/surface.ts). Types and
+ * functions come first, then members. Uses a regular expression, because parsing could take a tenth of a second and the JSON may be truncated.
  */
 export function namesInSurface(packed: Uint8Array): string[] {
   const [main, members] = [new Set<string>(), new Set<string>()]
@@ -17,17 +17,20 @@ export function namesInSurface(packed: Uint8Array): string[] {
   return [...main.union(members)]
 }
 
-/** What the package's libraries show comes first; hidden types stand behind the list of libraries. */
+/** Returns the part of the outline with the exported declarations. Hidden types follow the list of libraries and are dropped. */
 const shown = (surface: string): string => surface.split('],"libraries":[', 1)[0] ?? ''
 
-/** The order in which server/dart/surface.ts writes the properties. Quotes within a text have a backslash before them. */
+/**
+ * Matches a declaration. Relies on the property order written by server/dart/surface.ts. Quotes inside JSON strings are escaped with a backslash, so
+ * string contents cannot match.
+ */
 const declared = /"kind":"([a-z ]{1,20})","name":"([\w.$]{1,200})"/g
 
 const types = new Set(['class', 'mixin', 'extension', 'extension type', 'enum', 'function', 'typedef'])
 /** Constructors repeat the name of their type. */
 const unnamed = new Set(['constructor', 'operator'])
 
-/** Empty for what unpacks to too much. */
+/** Decompresses an outline; returns an empty string if the result exceeds `maxBytes`. */
 function read(packed: Uint8Array): string {
   try {
     return gunzipSync(packed, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength: maxBytes }).toString()

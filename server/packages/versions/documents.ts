@@ -6,18 +6,18 @@ import { renderText } from '../../markdown/service.ts'
 import type { DocumentKind, PackageVersion } from '../entity.ts'
 import { pubspecOf } from './pubspec.ts'
 
-/** A text of a version, without the text itself: that is read when it is asked for. */
+/** Metadata of a version's document. The content is read on demand. */
 export type Document = { version: PackageVersion; kind: DocumentKind; path: string; bytes: number }
 
-/** A text of a version, or null. All that a request asks for are found by one query. */
+/** Returns a document of a version, or null. Batched per request. */
 export async function findDocument(context: Context, version: PackageVersion, kind: DocumentKind): Promise<Document | null> {
   const row = await loadPlace(context, `${version.id} ${kind}`)
   return row && { version, kind, path: row.path, bytes: Number(row.bytes) }
 }
 
 /**
- * The text as it was written. All that a request asks for are read by one query, within its budget.
- * @throws ApiError InvalidInput when the request asked for too much text.
+ * Returns the original text of a document. Batched per request; counts against the request's text budget.
+ * @throws ApiError InvalidInput if the text budget is exceeded.
  */
 export async function readSource(context: Context, { version, kind, bytes }: Document): Promise<string> {
   context.budget?.spendText(bytes)
@@ -26,7 +26,7 @@ export async function readSource(context: Context, { version, kind, bytes }: Doc
   return row.content
 }
 
-/** The text as HTML that is safe to show. */
+/** Returns a document as sanitized HTML. */
 export async function renderDocument(context: Context, document: Document): Promise<string> {
   const source = await readSource(context, document)
   const { version, path } = document
@@ -43,7 +43,7 @@ type Place = { version_id: string; kind: DocumentKind; path: string; bytes: numb
 const loadPlace = batched((em, keys) => byKey<Place>(em, 'path, octet_length(content) as bytes', keys))
 const loadContent = batched((em, keys) => byKey<Place & { content: string }>(em, 'content', keys))
 
-/** The rows of keys such as `<id of the version> readme`. */
+/** Reads document rows by keys such as `<version id> readme`. */
 async function byKey<Row extends Place>(em: EntityManager, columns: string, keys: string[]): Promise<ReadonlyMap<string, Row>> {
   const wanted = Map.groupBy(keys, (key) => key.split(' ')[1] ?? '')
   const conditions = [...wanted.values()].map((group) => `(kind = ? and version_id in (${group.map(() => '?').join(', ')}))`)

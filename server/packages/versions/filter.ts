@@ -7,23 +7,23 @@ import { versionKey } from '../../pub/sort-key.ts'
 import { parseVersion } from '../../pub/version.ts'
 
 /**
- * Versions that a text stands for: those that a constraint such as `^1.2.0` or `>=1.0.0 <2.0.0` allows, or those that contain it.
- * A constraint becomes a stretch of sort keys, so that the index answers.
- * @throws ApiError InvalidInput for what is neither.
+ * Returns a query filter for the versions that a constraint such as `^1.2.0` or `>=1.0.0 <2.0.0` allows, or whose number contains the text. A
+ * constraint becomes a range of sort keys, which an index serves.
+ * @throws ApiError InvalidInput if the text is neither a constraint nor part of a version.
  */
 export function versionsLike(filter: string): FilterQuery<PackageVersion> {
   const text = filter.trim()
   const constraint = /^[\^<>=]|^any$/.test(text) ? parseConstraint(text.replace(/^=+\s*/, '')) : null
-  if (constraint && boundsAreCanonical(constraint)) return stretchOf(constraint)
+  if (constraint && boundsAreCanonical(constraint)) return sortKeyRange(constraint)
   if (/^[0-9A-Za-z.+-]{0,64}$/.test(text)) return { [raw((alias) => `lower(${alias}.version)`)]: { $like: `%${text.toLowerCase()}%` } }
   throw invalidInput('filter: must be part of a version, or a constraint such as ^1.2.0 or >=1.0.0 <2.0.0.', 'filter')
 }
 
-function stretchOf({ min, max }: Constraint): FilterQuery<PackageVersion> {
+function sortKeyRange({ min, max }: Constraint): FilterQuery<PackageVersion> {
   const from = min && { [min.included ? '$gte' : '$gt']: versionKey(min.version.text) }
   const to = max && { [max.included ? '$lte' : '$lt']: versionKey(max.version.text) }
   return from || to ? { sortKey: { ...from, ...to } } : {}
 }
 
-/** Inside a constraint numbers may have leading zeros; nothing here is called so. */
+/** Whether the bounds are canonical. Constraints may contain leading zeros, but versions on this server never do. */
 const boundsAreCanonical = ({ min, max }: Constraint) => [min, max].every((bound) => !bound || parseVersion(bound.version.text))

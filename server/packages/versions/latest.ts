@@ -1,12 +1,13 @@
 import { compareParsed, known, type Version } from '../../pub/version.ts'
 
-/** What choosing a latest version needs to know of each. */
+/** Fields needed to select the latest version. */
 export type Candidate = { version: string; retracted: boolean }
 
 /**
- * Returns the version to show first: the highest stable one, else the highest pre-release, among those not retracted; if all are retracted,
- * among all. Null only for an empty list. A retracted result is displayed, but never named as the latest. Throws a RangeError for what is no canonical version. Source: pub_semver, `Version.primary`.
- * `pointersOf` in retraction/service.ts makes the same choice by a query; change both.
+ * Returns the version to show first: the highest stable version, else the highest pre-release. Ignores retracted versions unless all are retracted; a
+ * retracted result may be displayed, but must not be presented as the latest version. Returns null only for an empty list. Throws a RangeError for a
+ * version that is not canonical. Source: pub_semver, `Version.primary`.
+ * `pointersOf` in retraction/service.ts implements the same rule as queries; change both together.
  */
 export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
   const live = versions.filter(({ retracted }) => !retracted)
@@ -14,8 +15,8 @@ export function latestOf<Entry extends Candidate>(versions: readonly Entry[]): E
 }
 
 /**
- * The highest version by plain order among those not retracted, if it is a pre-release above the latest stable one (or there is no stable one);
- * else null. Throws a RangeError for what is no canonical version.
+ * Returns the highest version that is not retracted if it is a pre-release, that is, if it is higher than every stable version; otherwise null.
+ * Throws a RangeError for a version that is not canonical.
  */
 export function latestPrereleaseOf<Entry extends Candidate>(versions: readonly Entry[]): Entry | null {
   const last = highest(

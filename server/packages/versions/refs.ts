@@ -1,5 +1,5 @@
 import { builder } from '../../graphql/builder.ts'
 import type { Document } from './documents.ts'
 
-/** The type of a package's texts, known before it is described. */
+/** GraphQL reference for documents. Declared before the type is implemented, because other types refer to it. */
 export const DocumentRef = builder.objectRef<Document>('PackageDocument')

@@ -140,7 +140,7 @@ builder.objectFields(PackageVersionRef, (t) => ({
   }),
 }))
 
-/** A field of the pubspec. */
+/** Returns a resolver for a field of the pubspec. */
 function from<Key extends keyof Pubspec>(key: Key) {
   return (version: PackageVersion): Pubspec[Key] => pubspecOf(version)[key]
 }

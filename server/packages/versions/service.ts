@@ -14,29 +14,29 @@ import { versionsLike } from './filter.ts'
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 type Page = { limit: number; after?: string | undefined }
 
-/** One version, or null when it is not there for whoever asks. */
+/** Returns a version by number, or null if it does not exist for the caller. */
 export async function findVersion(reader: Reader, pkg: Package, version: string): Promise<PackageVersion | null> {
-  return unlessWithheld(reader, await loadVersion(reader, `${pkg.id} ${version}`))
+  return nullIfWithheld(reader, await loadVersion(reader, `${pkg.id} ${version}`))
 }
 
-/** A version by id, or null when it is not there for whoever asks. */
+/** Returns a version by id, or null if it does not exist for the caller. */
 export async function findVersionById(reader: Reader, id: string): Promise<PackageVersion | null> {
   const audience = audienceOf(reader)
   const seen = audience === 'members' ? {} : { package: seenBy(audience) }
-  return unlessWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...seen }))
+  return nullIfWithheld(reader, await reader.em.findOne(PackageVersion, { id, ...seen }))
 }
 
-/** Which versions to show, and in which order. */
+/** Filter and sort order for versions. */
 export type VersionChoice = {
-  /** As `versionsLike` reads it. */
+  /** A constraint or part of a version; see `versionsLike`. */
   filter?: string | null | undefined
-  /** The lowest first, instead of the highest. */
+  /** Sorts ascending instead of descending. */
   ascending?: boolean
 }
 
 /**
- * Versions from the highest down, or up; `after` is the sort key of the last one of the page before.
- * @throws ApiError InvalidInput for a filter that is none.
+ * Returns a page of versions, the highest first unless `ascending`. `after` is the last sort key of the previous page.
+ * @throws ApiError InvalidInput for an invalid filter.
  */
 export async function listVersions(
   reader: Reader,
@@ -54,7 +54,7 @@ export async function listVersions(
 export const countVersions = async (reader: Reader, pkg: Package, { filter }: VersionChoice): Promise<number> =>
   reader.em.count(PackageVersion, await versionsOf(reader, pkg, filter))
 
-/** The numbers of all versions that whoever asks may know, and of those that are withheld. */
+/** Returns the numbers of all versions that the caller may read, and of those that are withheld. */
 export async function versionNumbers(reader: Reader, pkg: Package): Promise<Record<'readable' | 'withheld', string[]>> {
   const all = (await loadCandidates(reader, pkg.id)) ?? []
   const { versions: withheld } = await loadWithheld(reader, pkg.id)
@@ -74,13 +74,13 @@ export async function displayedVersion(reader: Reader, pkg: Package): Promise<Pa
   return latest === null ? null : loadVersion(reader, `${pkg.id} ${latest}`)
 }
 
-/** The highest pre-release, when it is above the latest stable version. */
+/** Returns the highest pre-release if it is higher than the latest stable version, else null. */
 export async function latestPrerelease(reader: Reader, pkg: Package): Promise<PackageVersion | null> {
   const { prerelease } = await pointersOf(reader, pkg)
   return prerelease === null ? null : loadVersion(reader, `${pkg.id} ${prerelease}`)
 }
 
-/** What the latest version says it is for. */
+/** Returns the description of the latest version that the caller may read. */
 export async function descriptionOf(reader: Reader, pkg: Package): Promise<string> {
   const { latest } = await pointersOf(reader, pkg)
   if (latest === null || latest === pkg.latestVersion) return latest === null ? '' : pkg.description
@@ -88,7 +88,7 @@ export async function descriptionOf(reader: Reader, pkg: Package): Promise<strin
   return (version && pubspecOf(version).description) ?? ''
 }
 
-/** When it was made and last changed, by the versions that whoever asks may know: others may only be told of those. */
+/** Returns when the package was first published and last changed, considering only versions that the caller may read. */
 export async function momentsOf(reader: Reader, pkg: Package): Promise<{ createdAt: Date; updatedAt: Date }> {
   const { versions } = await loadWithheld(reader, pkg.id)
   const candidates = versions.size === 0 ? [] : ((await loadCandidates(reader, pkg.id)) ?? []).filter(({ id }) => !versions.has(id))
@@ -100,21 +100,21 @@ export async function momentsOf(reader: Reader, pkg: Package): Promise<{ created
   }
 }
 
-/** The pubspec as JSON text, without names of private packages for whoever may not know them. */
+/** Returns the pubspec as JSON text, without names of private packages unless the caller may see them. */
 export async function readablePubspec(reader: Reader, version: PackageVersion): Promise<string> {
   if (audienceOf(reader) === 'members') return version.pubspec
   const { names } = await loadWithheld(reader, version.package.id)
   return withoutNames(version.pubspec, names.get(version.id))
 }
 
-/** What it depends on, without private packages for whoever may not know them. */
+/** Returns the dependencies of a version, without private packages unless the caller may see them. */
 export async function readableDependencies(reader: Reader, version: PackageVersion): Promise<Dependency[]> {
   const { dependencies } = pubspecOf(version)
   const { names } = await loadWithheld(reader, version.package.id)
   return dependencies.filter(({ name }) => !names.get(version.id)?.has(name))
 }
 
-async function unlessWithheld(reader: Reader, version: PackageVersion | null): Promise<PackageVersion | null> {
+async function nullIfWithheld(reader: Reader, version: PackageVersion | null): Promise<PackageVersion | null> {
   if (!version) return null
   return (await loadWithheld(reader, version.package.id)).versions.has(version.id) ? null : version
 }
@@ -128,7 +128,7 @@ async function versionsOf(reader: Reader, pkg: Package, filter: string | null | 
 
 type Pointers = { latest: string | null; prerelease: string | null }
 
-/** The package's own pointers; chosen anew where some versions are withheld. */
+/** Returns the stored latest versions of the package, or recomputes them if some versions are withheld from the caller. */
 async function pointersOf(reader: Reader, pkg: Package): Promise<Pointers> {
   const own = { latest: pkg.latestVersion, prerelease: pkg.latestPrerelease ?? null }
   const { versions } = await loadWithheld(reader, pkg.id)
@@ -140,7 +140,7 @@ async function pointersOf(reader: Reader, pkg: Package): Promise<Pointers> {
 type Moment = number | string | Date
 type CandidateRow = { id: string; package_id: string; version: string; created_at: Moment; retracted_at: Moment | null }
 
-/** What choosing a latest version needs to know, by the package's id. */
+/** Loads the data needed to select the latest version, by package id. */
 const loadCandidates = batched(async (em, packageIds) => {
   const rows = await em.execute<CandidateRow[]>(
     `select id, package_id, version, created_at, retracted_at from package_versions
@@ -156,7 +156,7 @@ const loadCandidates = batched(async (em, packageIds) => {
   return Map.groupBy(candidates, (row) => row.package_id)
 })
 
-/** A version by the package's id and its number. */
+/** Loads versions by `<package id> <version>`. */
 const loadVersion = batched(async (em, keys) => {
   const pairs = keys.map((key) => key.split(' '))
   const versions = await em.find(PackageVersion, { $or: pairs.map(([pkg = '', version = '']) => ({ package: pkg, version })) })

@@ -3,15 +3,18 @@ import { v7 as uuid } from 'uuid'
 import { z } from 'zod'
 import { type Setting, writeSetting } from '../../settings/service.ts'
 
-/** Something new whenever a package becomes public, private, or is gone: what anybody may read of the others depends on it. */
+/**
+ * Random value that changes whenever a package becomes public, becomes private or is deleted. Cached public answers depend on it, because such a
+ * change can affect what the public can read of other packages.
+ */
 export const visibilityMark: Setting<string | null> = { key: 'visibility_mark', schema: z.string().nullable(), initial: null }
 
-/** Tells the caches that other packages may be readable now. All such changes write this row, so from here on they wait for each other. */
+/** Invalidates cached public answers. Locks the setting's row, so transactions that change visibility are serialized from here on. */
 export const markVisibilityChange = (em: EntityManager): Promise<void> => writeSetting(em, visibilityMark, uuid())
 
 /**
- * Waits for the changes of visibility that are under way, and keeps new ones waiting until the end of the transaction: a version that is
- * published meanwhile either sees them, or is seen by them.
+ * Blocks changes of visibility until the end of the transaction, after waiting for those in progress. A version published concurrently either sees
+ * such a change or is seen by it.
  */
 export async function holdVisibility(em: EntityManager): Promise<void> {
   if (em.getPlatform() instanceof BasePostgreSqlPlatform)

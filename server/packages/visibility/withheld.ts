@@ -5,20 +5,20 @@ import type { Reads } from '../../db/reads/reads.ts'
 import { hostedHere } from '../hosting/hosted-here.ts'
 import { isHiddenDependency } from '../policy.ts'
 
-/** What of a public package is hidden from anybody. */
+/** Parts of a public package that are hidden from the public. */
 export type Withheld = {
-  /** Ids of the versions that need a package of this server that is not public. */
+  /** Ids of versions with a direct dependency on a package of this server that is not public. */
   versions: ReadonlySet<string>
-  /** Such packages that the other versions name for their own development, by the version's id. */
+  /** By version id: names of non-public packages of this server among the dependencies of the version. */
   names: ReadonlyMap<string, ReadonlySet<string>>
 }
 
-/** What is withheld of a package from anybody; one query. */
+/** Returns what is hidden from the public in a package. Takes one query. */
 export async function readWithheld(reads: Reads, packageId: string, hosted: string): Promise<Withheld> {
   return withheldOf(await reads.all<Row>(`${statement} = ?`, hosted, packageId))
 }
 
-/** What is withheld of a package, by its id, from whoever asks; gathered into one query for all of a request. */
+/** Returns what is hidden from the caller in a package. Batched per request. */
 export async function loadWithheld(request: Pick<Context, 'em' | 'viewer' | 'config'>, packageId: string): Promise<Withheld> {
   if (audienceOf(request) === 'members') return nothing
   return (await load(request, `${packageId} ${hostedHere(request.config)}`)) ?? nothing
@@ -45,7 +45,9 @@ function withheldOf(rows: Row[]): Withheld {
 
 const nothing: Withheld = { versions: new Set(), names: new Map() }
 
-/** A pubspec (JSON text) without the names that are withheld of its version. What only its authors need may be missing from it. */
+/**
+ * Returns a pubspec (JSON text) without the given dev dependencies and without `dependency_overrides`, which only matter to the package's authors.
+ */
 export function withoutNames(pubspec: string, names: ReadonlySet<string> | undefined): string {
   if (!names?.size && !pubspec.includes('"dependency_overrides"')) return pubspec
   const { dependency_overrides: _overrides, dev_dependencies: dev, ...rest } = JSON.parse(pubspec) as Record<string, object | null>
