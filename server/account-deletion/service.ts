@@ -3,7 +3,7 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { audit } from '../audit/service.ts'
 import type { SignedInContext } from '../access/context.ts'
 import { conflict, insufficientPermissions } from '../errors.ts'
-import { forgetLikes } from '../likes/service.ts'
+import { subtractLikes } from '../likes/service.ts'
 import { Package, PackageUploader } from '../packages/entity.ts'
 import { Publisher, PublisherMember } from '../publishers/entity.ts'
 import { editable } from '../users/editable.ts'
@@ -28,7 +28,7 @@ export async function deleteUser(context: SignedInContext, id: string): Promise<
     if (obstacles.length) throw conflict(`${user.displayName} is ${obstacles.join(', and ')}.`)
     const summary = `${viewer.displayName} deleted the account of ${user.displayName}`
     audit(inner, { kind: 'user.deleted', actor: viewer, user, summary, ip })
-    await forgetLikes(inner, id)
+    await subtractLikes(inner, id)
     inner.remove(user)
   })
 }

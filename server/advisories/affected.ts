@@ -5,22 +5,25 @@ type Range = NonNullable<Affected['ranges']>[number]
 type Event = { introduced: string } | { fixed: string } | { last_affected: string } | { limit: string }
 
 /**
- * Whether a version is affected: it is listed, or lies in a range. Versions are compared as pub does, so that build metadata counts.
- * Source: ossf.github.io/osv-schema, "Evaluation".
+ * Whether a version is listed as affected or lies in an affected range. Uses pub's version order, in which build metadata is significant. Source:
+ * ossf.github.io/osv-schema, "Evaluation".
  */
 export function isAffected({ versions = [], ranges = [] }: Affected, version: string): boolean {
   const parsed = parseVersion(version)
   return parsed !== null && (versions.includes(version) || ranges.some((range) => isInRange(range, parsed)))
 }
 
-/** The versions that are affected: those that the advisory lists, wherever they are, and those of `published` in its ranges. In order. */
+/**
+ * Returns the affected versions in order: all versions that the advisory lists, whether or not they exist here, and the versions in `published` that
+ * lie in its ranges.
+ */
 export function affectedVersions(entries: readonly Affected[], published: readonly string[]): string[] {
   const found = new Set(entries.flatMap(({ versions = [] }) => versions))
   for (const version of published) if (entries.some((entry) => isAffected(entry, version))) found.add(version)
   return [...found].sort((a, b) => compareParsed(known(a), known(b)))
 }
 
-/** The versions that mend it, as the ranges name them. */
+/** Returns the fixed versions named by the ranges, in order. */
 export function fixedVersions(entries: readonly Affected[]): string[] {
   const events = entries.flatMap(({ ranges = [] }) => ranges.flatMap(eventsOf))
   const fixed = new Set(events.flatMap((event) => ('fixed' in event ? [event.fixed] : [])))
@@ -40,7 +43,7 @@ function isInRange(range: Range, version: Version): boolean {
   return affected
 }
 
-/** Commits of a repository say nothing about versions. */
+/** Returns the version events of a range. GIT ranges contain commits, not versions, and have none. */
 const eventsOf = (range: Range): Event[] => (range.type === 'GIT' ? [] : range.events)
 
 const versionOf = (event: Event): string => Object.values(event)[0] ?? '0'

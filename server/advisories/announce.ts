@@ -4,10 +4,10 @@ import type { Database } from '../db/open/orm.ts'
 import { Package } from '../packages/entity.ts'
 import { AdvisoryPackage } from './entity.ts'
 
-/** Lets the listings of these packages say that their advisories changed, in the transaction that changes them. Unknown names do not matter. */
+/** Marks the advisories of these packages as changed in their listings, in the transaction that changes them. Unknown names are ignored. */
 export async function announceAdvisories(em: EntityManager, names: readonly string[], now: Date): Promise<void> {
   await em.flush()
-  // Locked in one order, so that nobody waits for each other in a circle.
+  // Lock in a fixed order to avoid deadlocks.
   const packages = await em.find(
     Package,
     { name: { $in: names.toSorted() } },
@@ -22,16 +22,22 @@ export async function announceAdvisories(em: EntityManager, names: readonly stri
 
 type Subject = { name: string; advisoriesUpdated?: Date | null | undefined }
 
-/** When the advisories of a package count as changed that gets another version: whoever asks again learns whether that one is affected. Null for none. */
+/**
+ * Returns the new `advisoriesUpdated` of a package after publishing a version, so that clients check whether the new version is affected. Null if the
+ * package has no advisories.
+ */
 export const advisoriesAfterPublish = ({ advisoriesUpdated }: Subject, now: Date): Date | null =>
   advisoriesUpdated ? laterThan(advisoriesUpdated, now) : null
 
-/** Whether there were advisories for a package before the package. Asked in the transaction that makes it. */
+/** Whether advisories exist for a package that is about to be created. Call in the transaction that creates the package. */
 export async function hasAdvisories(em: EntityManager, backend: Database['backend'], name: string): Promise<boolean> {
-  // An import under way is waited for, and the next one waits: otherwise each could miss what the other has not committed yet.
+  // Serialize with imports: otherwise the import and the new package could each miss the other's uncommitted rows.
   if (backend === 'postgres') await em.execute('lock table advisory_packages in share mode')
   return (await em.count(AdvisoryPackage, { packageName: name })) > 0
 }
 
-/** Clients keep advisories until the listing has a later date, so it never goes back, whatever the clock does. */
+/**
+ * Returns `now`, or a later date than `before` if the clock went backwards. Clients cache advisories until the listing has a later date, so the date
+ * must always increase.
+ */
 const laterThan = (before: Date | null | undefined, now: Date): Date => (before && before >= now ? new Date(before.getTime() + 1) : now)

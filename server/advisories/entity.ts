@@ -1,25 +1,25 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
-/** A security advisory, as somebody wrote it in OSV form. It may name packages that are not here (yet). */
+/** A security advisory in OSV format. It may refer to packages that do not exist on this server (yet). */
 export const Advisory = defineEntity({
   name: 'Advisory',
   tableName: 'advisories',
   extends: Base,
   properties: {
-    /** Its identifier in OSV, such as GHSA-9v85-q87q-g4vg. */
+    /** OSV identifier, such as GHSA-9v85-q87q-g4vg. */
     osvId: p.string().length(128).unique().ignoreSchemaChanges('collation'),
-    /** When it last changed, as it says itself: an older one never replaces a newer one. */
+    /** Modification date stated in the advisory. An older advisory never replaces a newer one. */
     modifiedAt: p.datetime(3),
     withdrawnAt: p.datetime(3).nullable(),
     summary: p.string().length(500),
-    /** The whole advisory, as JSON text. */
+    /** The complete advisory as JSON text. */
     document: p.text(),
   },
 })
 export type Advisory = InferEntity<typeof Advisory>
 
-/** A package that an advisory is about, by name. */
+/** Name of a package that an advisory affects. */
 export const AdvisoryPackage = defineEntity({
   name: 'AdvisoryPackage',
   tableName: 'advisory_packages',

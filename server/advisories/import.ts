@@ -7,28 +7,28 @@ import { Advisory, AdvisoryPackage } from './entity.ts'
 import { announceAdvisories } from './announce.ts'
 import { affectedPackages, type Osv, parseAdvisories, storedOsv } from './osv.ts'
 
-/** Who does it: null for the operator, on the server's machine. */
+/** Context of an import. `actor` is null for an operator using the command line. */
 export type Importer = { em: EntityManager; actor: { id: string; displayName: string } | null; ip?: string | null; now: Date }
 
-/** What became of the advisories of an import, by their OSV ids. */
+/** Result of an import: OSV ids of the advisories by outcome. */
 export type ImportResult = Record<'imported' | 'updated' | 'unchanged', string[]>
 
 /**
- * Keeps advisories, one or a list of them as JSON text in OSV form: all or none. One that is here already is replaced by a newer one only, so
- * that importing the same again changes nothing.
+ * Imports one advisory or a list of them, given as JSON text in OSV format. All are imported or none. An existing advisory is replaced only by a
+ * newer one, so repeated imports change nothing.
  * @throws ApiError InvalidInput.
  */
 export async function importAdvisories(importer: Importer, text: string): Promise<ImportResult> {
   const { em, actor, ip, now } = importer
-  // In one order everywhere, so that two imports at once wait for each other and never cross.
+  // Use a fixed order, so that concurrent imports wait for each other instead of deadlocking.
   const advisories = parseAdvisories(text).toSorted((a, b) => (a.id < b.id ? -1 : 1))
   return em.fork().transactional(async (inner) => {
     const result: ImportResult = { imported: [], updated: [], unchanged: [] }
     const names = new Set<string>()
     for (const advisory of advisories) {
-      const { outcome, concerned } = await keep(inner, advisory, now)
+      const { outcome, affected } = await save(inner, advisory, now)
       result[outcome].push(advisory.id)
-      for (const name of concerned) names.add(name)
+      for (const name of affected) names.add(name)
     }
     await announceAdvisories(inner, [...names], now)
     const changed = [...result.imported, ...result.updated]
@@ -41,7 +41,7 @@ export async function importAdvisories(importer: Importer, text: string): Promis
 }
 
 /**
- * Withdraws an advisory: it stays here for the record, and nobody is warned any more. A newer import may bring it back.
+ * Withdraws an advisory. It remains stored, but no longer applies to packages. Importing a newer version can restore it.
  * @throws ApiError NotFound.
  */
 export async function withdrawAdvisory(importer: Importer, osvId: string): Promise<Advisory> {
@@ -55,7 +55,7 @@ export async function withdrawAdvisory(importer: Importer, osvId: string): Promi
 }
 
 /**
- * Removes an advisory with everything that was known of it.
+ * Deletes an advisory and its links to packages.
  * @throws ApiError NotFound.
  */
 export async function removeAdvisory(importer: Importer, osvId: string): Promise<void> {
@@ -85,10 +85,13 @@ async function change({ em, actor, ip, now }: Importer, osvId: string, verb: str
   })
 }
 
-type Kept = { outcome: keyof ImportResult; concerned: string[] }
+type Saved = { outcome: keyof ImportResult; affected: string[] }
 
-/** The first statement writes: beside a running server it waits for its turn, where a write after a read would fail. */
-async function keep(em: EntityManager, osv: Osv, now: Date): Promise<Kept> {
+/**
+ * Inserts or updates an advisory. The first statement must be a write: on SQLite, a write waits for a concurrent writer, but upgrading a read
+ * transaction to a write would fail.
+ */
+async function save(em: EntityManager, osv: Osv, now: Date): Promise<Saved> {
   const id = newId()
   const [row] = await em.execute<{ id: string }[]>(
     `insert into advisories (id, created_at, osv_id, modified_at, withdrawn_at, summary, document) values (?, ?, ?, ?, ?, ?, ?)
@@ -97,7 +100,7 @@ async function keep(em: EntityManager, osv: Osv, now: Date): Promise<Kept> {
      where advisories.modified_at < excluded.modified_at returning id`,
     [id, now, osv.id, new Date(osv.modified), osv.withdrawn ? new Date(osv.withdrawn) : null, summaryOf(osv), JSON.stringify(osv)],
   )
-  if (!row) return { outcome: 'unchanged', concerned: [] }
+  if (!row) return { outcome: 'unchanged', affected: [] }
   const names = [...new Set(affectedPackages(osv).map((entry) => entry.package.name))]
   const before = row.id === id ? [] : await em.find(AdvisoryPackage, { advisory: row.id })
   await em.nativeDelete(AdvisoryPackage, { advisory: row.id })
@@ -105,13 +108,13 @@ async function keep(em: EntityManager, osv: Osv, now: Date): Promise<Kept> {
     AdvisoryPackage,
     names.map((packageName) => ({ advisory: row.id, packageName })),
   )
-  return { outcome: row.id === id ? 'imported' : 'updated', concerned: [...names, ...before.map(({ packageName }) => packageName)] }
+  return { outcome: row.id === id ? 'imported' : 'updated', affected: [...names, ...before.map(({ packageName }) => packageName)] }
 }
 
-/** What it is about in a line: its summary, else the first line of its details. */
+/** Returns a one-line summary: the advisory's summary, or else the first line of its details, or else its id. */
 function summaryOf({ id, summary, details }: Osv): string {
   const [line = ''] = (summary?.trim() || details?.trim() || id).split('\n')
-  // PostgreSQL stores no NUL, and nobody reads the other control characters.
+  // PostgreSQL cannot store NUL; other control characters are not printable.
   return line
     .replace(/\p{Cc}/gu, ' ')
     .replace(/^#+\s*/, '')

@@ -4,10 +4,10 @@ import { refuseLargeJson } from '../http/bodies/json-body.ts'
 import { isPackageName } from '../pub/package-name.ts'
 import { parseVersion } from '../pub/version.ts'
 
-/** Values that the text of an import may have: enough for several advisories that list 10,000 versions each. */
+/** Maximum number of JSON values in an import: enough for several advisories that list 10,000 versions each. */
 const maxValues = 100_000
 
-/** The ecosystem of Dart packages in OSV. */
+/** Name of the Dart ecosystem in OSV. */
 const pub = 'Pub'
 
 const moment = z.iso.datetime({ offset: true, message: 'must be a moment such as 2026-01-31T12:00:00Z' })
@@ -35,7 +35,7 @@ const affectedHere = z.looseObject({
 })
 const anyAffected = z.looseObject({ package: z.looseObject({ ecosystem: z.string() }).optional() })
 
-/** What the registry needs of an advisory in OSV form (ossf.github.io/osv-schema); whatever else it says is kept. */
+/** An advisory in OSV format (ossf.github.io/osv-schema). Validates the fields that the registry uses; unknown fields are kept. */
 const osv = z.looseObject({
   id: z.string().regex(/^[A-Za-z0-9][\w.:-]{0,127}$/, 'must be 1 to 128 letters, digits and signs'),
   modified: moment,
@@ -56,15 +56,15 @@ const osv = z.looseObject({
 export type Osv = z.infer<typeof osv>
 export type Affected = z.infer<typeof affectedHere>
 
-/** Whether an entry is about a Dart package. */
+/** Whether an entry of `affected` is about a Dart package. */
 export const isHere = (entry: unknown): entry is Affected => affectedHere.safeParse(entry).success
 
-/** The entries about Dart packages. */
+/** Returns the entries of an advisory that are about Dart packages. */
 export const affectedPackages = ({ affected }: Osv): Affected[] => affected.filter(isHere)
 
 /**
- * Reads one advisory or a list of them.
- * @throws ApiError InvalidInput that names the first thing which is wrong.
+ * Parses one advisory or a list of them.
+ * @throws ApiError InvalidInput for the first problem found.
  */
 export function parseAdvisories(text: string): Osv[] {
   let json: unknown
@@ -87,14 +87,14 @@ export function parseAdvisories(text: string): Osv[] {
   })
 }
 
-/** Later moments have no form that OSV knows, and what is withdrawn gets a later one than it had. */
+/** Dates must be earlier: OSV has no format for years after 9999, and withdrawing an advisory increases its modification date. */
 const end = new Date('9999-01-01T00:00:00Z')
 const moments = ['modified', 'published', 'withdrawn'] as const
 
-/** The advisory of a stored document, which was checked when it came in. */
+/** Parses a stored advisory, which was validated when it was imported. */
 export const storedOsv = (document: string): Osv => osv.parse(JSON.parse(document))
 
-/** An entry is judged by the rules of its ecosystem, so that the message is about what is wrong with it. */
+/** Validates an entry by the rules of its ecosystem, so that error messages refer to the actual problem. */
 function affectedOf(entry: unknown, index: number, context: z.RefinementCtx): unknown {
   const any = anyAffected.safeParse(entry)
   const parsed = any.data?.package?.ecosystem === pub ? affectedHere.safeParse(entry) : any

@@ -1,8 +1,9 @@
 import { isServerAdmin } from '../roles/viewer.ts'
 
 /**
- * Server admins see every advisory whole, import, withdraw and remove them. Others see what an advisory says of a package, with the package.
+ * Server admins can see, import, withdraw and remove all advisories. Other users see only the parts of an advisory that concern a package they can
+ * read.
  */
 export const canManageAdvisories = isServerAdmin
-/** The same as the scope of a field. */
+/** `canManageAdvisories` as the auth scope of a GraphQL field. */
 export const byServerAdmin = { scope: 'admin' } as const

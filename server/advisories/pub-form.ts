@@ -3,8 +3,8 @@ import type { Osv } from './osv.ts'
 import type { PackageAdvisory } from './service.ts'
 
 /**
- * An advisory as package clients read it: with every affected version listed, and about this package only, since others may be private
- * (pub's protocol, "Advisories"). Summary and aliases are always there: clients skip an advisory without.
+ * Returns an advisory in the form that package clients read (pub's protocol, "Advisories"). Lists every affected version of this package and omits
+ * other packages, which may be private. Always includes `summary` and `aliases`, because clients ignore advisories without them.
  */
 export function pubForm({ osv, row, pkg, entries }: PackageAdvisory, versions: string[], serverUrl: string): Osv {
   const [first] = entries
@@ -20,20 +20,22 @@ export function pubForm({ osv, row, pkg, entries }: PackageAdvisory, versions: s
   }
 }
 
-/** Where people read about it: where it says so itself, where its kind always is, else on the package's page. */
+/**
+ * Returns the URL for reading about an advisory: the URL stated in the advisory, the GitHub page for GHSA identifiers, or else the package's page.
+ */
 export function advisoryUrl({ id, database_specific: specific }: Osv, name: string, serverUrl: string): string {
   if (specific?.pub_display_url) return specific.pub_display_url
   if (id.startsWith('GHSA-')) return `https://github.com/advisories/${id}`
   return `${serverUrl}/packages/${name}/advisories#${encodeURIComponent(id)}`
 }
 
-/** The versions that mend it. */
+/** Returns the versions that fix the advisory. */
 export const fixedOf = ({ entries }: PackageAdvisory): string[] => fixedVersions(entries)
 
 export const severities = ['low', 'moderate', 'high', 'critical'] as const
 export type Severity = (typeof severities)[number]
 
-/** How grave it is, where its author says so in a word. */
+/** Returns the severity stated by the advisory, or null. */
 export function severityOf({ database_specific: specific }: Osv): Severity | null {
   const word = specific?.severity?.toLowerCase()
   return severities.find((severity) => severity === (word === 'medium' ? 'moderate' : word)) ?? null

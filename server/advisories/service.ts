@@ -10,31 +10,33 @@ import { type Affected, affectedPackages, type Osv, storedOsv } from './osv.ts'
 
 type Reader = Pick<Context, 'em' | 'viewer' | 'config'>
 
-/** An advisory with its document, read. */
+/** An advisory with its parsed document. */
 export type KnownAdvisory = { row: Advisory; osv: Osv }
 
-/** An advisory as one of its packages sees it. */
+/** An advisory with the entries that concern one package. */
 export type PackageAdvisory = KnownAdvisory & { pkg: Package; entries: Affected[] }
 
-/** The advisories of a package that are not withdrawn, the last changed first. */
+/** Returns a package's advisories that are not withdrawn, most recently changed first. */
 export async function advisoriesOfPackage(reader: Reader, pkg: Package): Promise<PackageAdvisory[]> {
   return (await loadAdvisories(reader, pkg.id)) ?? []
 }
 
-/** The advisories of a package that affect one of its versions. */
+/** Returns a package's advisories that affect one version. */
 export async function advisoriesOfVersion(reader: Reader, packageId: string, version: string): Promise<PackageAdvisory[]> {
   const all = (await loadAdvisories(reader, packageId)) ?? []
   return all.filter(({ entries }) => entries.some((entry) => isAffected(entry, version)))
 }
 
-/** The versions that an advisory is about, for whoever asks: all that are known here, and those that it lists beside them. */
+/**
+ * Returns the versions that an advisory affects, as far as the caller may know them: existing versions, and other versions listed in the advisory.
+ */
 export async function affectedOf(reader: Reader, { pkg, entries }: PackageAdvisory): Promise<string[]> {
   const { readable, withheld } = await versionNumbers(reader, pkg)
   const unknown = new Set(withheld)
   return affectedVersions(entries, readable).filter((version) => !unknown.has(version))
 }
 
-/** All advisories, the ones that came last first; of one package only, if asked for. */
+/** Returns all advisories, or those of one package, most recently imported first. */
 export function listAdvisories(em: EntityManager, packageName: string | null | undefined, page: PageArguments) {
   return pageByKey(page, {
     keyOf: ({ row }: KnownAdvisory) => row.id,
@@ -46,10 +48,10 @@ export function listAdvisories(em: EntityManager, packageName: string | null | u
   })
 }
 
-/** An advisory's document, read. */
+/** Parses the document of an advisory. */
 export const readAdvisory = (row: Advisory): KnownAdvisory => ({ row, osv: storedOsv(row.document) })
 
-/** The packages that an advisory is about: their names, with the package where there is one. */
+/** Returns the names of the packages that an advisory affects, each with the package if it exists on this server. */
 export async function packagesOf(reader: Reader, { osv }: KnownAdvisory): Promise<{ name: string; pkg: Package | null }[]> {
   const names = [...new Set(affectedPackages(osv).map((entry) => entry.package.name))].sort()
   return Promise.all(names.map(async (name) => ({ name, pkg: await loadPackageByName(reader, name) })))

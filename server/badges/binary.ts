@@ -13,7 +13,7 @@ const badge = {
   produces: { 200: { description: 'The badge.', type: 'image/svg+xml' }, 304: { description: 'It is as it was.' } },
 } as const
 
-/** Small pictures for READMEs and wikis. */
+/** Routes for SVG badges, for READMEs and wikis. */
 export const badgeBinaries = [
   binary('GET /packages/:pkg/badges/version.svg', {
     ...badge,
@@ -45,7 +45,7 @@ async function send(
   const etag = `"${createHash('sha256').update(svg).digest('base64url').slice(0, 22)}"`
   reply.header('etag', etag).header('vary', 'authorization, cookie')
   reply.header('cache-control', cacheControlOf(context, 'private, max-age=300'))
-  // Pages of others may show it.
+  // Allow other sites to embed public badges.
   if (!context.viewer) reply.header('cross-origin-resource-policy', 'cross-origin')
   if (isFresh(request, etag)) return sendHeadersOnly(request, reply.code(304))
   return reply.type('image/svg+xml; charset=utf-8').send(svg)

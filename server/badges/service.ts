@@ -11,7 +11,7 @@ import type { Badge } from './svg.ts'
 
 type Reader = Pick<Services, 'database' | 'config'>
 
-/** Returns the latest version, labelled with the package's name; null for a package that does not exist for this audience. */
+/** Returns a badge with the latest version, labeled with the package's name; null if the package does not exist for this audience. */
 export async function versionBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
   const found = await find(reader, audience, name)
   if (!found) return null
@@ -19,7 +19,7 @@ export async function versionBadge(reader: Reader, audience: Audience, name: str
   return found.isRetracted ? { label: name, value: 'retracted', color: 'red' } : { label: name, value: `v${found.version}`, color: 'blue' }
 }
 
-/** The points of the latest version, else the state of its analysis; null for a package that is not there for this audience. */
+/** Returns a badge with the points of the latest version, or the state of its analysis; null if the package does not exist for this audience. */
 export async function scoreBadge(reader: Reader, audience: Audience, name: string): Promise<Badge | null> {
   const found = await find(reader, audience, name)
   if (!found) return null
@@ -32,7 +32,10 @@ export async function scoreBadge(reader: Reader, audience: Audience, name: strin
   return { label: 'score', value: `${granted}/${maximum}`, color: percent >= 80 ? 'green' : percent >= 50 ? 'orange' : 'red' }
 }
 
-/** Downloads of the last thirty days; null for a package that is not there, and for anybody but members, who alone see counts. */
+/**
+ * Returns a badge with the downloads of the last 30 days; null if the package does not exist, and for the public audience, which cannot see
+ * downloads.
+ */
 export async function downloadsBadge(context: Context, audience: Audience, name: string): Promise<Badge | null> {
   const pkg = audience === 'members' ? await findPackage(context, name) : null
   if (!pkg) return null

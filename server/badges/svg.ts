@@ -2,10 +2,10 @@ import { text } from '../feeds/atom.ts'
 
 export type Badge = { label: string; value: string; color: keyof typeof colors }
 
-// Dark enough for white letters (WCAG 2.2, 1.4.3), and with a ground of their own, so that they stand on light and dark pages.
+// Dark enough for white text (WCAG 2.2, 1.4.3). Badges have their own background, so they work on light and dark pages.
 const colors = { blue: '#0b5cad', green: '#2c7a34', orange: '#a35200', gray: '#6a6a6a', red: '#b3261e' }
 
-/** A badge as others draw them: a label and what it says, twenty pixels high. */
+/** Renders a badge in the common style: a label and a value, 20 pixels high. */
 export function renderBadge({ label, value, color }: Badge): string {
   const [left, right] = [widthOf(label), widthOf(value)]
   const [said, width] = [text(`${label}: ${value}`), left + right]
@@ -15,7 +15,7 @@ export function renderBadge({ label, value, color }: Badge): string {
 
 const padding = 12
 
-/** Held to the width that was made for it, whatever font the reader has. */
+/** Renders a text stretched to the given width, so that the layout does not depend on the viewer's fonts. */
 const wordOf = (word: string, middle: number, width: number): string =>
   `<text x="${middle}" y="14" textLength="${width - padding}" lengthAdjust="spacingAndGlyphs">${text(word)}</text>`
 
@@ -26,6 +26,6 @@ const widths: [RegExp, number][] = [
   [/[A-Z]/, 7.8],
 ]
 
-/** About as wide as Verdana draws it. */
+/** Estimates the width of a text in Verdana, in pixels, including padding. */
 const widthOf = (word: string): number =>
   Math.round(Array.from(word).reduce((sum, letter) => sum + (widths.find(([letters]) => letters.test(letter))?.[1] ?? 6.9), 0)) + padding

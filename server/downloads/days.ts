@@ -1,10 +1,10 @@
-/** The day of a moment, counted from 1970-01-01 in UTC. */
+/** Returns the day number of a date: days since 1970-01-01 in UTC. */
 export const dayOf = (moment: Date): number => Math.floor(moment.getTime() / msPerDay)
 
-/** The moment at which a day begins. */
+/** Returns when a day begins. */
 export const startOfDay = (day: number): Date => new Date(day * msPerDay)
 
-/** "The last thirty days" are those after this one: today and the 29 before it. */
+/** Returns the day before the 30-day window, which consists of today and the 29 days before. */
 export const windowEnd = (today: number): number => today - 30
 
 const msPerDay = 86_400_000

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Package, PackageVersion } from '../packages/entity.ts'
 
-/** How often a version's archive was fetched on a day. Days are counted from 1970-01-01, in UTC. */
+/** Downloads of a version's archive per day. `day` is the number of days since 1970-01-01 in UTC. */
 export const VersionDownloads = defineEntity({
   name: 'VersionDownloads',
   tableName: 'version_downloads',
@@ -13,7 +13,7 @@ export const VersionDownloads = defineEntity({
 })
 export type VersionDownloads = InferEntity<typeof VersionDownloads>
 
-/** The same of a package: what versions had that are deleted by now, stays. */
+/** Downloads of a package per day. Includes downloads of versions that have since been deleted. */
 export const PackageDownloads = defineEntity({
   name: 'PackageDownloads',
   tableName: 'package_downloads',

@@ -14,7 +14,7 @@ export const downloadRoutes = [
     {
       summary: 'Downloads of the last thirty days, and of each of the last 52 weeks, the oldest first, with those of each version.',
       answer: 'package',
-      // How often something is used is for members.
+      // Download counts require signing in.
       required: { ...ofPackage.required, 'package.downloads': nobody },
     },
   ),

@@ -5,14 +5,14 @@ import type { Services } from '../services.ts'
 import { readSetting, type Setting, writeSetting } from '../settings/service.ts'
 import { dayOf, windowEnd } from './days.ts'
 
-/** The day up to which downloads have been taken out of the thirty days' figures. */
+/** The last day whose downloads have been removed from the 30-day totals. */
 const rolledTo: Setting<number> = { key: 'downloads.rolledTo', schema: z.int(), initial: 0 }
 
 const packagesAtOnce = 200
 
 /**
- * Takes what is older than thirty days out of the figures that search sorts by. Only packages that had downloads on the days that have just
- * become too old are touched. Safe to run at any time, and on several instances.
+ * Removes downloads older than 30 days from the totals in the search index. Updates only packages with downloads on days that have just left the
+ * window. Safe to run at any time and on several instances.
  */
 export async function rollDownloads({ database, now }: Pick<Services, 'database' | 'now'>): Promise<void> {
   const end = windowEnd(dayOf(now()))
@@ -27,7 +27,7 @@ export async function rollDownloads({ database, now }: Pick<Services, 'database'
   await database.fork().transactional((em) => writeSetting(em, rolledTo, end))
 }
 
-/** How often archives were fetched in the last thirty days, all in all. */
+/** Returns the number of downloads of all packages in the last 30 days. */
 export async function countDownloads30d(reads: Reads, now: Date): Promise<number> {
   const sql = 'select coalesce(sum(downloads), 0) as total from package_downloads where day > ?'
   const row = await reads.get<{ total: number | string }>(sql, windowEnd(dayOf(now)))
@@ -46,8 +46,8 @@ async function affected(reads: Reads, from: number, end: number, after: string):
 }
 
 /**
- * Sums the downloads after the day `end` up into the figures that search sorts by. The rows are locked before they are counted anew, so that
- * what another instance adds meanwhile is either counted or added to the result.
+ * Recomputes the totals in the search index from the downloads after the day `end`. Locks the rows before counting, so that downloads added
+ * concurrently by another instance are either counted or added to the result.
  */
 export async function recount(em: EntityManager, ids: string[], end: number): Promise<void> {
   for (const id of ids) {

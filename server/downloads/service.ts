@@ -2,13 +2,13 @@ import { batched } from '../db/batched.ts'
 import type { Reads } from '../db/reads/reads.ts'
 import { dayOf, startOfDay, windowEnd } from './days.ts'
 
-/** Downloads by weeks, the oldest first; the last week ends today. */
+/** Downloads of one week. In a list of weeks the oldest comes first, and the last one ends today. */
 export type Week = { start: Date; downloads: number }
 export type VersionSeries = { version: string; last30Days: number; weeks: number[] }
 
 const weeksShown = 52
 
-/** A package's downloads in each of the last 52 weeks. */
+/** Returns a package's downloads in each of the last 52 weeks, the oldest first. */
 export async function weeklyDownloads(reads: Reads, packageId: string, now: Date): Promise<Week[]> {
   const first = firstDay(now)
   const rows = await reads.all<WeekRow>(
@@ -21,7 +21,7 @@ export async function weeklyDownloads(reads: Reads, packageId: string, now: Date
   return inWeeks(rows).map((downloads, week) => ({ start: startOfDay(first + 7 * week), downloads }))
 }
 
-/** The same of each of its versions that had any, the highest version first. */
+/** Returns the weekly downloads of each version of a package that had any, the highest version first. */
 export async function versionSeries(reads: Reads, packageId: string, now: Date): Promise<VersionSeries[]> {
   const first = firstDay(now)
   const rows = await reads.all<WeekRow & { version: string; recent: number | string }>(
@@ -43,7 +43,7 @@ export async function versionSeries(reads: Reads, packageId: string, now: Date):
   }))
 }
 
-/** A package's downloads in the last thirty days, by its id. */
+/** Loads downloads of the last 30 days by package id. */
 export const loadDownloads30d = batched(async (em, packageIds) => {
   const rows = await em.execute<{ id: string; downloads: number | string }[]>(
     `select package_id as id, downloads from package_search_documents where package_id in (${packageIds.map(() => '?').join(', ')})`,
@@ -52,7 +52,7 @@ export const loadDownloads30d = batched(async (em, packageIds) => {
   return new Map(rows.map(({ id, downloads }) => [id, Number(downloads)]))
 })
 
-/** A version's downloads since it was published, by its id. */
+/** Loads total downloads by version id. */
 export const loadVersionDownloads = batched(async (em, versionIds) => {
   const rows = await em.execute<{ id: string; downloads: number | string }[]>(
     `select version_id as id, sum(downloads) as downloads from version_downloads where version_id in (${versionIds.map(() => '?').join(', ')}) group by version_id`,
@@ -65,7 +65,7 @@ type WeekRow = { week: number; downloads: number | string }
 
 const firstDay = (now: Date) => dayOf(now) - 7 * weeksShown + 1
 
-/** PostgreSQL hands sums over as texts. */
+/** Fills in weeks without downloads. PostgreSQL returns sums as strings. */
 function inWeeks(rows: WeekRow[]): number[] {
   const found = new Map(rows.map(({ week, downloads }) => [week, Number(downloads)]))
   return Array.from({ length: weeksShown }, (_, week) => found.get(week) ?? 0)

@@ -9,8 +9,8 @@ type Counter = Pick<Services, 'database' | 'now' | 'metrics'>
 type Counted = { name: string; version: string; day: number; downloads: number }
 
 /**
- * Counts a request for an archive that is answered with its beginning, in memory; `keepDownloads` writes it down. Machines that copy or read
- * everything count for nothing.
+ * Counts a download in memory; `keepDownloads` writes the counts to the database. Only requests that start at the beginning of the archive are
+ * counted. Crawlers, mirrors and jobs of this server are ignored.
  */
 export function countDownload({ database, now, metrics }: Counter, request: FastifyRequest, name: string, version: string): void {
   if (request.method !== 'GET' || isRobot(request.headers['user-agent']) || isOfJob(request.headers.authorization)) return
@@ -19,8 +19,8 @@ export function countDownload({ database, now, metrics }: Counter, request: Fast
 }
 
 /**
- * Writes what was counted since the last time in one transaction. Called every few seconds and before the end, so that a kill loses no more
- * than that. Several instances add up. What cannot be written is kept for the next time.
+ * Writes the downloads counted since the last call in one transaction. Called every few seconds and at shutdown, so a killed process loses only a few
+ * seconds of counts. Counts of several instances are added. If the write fails, the counts are kept for the next call.
  */
 export async function keepDownloads({ database }: Pick<Services, 'database'>): Promise<void> {
   const tally = tallyOf(database)
@@ -35,7 +35,7 @@ export async function keepDownloads({ database }: Pick<Services, 'database'>): P
   }
 }
 
-/** Whether whoever calls itself so reads every package there is: crawlers of search engines, and mirrors. */
+/** Whether the user agent belongs to a client that fetches every package: a search engine crawler or a mirror. */
 export const isRobot = (userAgent: string | undefined): boolean => userAgent !== undefined && robots.test(userAgent)
 
 const robots =
@@ -57,8 +57,8 @@ function add(tally: Map<string, Counted>, { name, version, day, downloads }: Cou
 }
 
 /**
- * Of versions and packages that are gone by now, nothing is kept. All instances write one table after the other, and each in one order, so that
- * they never wait for each other in a circle, whatever each of them counted.
+ * Adds counts to the database. Counts of deleted versions and packages are dropped. All instances write the tables, and the rows of each, in the same
+ * order to avoid deadlocks.
  */
 async function write(em: EntityManager, counted: Counted[]): Promise<void> {
   for (const { name, version, day, downloads } of sums(counted, ({ name, version, day }) => `${name} ${version} ${day}`))
@@ -69,7 +69,7 @@ async function write(em: EntityManager, counted: Counted[]): Promise<void> {
     await changeRows(em, 'update package_search_documents set downloads = downloads + ? where name = ?', [downloads, name])
 }
 
-/** Adds up what has the same key, in the order of keys. */
+/** Sums counts with the same key and sorts them by key. */
 function sums(counted: Counted[], keyOf: (one: Counted) => string): Counted[] {
   const sumOf = new Map<string, Counted>()
   for (const one of counted) {

@@ -1,21 +1,21 @@
-// By hand on purpose: two elements with text in them. Libraries for feeds write RSS and JSON feeds as well, and let through characters that XML
-// cannot carry.
+// Written by hand deliberately: the feed has two kinds of elements. Feed libraries add RSS and JSON output and do not remove characters that XML
+// cannot represent.
 
-/** A feed as RFC 4287 has it; all addresses are absolute. */
+/** An Atom feed (RFC 4287). All URLs are absolute. */
 export type Feed = {
-  /** Its own address, which is also its id. */
+  /** URL of the feed, also used as its id. */
   self: string
   title: string
-  /** The page that it is about. */
+  /** URL of the page that the feed describes. */
   page: string
-  /** Who publishes it. */
+  /** Author of the feed. */
   author: string
   entries: Entry[]
 }
 
 export type Entry = { page: string; title: string; at: Date; summary: string }
 
-/** The feed as XML. Without entries it was last changed at the beginning of time. */
+/** Renders a feed as XML. An empty feed has the epoch as its update time. */
 export function renderAtom({ self, title, page, author, entries }: Feed): string {
   const updated = new Date(Math.max(0, ...entries.map(({ at }) => at.getTime())))
   return [
@@ -48,12 +48,12 @@ function renderEntry({ page, title, at, summary }: Entry): string {
 
 const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&apos;' }
 
-/** Text for an element or a quoted attribute, without what XML 1.0 cannot carry (§2.2). */
+/** Escapes text for an element or a quoted attribute, and removes characters that XML 1.0 cannot represent (section 2.2). */
 export function text(value: string): string {
   return (
     value
       .toWellFormed()
-      // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+      // oxlint-disable-next-line no-control-regex -- control characters are intended here
       .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, '')
       .replace(/[&<>"']/g, (character) => entities[character] ?? '')
   )

@@ -16,7 +16,7 @@ const feed = {
   produces: { 200: { description: 'The feed, newest first.', type }, 304: { description: 'Nothing changed since the given ETag.' } },
 } as const
 
-/** What is new, for feed readers: Atom, RFC 4287. */
+/** Routes for Atom feeds (RFC 4287). */
 export const feedBinaries = [
   binary('GET /feed.atom', { ...feed, summary: 'The newest versions on this server, as an Atom feed.', handler: sendServerFeed }),
   binary('GET /packages/:pkg/feed.atom', {

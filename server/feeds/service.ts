@@ -8,19 +8,19 @@ import type { Entry } from './atom.ts'
 type Reader = Pick<Services, 'database' | 'config'>
 type Row = { name: string; version: string; created_at: number | string | Date; pubspec: string }
 
-/** As many as a feed has entries at most. */
+/** Maximum number of entries in a feed. */
 export const maxEntries = 50
 
-/** The versions published last, newest first, of all packages that are in lists; without what was retracted. */
+/** Returns the newest versions of all listed packages, newest first, without retracted ones. */
 export const newestVersions = (reader: Reader, audience: Audience): Promise<Entry[]> => read(reader, audience, isListed('p'))
 
-/** The same of the packages of a publisher. */
+/** Returns the newest versions of a publisher's listed packages, newest first, without retracted ones. */
 export const newestOfPublisher = (reader: Reader, id: string): Promise<Entry[]> =>
   read(reader, 'members', `p.publisher_id = ? and ${isListed('p')}`, id)
 
 /**
- * The same of one package, unlisted or not; null when there is none, or none for this audience. For anybody the statements are the same,
- * whether the package is private or not there: nobody tells them apart by the time it takes.
+ * Returns the newest versions of one package, listed or not; null if the package does not exist for this audience. For the public audience, private
+ * and nonexistent packages run the same statements, so that timing does not reveal private ones.
  */
 export async function newestOfPackage(reader: Reader, audience: Audience, name: string): Promise<Entry[] | null> {
   const entries = await read(reader, audience, 'p.name = ?', name)
@@ -36,7 +36,7 @@ export async function newestOfPackage(reader: Reader, audience: Audience, name: 
   return (await isThere) ? entries : null
 }
 
-/** Ids grow with time, so the newest are the last by id, which is indexed. */
+/** Reads the newest matching versions. Ids increase over time and are indexed, so ordering by id is ordering by age. */
 async function read({ database, config }: Reader, audience: Audience, condition: string, ...parameters: Parameter[]): Promise<Entry[]> {
   const [readable, hosted] = audience === 'members' ? ['', []] : [` and ${isPublicVersion}`, [hostedHere(config)]]
   const rows = await database.heavyReads.all<Row>(

@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Package } from '../packages/entity.ts'
 import { User } from '../users/entity.ts'
 
-/** Somebody likes a package. It goes with either. */
+/** A user's like of a package. Deleted along with the user or the package. */
 export const PackageLike = defineEntity({
   name: 'PackageLike',
   tableName: 'package_likes',

@@ -3,7 +3,7 @@ import { ok, route } from '../rest/route.ts'
 
 const liked = 'package @flatten { package: name liked: viewerHasLiked }'
 
-/** The answers look as on pub.dev. */
+/** Routes for likes. Responses have the same format as on pub.dev. */
 export const likeRoutes = [
   route(
     'GET /api/account/likes',

@@ -7,12 +7,12 @@ import { unknownPackage } from '../packages/parameters.ts'
 import { PackageLike } from './entity.ts'
 
 /**
- * Likes a package, or no longer; the same again changes nothing. Gives the package.
+ * Adds or removes the caller's like of a package and returns the package. Repeating the call changes nothing.
  * @throws ApiError NotFound.
  */
 export function setLike({ em, viewer, now, database }: SignedInContext, name: string, liked: boolean): Promise<Package> {
   return em.fork().transactional(async (inner) => {
-    // Before the like, as whoever deletes the package locks them.
+    // Lock the package before the like, in the same order as package deletion does, to avoid deadlocks.
     const pkg = await inner.findOne(Package, { name }, { lockMode: LockMode.PESSIMISTIC_READ })
     if (!pkg) throw unknownPackage(name)
     const moment = database.backend === 'sqlite' ? now().getTime() : now()
@@ -22,7 +22,7 @@ export function setLike({ em, viewer, now, database }: SignedInContext, name: st
           viewer.id,
           pkg.id,
         ])
-    // Whoever was faster by a moment has counted it.
+    // If no row changed, a concurrent request has already updated the count.
     if (changed.length > 0) {
       await inner.execute('update package_search_documents set likes = likes + ? where package_id = ?', [liked ? 1 : -1, pkg.id])
     }
@@ -30,15 +30,15 @@ export function setLike({ em, viewer, now, database }: SignedInContext, name: st
   })
 }
 
-/** Takes a person's likes out of the figures that search sorts by; called before the account is deleted, in its transaction. */
-export async function forgetLikes(em: EntityManager, userId: string): Promise<void> {
+/** Subtracts a user's likes from the counts in the search index. Call before deleting the account, in the same transaction. */
+export async function subtractLikes(em: EntityManager, userId: string): Promise<void> {
   await em.execute(
     'update package_search_documents set likes = likes - 1 where package_id in (select package_id from package_likes where user_id = ?)',
     [userId],
   )
 }
 
-/** Counts likes anew for the figures that search sorts by. */
+/** Recomputes the like counts in the search index. */
 export async function recountLikes(em: EntityManager, packageIds: string[]): Promise<void> {
   for (const id of packageIds) {
     await em.execute(
@@ -48,7 +48,7 @@ export async function recountLikes(em: EntityManager, packageIds: string[]): Pro
   }
 }
 
-/** What somebody likes, by the packages' names; `after` is the last name of the page before. */
+/** Returns a user's likes, ordered by package name. `after` is the last name of the previous page. */
 export function listLikes(em: EntityManager, userId: string, limit: number, after: string | undefined): Promise<PackageLike[]> {
   return em.find(
     PackageLike,
@@ -59,7 +59,7 @@ export function listLikes(em: EntityManager, userId: string, limit: number, afte
 
 export const countLikesOf = (em: EntityManager, userId: string): Promise<number> => em.count(PackageLike, { user: userId })
 
-/** How many like a package, by its id. */
+/** Loads the number of likes by package id. */
 export const loadLikeCount = batched(async (em, packageIds) => {
   const rows = await em.execute<{ id: string; likes: number | string }[]>(
     `select package_id as id, count(*) as likes from package_likes where package_id in (${packageIds.map(() => '?').join(', ')}) group by package_id`,
@@ -68,7 +68,7 @@ export const loadLikeCount = batched(async (em, packageIds) => {
   return new Map(rows.map(({ id, likes }) => [id, Number(likes)]))
 })
 
-/** Whether somebody likes a package, by `<package id> <user id>`. */
+/** Loads whether a user likes a package, by `<package id> <user id>`. */
 export const loadLiked = batched(async (em, keys) => {
   const pairs = keys.map((key) => key.split(' '))
   const likes = await em.find(PackageLike, { $or: pairs.map(([pkg = '', user = '']) => ({ package: pkg, user })) })

@@ -11,9 +11,9 @@ const maxShown = 5
 const requestMs = 30 * 24 * 3_600_000
 
 /**
- * The names of packages, and the reserved ones of deleted packages, that a new name could be confused with: they differ from it by one letter
- * (added, left out, replaced or swapped), or by underscores and digits only. At most five, by name. Keyed look-ups only, of no more rows than that:
- * thousands may differ from each other by digits only.
+ * Returns at most five names of existing or deleted packages that a new name could be confused with, in order. Similar names differ by one character
+ * (added, removed, replaced or swapped with its neighbor), or only in underscores and digits. Uses keyed lookups with a limit, because thousands of
+ * names may differ only in digits.
  */
 export async function similarNames(em: EntityManager, backend: Context['database']['backend'], name: string): Promise<string[]> {
   const texts = backend === 'sqlite' ? 'select value from json_each(?)' : 'select jsonb_array_elements_text(?::jsonb)'
@@ -22,7 +22,7 @@ export async function similarNames(em: EntityManager, backend: Context['database
     `select name from (select name from ${table} where skeleton = ? and name <> ? limit ${maxShown}) as of_${table}
      union select name from ${table} where name in (${texts})`
   const parameters = [skeletonOf(name), name, edits]
-  // Bound, not written into the text: the edits are hundreds of kilobytes.
+  // Bind the edits as one parameter: they are hundreds of kilobytes of JSON.
   const rows = await readRows<{ name: string }>(
     em,
     `${alike('packages')} union ${alike('reserved_names')} order by name limit ${maxShown}`,
@@ -32,47 +32,47 @@ export async function similarNames(em: EntityManager, backend: Context['database
 }
 
 /**
- * Whether a new name has to wait for an administrator. If so, the request is written down for them.
- * @throws ApiError PackageRejected with CONFUSABLE_NAMES=review, until the name is approved.
+ * Requires approval by an administrator for a new name that is similar to existing names. Records the request for approval.
+ * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
  */
 export async function requireApproval({ em, viewer, config, database, now }: SignedInContext, name: string): Promise<void> {
   if (config.CONFUSABLE_NAMES !== 'review') return
   const similar = await similarNames(em, database.backend, name)
   if (similar.length === 0 || (await isApproved(em, name))) return
   await em.fork().transactional(async (inner) => {
-    // Requests that nobody answered end at some time.
+    // Delete expired requests.
     await inner.execute(`delete from confusable_names where approved_at is null and noticed_at < ? and ${unpublished}`, [
       new Date(now().getTime() - requestMs),
     ])
-    await notice(inner, { viewer, now }, name, similar)
+    await recordConfusableName(inner, { viewer, now }, name, similar)
   })
   throw awaitingApproval(name, similar)
 }
 
 /**
- * The names that a package being created now could be confused with, in the transaction of `em`; none once the name is approved.
- * Two new names wait for each other here, so that each sees the other.
- * @throws ApiError PackageRejected likewise.
+ * Returns the names that a package being created could be confused with; an empty list once the name is approved. Runs in the transaction of `em`.
+ * Concurrent creations are serialized by a lock, so that each sees the other's name.
+ * @throws ApiError PackageRejected if CONFUSABLE_NAMES=review and the name is not approved yet.
  */
 export async function judgeNewName(em: EntityManager, { viewer, config, database, now }: SignedInContext, name: string): Promise<string[]> {
   if (database.backend === 'postgres') await em.execute(`select pg_advisory_xact_lock(hashtext('new package names'))`)
   const similar = await similarNames(em, database.backend, name)
   if (similar.length === 0 || (await isApproved(em, name))) return []
   if (config.CONFUSABLE_NAMES === 'review') throw awaitingApproval(name, similar)
-  await notice(em, { viewer, now }, name, similar)
+  await recordConfusableName(em, { viewer, now }, name, similar)
   return similar
 }
 
-/** What the person who published hears about it; empty when there is nothing to say. */
+/** Returns the warning for the publisher of a package with a confusable name; an empty string if there is none. */
 export const confusionWarning = (similar: readonly string[]): string =>
   similar.length ? ` Warning: this name could be confused with ${similar.join(', ')}. Make sure that it is the name you meant.` : ''
 
-/** Forgets what was noticed about a name, whose package goes. */
+/** Deletes the record of a confusable name, when its package is deleted. */
 export const forgetName = (em: EntityManager, name: string): Promise<number> => em.nativeDelete(ConfusableName, { name })
 
 /**
- * Approves a name, for administrators: whoever waits for it may publish, and nobody is warned of it any more. A name may be approved before
- * anybody asks.
+ * Approves a confusable name, so that packages can be published under it without a warning. Names can be approved before anyone requests them.
+ * Requires a server admin.
  */
 export function approveName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
@@ -83,7 +83,7 @@ export function approveName({ em, viewer, ip, now }: SignedInContext, name: stri
   })
 }
 
-/** Writes down that an administrator approved a name, in the transaction of `em`. */
+/** Records the approval of a name, in the transaction of `em`. */
 export async function markApproved(
   em: EntityManager,
   { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
@@ -98,8 +98,9 @@ export async function markApproved(
 }
 
 /**
- * Takes back what was noticed or approved about a name that no package has, for administrators. Whoever tries to publish under it asks again.
- * @throws ApiError NotFound when there is nothing of the kind.
+ * Rejects the request for a name, or revokes its approval, while no package has the name. The next attempt to publish under it creates a new request.
+ * Requires a server admin.
+ * @throws ApiError NotFound if there is neither a request nor an approval.
  */
 export function rejectName({ em, viewer, ip }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {
@@ -114,7 +115,7 @@ const unpublished = 'not exists (select 1 from packages p where p.name = confusa
 
 const isApproved = async (em: EntityManager, name: string) => (await em.count(ConfusableName, { name, approvedAt: { $ne: null } })) > 0
 
-async function notice(
+async function recordConfusableName(
   em: EntityManager,
   { viewer, now }: Pick<SignedInContext, 'viewer' | 'now'>,
   name: string,

@@ -7,21 +7,21 @@ import { ConfusableName, ReservedName } from './entity.ts'
 
 type Page = PageArguments & { q?: string | null | undefined; offset?: number | null | undefined }
 
-/** The reserved names, or those that contain a text, in order, as a connection. */
+/** Returns the reserved names, optionally only those that contain `q`, in order, as a connection. */
 export const listReserved = (em: EntityManager, { q, ...page }: Page) =>
   inOrderOf(em, ReservedName, 'name', { $and: [q ? { [contains(q)]: [] } : {}] }, page)
 
-/** The confusable names that no administrator approved yet, or those among them that contain a text, in order, as a connection. */
+/** Returns the unapproved confusable names, optionally only those that contain `q`, in order, as a connection. */
 export const listConfusable = (em: EntityManager, { q, ...page }: Page) =>
   inOrderOf(em, ConfusableName, 'name', { $and: [{ approvedAt: null }, q ? { [contains(q)]: [] } : {}] }, page)
 
-/** The names that a package was noticed to be confusable with, by its name; null when there are none, or an administrator approved it. */
+/** Loads the similar names by package name; null if there are none or an administrator approved the name. */
 export const loadConfusion = batched(async (em, names) => {
   const rows = await em.find(ConfusableName, { name: { $in: names }, approvedAt: null })
   return new Map(rows.map(({ name, similarNames }) => [name, similarNames.split(' ')]))
 })
 
-/** The reservation of a name, or null. */
+/** Loads reservations by name. */
 export const loadReserved = batched(async (em, names) => {
   const rows = await em.find(ReservedName, { name: { $in: names } })
   return new Map(rows.map((row) => [row.name, row]))

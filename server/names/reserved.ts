@@ -17,7 +17,7 @@ export async function reserveName(
 }
 
 /**
- * Refuses a reserved name.
+ * Throws if the name is reserved.
  * @throws ApiError Conflict.
  */
 export async function refuseReserved(em: EntityManager, name: string): Promise<void> {
@@ -28,9 +28,9 @@ export async function refuseReserved(em: EntityManager, name: string): Promise<v
 }
 
 /**
- * Lets anybody publish under the name of a deleted package again, for administrators. Numbers of deleted versions stay taken. Freeing
- * is also the approval of the name, whatever other names it could be confused with.
- * @throws ApiError NotFound when the name is not reserved.
+ * Frees the name of a deleted package, so that it can be used again, and approves it even if it is confusable. Numbers of deleted versions remain
+ * unusable. Requires a server admin.
+ * @throws ApiError NotFound if the name is not reserved.
  */
 export function freeName({ em, viewer, ip, now }: SignedInContext, name: string): Promise<void> {
   return em.fork().transactional(async (inner) => {

@@ -3,7 +3,7 @@ import { ok, route } from '../rest/route.ts'
 
 const person = '{ userId: uuid email displayName }'
 
-/** Reserved and confusable names, for administrators. */
+/** Routes for reserved and confusable names, for administrators. */
 export const nameRoutes = [
   route(
     'GET /api/admin/reserved-names',

@@ -1,9 +1,12 @@
 const alphabet = 'abcdefghijklmnopqrstuvwxyz0123456789_'
 
-/** A package name without underscores and digits: names with the same skeleton are told apart by those alone. */
+/** Returns a package name without underscores and digits. Names with the same skeleton differ only in those characters. */
 export const skeletonOf = (name: string): string => name.replace(/[_0-9]/g, '')
 
-/** Every text that differs from a name by one character: left out, added, replaced, or swapped with its neighbour. At most 4,900 of them. */
+/**
+ * Returns every string that differs from a name by one edit: a character removed, added, replaced, or swapped with its neighbor. At most 4,900
+ * strings.
+ */
 export function oneEditAway(name: string): string[] {
   const edits = new Set<string>()
   for (let at = 0; at <= name.length; at++) {

@@ -7,9 +7,9 @@ import { Publisher } from './entity.ts'
 import type { PublisherRule } from './policy.ts'
 
 /**
- * Changes a publisher or its members in one transaction, under its lock, so that two changes never judge by the same state. `can`: the rule of
- * who may.
- * @throws ApiError NotFound; InsufficientPermissions; whatever `change` throws, and then nothing is changed.
+ * Changes a publisher or its members in one transaction while holding the publisher's row lock, so that concurrent changes are serialized. `can` is
+ * the permission check.
+ * @throws ApiError NotFound; InsufficientPermissions; any error thrown by `change`, after a rollback.
  */
 export function changePublisher<Result>(
   context: SignedInContext,
@@ -26,7 +26,7 @@ export function changePublisher<Result>(
 }
 
 /**
- * The publisher, which nobody else changes or deletes until the transaction of `em` ends.
+ * Returns the publisher, locked against changes and deletion until the transaction of `em` ends.
  * @throws ApiError NotFound.
  */
 export async function lockPublisher(em: EntityManager, id: string): Promise<Publisher> {
@@ -35,9 +35,9 @@ export async function lockPublisher(em: EntityManager, id: string): Promise<Publ
   return publisher
 }
 
-/** The same, or null when it is not there. */
+/** Returns the locked publisher like `lockPublisher`, or null if it does not exist. */
 export const lockWhileThere = (em: EntityManager, id: string): Promise<Publisher | null> =>
   em.findOne(Publisher, { id }, { lockMode: LockMode.PESSIMISTIC_WRITE })
 
-/** 404 for a publisher that is not there. */
+/** Returns a 404 error for a publisher that does not exist. */
 export const unknownPublisher = (id: string) => notFound(`There is no publisher ${id} on this server.`)

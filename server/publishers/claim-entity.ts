@@ -1,14 +1,14 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../users/entity.ts'
 
-/** Somebody's intention to prove that they hold a domain: the text that its DNS must show by then. */
+/** A user's pending claim to a domain. To complete the claim, the domain's TXT record must contain the token before `expiresAt`. */
 export const PublisherClaim = defineEntity({
   name: 'PublisherClaim',
   tableName: 'publisher_claims',
   properties: {
     domain: p.string().length(64).primary(),
     user: () => p.manyToOne(User).deleteRule('cascade').primary().index(),
-    /** Anybody may read it in the DNS, so it is no secret. */
+    /** Not secret: the token is published in the DNS. */
     token: p.string().length(64),
     displayName: p.string().length(100),
     expiresAt: p.datetime(3).index(),

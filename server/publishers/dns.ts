@@ -1,15 +1,15 @@
 import { Resolver } from 'node:dns/promises'
 
-/** Answers that say for sure that there is no such record: NXDOMAIN, and a name without TXT records. */
+/** Error codes that confirm that the record does not exist: NXDOMAIN, and a name without TXT records. */
 const absent = new Set(['ENOTFOUND', 'ENODATA'])
 
-/** The resolvers gave no answer that can be relied upon. */
+/** Thrown when the resolvers give no reliable answer. */
 export class ResolversFailed extends Error {}
 
 /**
- * The TXT records of exactly this name, each with its strings put together (RFC 7208 §3.3); none when there are none. Only the configured
- * resolvers are queried, and only for TXT: no address is ever looked up or connected to. Takes at most `withinMs`.
- * @throws ResolversFailed when they fail, refuse or do not answer in time.
+ * Returns the TXT records of a host, each with its strings concatenated (RFC 7208, section 3.3), or an empty list. Queries only the configured
+ * resolvers and only TXT records; never resolves or connects to an address. Times out after `withinMs` milliseconds.
+ * @throws ResolversFailed if the resolvers fail, refuse or time out.
  */
 export async function lookUpTxt(host: string, servers: readonly string[], withinMs = 5000): Promise<string[]> {
   const resolver = new Resolver({ timeout: Math.ceil(withinMs / 3), tries: 2 })

@@ -14,19 +14,19 @@ import type { Publisher } from './entity.ts'
 import { canCheckDomain } from './policy.ts'
 import { lookUpRecords, otherThan, recordHost, recordValue, recordValueForm } from './record.ts'
 
-/** The kind of the jobs that look for the TXT record of a verified publisher again. */
+/** Job kind for checking the TXT record of a verified publisher. */
 export const domainCheckKind = 'publisher.domain-check'
 
 const minuteMs = 60_000
 const [hourMs, dayMs] = [60 * minuteMs, 24 * 60 * minuteMs]
-/** A record that is missing this often, ten minutes apart, is gone: one wrong answer of the DNS takes nothing away. */
+/** A publisher loses its verification after this many consecutive misses, ten minutes apart, so that a single wrong DNS answer has no effect. */
 const maxMisses = 3
 const next = { whenPresent: 7 * dayMs, whenMissed: 10 * minuteMs, whenLost: dayMs, whenUnknown: hourMs }
 
-/** When the record of a publisher that has just been verified is looked up again. */
+/** Returns when the first check of a newly verified publisher is due. */
 export const firstCheckAfter = (now: Date): Date => new Date(now.getTime() + next.whenPresent)
 
-/** Enqueues the look-ups that are due. Any number of instances may: there is one job a publisher. */
+/** Enqueues the checks that are due. Safe to run on several instances, because jobs are unique per publisher. */
 export async function enqueueDomainChecks({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const moment = now()
   return database.fork().transactional(async (em) => {
@@ -36,7 +36,7 @@ export async function enqueueDomainChecks({ database, now }: Pick<Services, 'dat
   })
 }
 
-/** Looks for the record of one publisher. When the resolvers fail, nothing is judged, and it is looked for again in an hour. */
+/** Checks the TXT record of one publisher. If the resolvers fail, the publisher's state is unchanged and the check is repeated in an hour. */
 export const domainCheck = ({ database, config, log, now }: Services) =>
   handler(z.object({}), async ({ subject }) => {
     const em = database.fork()
@@ -48,14 +48,14 @@ export const domainCheck = ({ database, config, log, now }: Services) =>
       const check = publisher && (await inner.findOne(DomainCheck, { publisher: subject }))
       if (!check || isNewer(check, askedAt)) return
       if (records === null) check.dueAt = new Date(askedAt.getTime() + next.whenUnknown)
-      else judge(inner, publisher, check, { records, askedAt, isPatient: true })
+      else judge(inner, publisher, check, { records, askedAt, allowsMisses: true })
     })
   })
 
 /**
- * Looks for the record at once, for admins of the publisher.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for a publisher without a domain; VerificationTemporarilyUnavailable when
- * the resolvers do not answer; RateLimitExceeded.
+ * Checks the TXT record immediately. Requires an admin of the publisher.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput for a publisher without a domain; VerificationTemporarilyUnavailable if the
+ *   resolvers do not answer; RateLimitExceeded.
  */
 export async function checkDomainNow(context: SignedInContext, id: string): Promise<Publisher> {
   const { viewer, limits, now, ip } = context
@@ -67,29 +67,29 @@ export async function checkDomainNow(context: SignedInContext, id: string): Prom
   if (!records) throw verificationUnavailable()
   return changePublisher(context, id, canCheckDomain, async (inner, publisher) => {
     const check = await inner.findOne(DomainCheck, { publisher: id })
-    if (check && !isNewer(check, askedAt)) judge(inner, publisher, check, { records, askedAt, isPatient: false, by: { ...viewer, ip } })
+    if (check && !isNewer(check, askedAt)) judge(inner, publisher, check, { records, askedAt, allowsMisses: false, by: { ...viewer, ip } })
     return publisher
   })
 }
 
-/** What is known of the record of a publisher, by its id; null for one without a domain. */
+/** Loads the state of a publisher's TXT record by publisher id; null for publishers without a domain. */
 export const loadDomainCheck = batched(async (em, ids) => {
   const rows = await em.find(DomainCheck, { publisher: { $in: ids } })
   return new Map(rows.map((row) => [row.publisher.id, row]))
 })
 
-/** Whether what is known came of a question asked later, so that an older answer must not undo it. */
+/** Whether the stored result is newer than a lookup started at `askedAt`. Older results must not overwrite newer ones. */
 const isNewer = ({ checkedAt }: DomainCheck, askedAt: Date): boolean => checkedAt != null && checkedAt > askedAt
 
 type Finding = {
   records: readonly string[]
   askedAt: Date
-  /** Whether a record that is missing gets more chances before it counts as gone. */
-  isPatient: boolean
+  /** Whether a missing record is rechecked before the publisher loses its verification. */
+  allowsMisses: boolean
   by?: { id: string; displayName: string; ip: string }
 }
 
-function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { records, askedAt, isPatient, by }: Finding): void {
+function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { records, askedAt, allowsMisses, by }: Finding): void {
   const after = (ms: number) => new Date(askedAt.getTime() + ms)
   const record = (kind: 'publisher.verified' | 'publisher.updated', summary: string) =>
     audit(em, { kind, actor: by ?? null, publisher: publisher.id, summary, ip: by?.ip ?? null })
@@ -102,7 +102,7 @@ function judge(em: EntityManager, publisher: Publisher, check: DomainCheck, { re
     return
   }
   check.misses += 1
-  if (publisher.isVerified && isPatient && check.misses < maxMisses) {
+  if (publisher.isVerified && allowsMisses && check.misses < maxMisses) {
     check.dueAt = after(next.whenMissed)
     return
   }

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from '../users/entity.ts'
 
-/** An organisation that owns packages. Its id is a slug, or its domain when it proved to hold that. */
+/** An organization that owns packages. Its id is a slug, or its domain if the domain is verified. */
 export const Publisher = defineEntity({
   name: 'Publisher',
   tableName: 'publishers',
@@ -20,7 +20,7 @@ export type Publisher = InferEntity<typeof Publisher>
 export const publisherRoles = ['admin', 'member'] as const
 export type PublisherRole = (typeof publisherRoles)[number]
 
-/** Somebody who acts for a publisher. */
+/** A user's membership in a publisher. */
 export const PublisherMember = defineEntity({
   name: 'PublisherMember',
   tableName: 'publisher_members',

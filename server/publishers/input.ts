@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { email, label } from '../users/input.ts'
 
-/** A publisher's name for people. */
+/** A publisher's display name. */
 export const publisherName = label(100)
 
-/** The id of the plain kind. Without a dot, it can never be taken for a domain. */
+/** Id of a publisher without a verified domain. It must not contain a dot, so it cannot be mistaken for a domain. */
 export const slug = z
   .string()
   .regex(/^[^.]*$/, 'must not look like a domain. To use a domain as the identifier, claim it with a DNS record')
@@ -17,12 +17,12 @@ export const slug = z
 // oxlint-disable-next-line no-control-regex -- control characters are what this is about
 const noControl = /^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]*$/
 
-/** Free text of several lines. */
+/** Multiline plain text. */
 export const publisherDescription = z.string().trim().regex(noControl, 'must not contain control characters').nullish()
 
 const nothing = (text: string) => (text === '' ? null : text)
 
-/** An http or https address with a host and without a password; empty for none. */
+/** An http or https URL with a host and without credentials. An empty string becomes null. */
 export const websiteUrl = z
   .string()
   .trim()
@@ -30,7 +30,7 @@ export const websiteUrl = z
   .transform(nothing)
   .nullish()
 
-/** An e-mail address; empty for none. */
+/** An e-mail address. An empty string becomes null. */
 export const contactEmail = z
   .string()
   .trim()
@@ -39,7 +39,7 @@ export const contactEmail = z
   .nullish()
 
 function isWebAddress(text: string): boolean {
-  // URL repairs what it reads; what it would repair is refused.
+  // The URL parser silently fixes malformed input; reject such input instead.
   // oxlint-disable-next-line no-control-regex -- control characters are what this is about
   if (!/^https?:\/\/[^\s\\\u0000-\u001f\u007f]+$/i.test(text) || !URL.canParse(text)) return false
   const { hostname, username, password } = new URL(text)

@@ -7,18 +7,18 @@ import { Publisher, PublisherMember } from './entity.ts'
 import type { Membership } from './members.ts'
 
 export type PublisherFilter = {
-  /** Part of the id or the name, without regard to case. */
+  /** Part of the id or the display name, case-insensitive. */
   query?: string | null | undefined
   isVerified?: boolean | null | undefined
-  /** Only those that this person is a member of. */
+  /** Id of a user; limits the result to publishers that the user is a member of. */
   member?: string | null | undefined
 }
 type Page = PageArguments & { offset?: number | null | undefined }
 
-/** The publisher with this id, or null. */
+/** Returns the publisher with this id, or null. */
 export const findPublisher = (em: EntityManager, id: string): Promise<Publisher | null> => em.findOne(Publisher, { id })
 
-/** Publishers by id, as a connection. `offset` skips that many, for page numbers. */
+/** Returns publishers ordered by id, as a connection. `offset` skips that many, for numbered pages. */
 export const listPublishers = (em: EntityManager, filter: PublisherFilter, page: Page) =>
   inOrderOf(em, Publisher, 'id', conditions(filter), page)
 
@@ -36,10 +36,10 @@ function conditions({ query, isVerified, member }: PublisherFilter): FilterQuery
   return all.length ? { $and: all } : {}
 }
 
-/** A publisher by id. */
+/** Loads publishers by id. */
 export const loadPublisher = batched(async (em, ids) => byKey(await em.find(Publisher, { id: { $in: ids } }), ({ id }) => id))
 
-/** The members of a publisher by name, by its id. */
+/** Loads a publisher's members by publisher id, ordered by display name. */
 export const loadMembers = batched(async (em, ids) => {
   const rows = await em.find(
     PublisherMember,
@@ -49,7 +49,7 @@ export const loadMembers = batched(async (em, ids) => {
   return Map.groupBy(rows as Membership[], ({ publisher }) => publisher.id)
 })
 
-/** What somebody is a member of, by the person's id, sorted by publisher. */
+/** Loads a user's memberships by user id, ordered by publisher. */
 export const loadMemberships = batched(async (em, userIds) => {
   const rows = await em.find(
     PublisherMember,
@@ -59,10 +59,10 @@ export const loadMemberships = batched(async (em, userIds) => {
   return Map.groupBy(rows as Membership[], ({ user }) => user.id)
 })
 
-/** How many members a publisher has. */
+/** Loads the number of members by publisher id. */
 export const countMembers = batched((em, ids) => countByPublisher(em, 'publisher_members', ids))
 
-/** How many rows of a table name each of the publishers. */
+/** Counts the rows of `table` for each publisher. */
 export async function countByPublisher(em: EntityManager, table: 'packages' | 'publisher_members', ids: string[], condition = '') {
   const rows = await em.execute<{ id: string; many: number | string }[]>(
     `select publisher_id as id, count(*) as many from ${table} where publisher_id in (${ids.map(() => '?').join(', ')})${condition} group by publisher_id`,

@@ -10,15 +10,14 @@ import { type Publisher, PublisherMember, type PublisherRole } from './entity.ts
 import { canManageMembers, canRemoveMember } from './policy.ts'
 import { record } from './service.ts'
 
-/** A member together with the person. */
+/** A membership with its user loaded. */
 export type Membership = PublisherMember & { user: User }
-/** A person by plain identifier, or by exact e-mail address: who manages members need not see who else has an account. */
+/** A user, by id or by exact e-mail address. The address lets callers add users whose accounts they cannot list. */
 export type PersonKey = { id: string } | { email: string }
 
 /**
- * Adds somebody to a publisher, or changes what they are in it.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left; RateLimitExceeded after too many addresses
- *   that nobody has.
+ * Adds a user to a publisher, or changes the role of a member.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput if no admin would remain; RateLimitExceeded after too many unknown addresses.
  */
 export async function setMember(context: SignedInContext, id: string, person: PersonKey, role: PublisherRole): Promise<Membership> {
   const change = () =>
@@ -44,8 +43,8 @@ export async function setMember(context: SignedInContext, id: string, person: Pe
 }
 
 /**
- * Takes somebody out of a publisher; anybody may leave by themselves.
- * @throws ApiError NotFound; InsufficientPermissions; InvalidInput when no admin would be left.
+ * Removes a member from a publisher. Members can always remove themselves.
+ * @throws ApiError NotFound; InsufficientPermissions; InvalidInput if no admin would remain.
  */
 export function removeMember(context: SignedInContext, id: string, userId: string): Promise<Publisher> {
   const leaves = userId === context.viewer.id
@@ -70,7 +69,7 @@ async function findPerson(em: EntityManager, person: PersonKey): Promise<User> {
 const unknownPerson = (person: PersonKey) =>
   notFound(`There is no user with this ${'id' in person ? 'id' : 'e-mail address'}. Ask an administrator to make the account first.`)
 
-/** Somebody must be left who can add others: an admin, and one who can sign in if this one can. */
+/** Throws InvalidInput unless another admin remains, who must be able to sign in if the leaving admin can. */
 async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leaving: User): Promise<void> {
   const where = { publisher, role: 'admin', user: { id: { $ne: leaving.id } } } as const
   const others = await em.find(PublisherMember, where, { populate: ['user.passwordHash'] })
@@ -80,5 +79,5 @@ async function requireAnotherAdmin(em: EntityManager, publisher: Publisher, leav
   )
 }
 
-/** Who has not accepted the invitation yet cannot, and may never. */
+/** Whether the user can sign in. Users who have not accepted their invitation have no password yet. */
 const canSignIn = ({ isActive, passwordHash }: User): boolean => isActive && passwordHash !== null

@@ -3,57 +3,57 @@ import { batched } from '../db/batched.ts'
 import { type Actor, isServerAdmin, mayWrite } from '../roles/viewer.ts'
 import { PublisherMember, type PublisherRole } from './entity.ts'
 
-// Who does what with a publisher. Both doors call these rules, and the `viewerCan…` fields show what they say.
+// Permissions. REST and GraphQL both apply these rules, and the `viewerCan…` fields return their results.
 
 type Identified = { id: string }
-/** Whether the caller may do something with a publisher. */
+/** A permission check: resolves to true if the actor may perform the action on the publisher. */
 export type PublisherRule = (em: EntityManager, actor: Actor, publisher: Identified) => Promise<boolean>
 
-/** Its admins and server admins look after it. */
-const looksAfter: PublisherRule = async (em, actor, publisher) =>
+/** Admins of the publisher and server admins manage it. */
+const isManager: PublisherRule = async (em, actor, publisher) =>
   isServerAdmin(actor) || (await roleIn(em, actor.viewer, publisher)) === 'admin'
 
-/** Whoever looks after it administers it, with a credential that may write. */
-export const canAdministerPublisher: PublisherRule = async (em, actor, publisher) => mayWrite(actor) && looksAfter(em, actor, publisher)
+/** Managers can administer the publisher if their credential has write access. */
+export const canAdministerPublisher: PublisherRule = async (em, actor, publisher) => mayWrite(actor) && isManager(em, actor, publisher)
 
-/** Changes what it says of itself. */
+/** Allows changing the publisher's details. */
 export const canChangeDetails: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
-/** Adds members, and changes what they are. */
+/** Allows adding members and changing their roles. */
 export const canManageMembers: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
-/** Has its domain looked up at once. */
+/** Allows triggering a check of the publisher's domain. */
 export const canCheckDomain: PublisherRule = (em, actor, publisher) => canAdministerPublisher(em, actor, publisher)
-/** Sees what happened to it; also with a credential that only reads. */
-export const canSeePublisherActivity: PublisherRule = (em, actor, publisher) => looksAfter(em, actor, publisher)
-/** Sees what is known of its domain; also with a credential that only reads. */
-export const canSeeDomainCheck: PublisherRule = (em, actor, publisher) => looksAfter(em, actor, publisher)
+/** Allows reading the publisher's activity log, with read-only credentials too. */
+export const canSeePublisherActivity: PublisherRule = (em, actor, publisher) => isManager(em, actor, publisher)
+/** Allows reading the state of the publisher's domain check, with read-only credentials too. */
+export const canSeeDomainCheck: PublisherRule = (em, actor, publisher) => isManager(em, actor, publisher)
 
-/** Whoever manages members takes this one out; anybody may leave by themselves. */
+/** Allows removing this member: for anyone who can manage members, and for the member itself. */
 export const canRemoveMember =
   (userId: string): PublisherRule =>
   async (em, actor, publisher) =>
     (await canManageMembers(em, actor, publisher)) ||
     (mayWrite(actor) && actor.viewer.id === userId && (await isMember(em, actor.viewer, publisher)))
 
-/** Its members and server admins see who the members are. */
+/** Members and server admins can see the list of members. */
 export const canSeeMembers: PublisherRule = async (em, actor, publisher) =>
   isServerAdmin(actor) || (await isMember(em, actor.viewer, publisher))
-/** They see its unlisted packages, too. */
+/** Members and server admins can also see the publisher's unlisted packages. */
 export const canSeeUnlistedPackages: PublisherRule = (em, actor, publisher) => canSeeMembers(em, actor, publisher)
 
-/** Server admins make one by name, and delete it; whoever may publish claims a domain instead. */
+/** Only server admins can delete a publisher. (They also create publishers by name; users with publish rights claim a domain instead.) */
 export const canDeletePublisher: PublisherRule = async (_em, actor) => isServerAdmin(actor)
 
-// Who somebody is in a publisher.
+// Membership.
 
-/** Whether somebody is a member: only members give packages to it, or take them away. */
+/** Whether a user is a member. Only members can transfer packages to or from the publisher. */
 export const isMember = async (em: EntityManager, viewer: Identified, publisher: Identified): Promise<boolean> =>
   (await roleIn(em, viewer, publisher)) !== null
 
-/** What somebody is in a publisher now; null for nothing. */
+/** Returns a user's current role in a publisher, or null. */
 export const roleIn = (em: EntityManager, viewer: Identified, publisher: Identified): Promise<PublisherRole | null> =>
   loadRole({ em }, `${publisher.id} ${viewer.id}`)
 
-/** By publisher and person. */
+/** Loads roles by `<publisher id> <user id>`. */
 const loadRole = batched(async (em, keys) => {
   const pairs = keys.map((key) => key.split(' ')).map(([publisher = '', user = '']) => ({ publisher, user }))
   const rows = await em.find(PublisherMember, { $or: pairs })

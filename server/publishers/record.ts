@@ -1,16 +1,16 @@
 import type { Services } from '../services.ts'
 import { lookUpTxt, ResolversFailed } from './dns.ts'
 
-/** The name of the TXT record that proves that somebody holds a domain. */
+/** Returns the name of the TXT record that proves control of a domain. */
 export const recordHost = (domain: string): string => `_svc-verify.${domain}`
 
-/** What the record shows. Anybody may read it in the DNS, so it is no secret. */
+/** Returns the expected value of the TXT record. The value is public in the DNS and not secret. */
 export const recordValue = (token: string): string => `svc-verify=${token}`
 
-/** What any such record of this server's looks like. */
+/** Matches any well-formed verification record. */
 export const recordValueForm = /^svc-verify=[0-9a-f]{40}$/
 
-/** The TXT records at the place of the one that proves a domain; null when the resolvers give no answer, and then the log says why. */
+/** Returns the TXT records at the verification name of a domain. Returns null and logs the reason if the resolvers do not answer. */
 export async function lookUpRecords({ config, log }: Pick<Services, 'config' | 'log'>, domain: string): Promise<string[] | null> {
   try {
     return await lookUpTxt(recordHost(domain), config.DNS_SERVERS)
@@ -21,6 +21,6 @@ export async function lookUpRecords({ config, log }: Pick<Services, 'config' | '
   }
 }
 
-/** What is there instead of the record that is looked for, as the beginning of a message. */
+/** Returns the beginning of a message about a missing verification record. */
 export const otherThan = (records: readonly string[]): string =>
   records.length ? 'There are other TXT records, but not this one' : 'There is no TXT record'

@@ -3,7 +3,7 @@ import { formerMemberRole } from '../users/refs.ts'
 import type { Publisher, PublisherRole } from './entity.ts'
 import type { Membership } from './members.ts'
 
-/** The types of publishers, known before they are described, since other features name them. */
+/** GraphQL references for publishers and members. Declared before the types are implemented, because other features refer to them. */
 export const PublisherRef = builder.objectRef<Publisher>('Publisher')
 export const PublisherMemberRef = builder.objectRef<Membership>('PublisherMember')
 

@@ -9,7 +9,10 @@ import { viewerCan } from '../access/viewer-can.ts'
 import { canAdministerPublisher, canDeletePublisher, canSeeMembers, canSeePublisherActivity, roleIn } from './policy.ts'
 import { PublisherMemberRef, PublisherRef, PublisherRoleEnum } from './refs.ts'
 
-/** Who stands behind a public package is no secret to whoever may browse; the addresses, the people and the other packages are. */
+/**
+ * Options for fields that anonymous callers can read if browsing is enabled: the identity of the publisher of a public package. E-mail addresses,
+ * members and the publisher's other packages require the scope `read`.
+ */
 const open = { skipTypeScopes: true, authScopes: { browse: true } } as const
 
 builder.node(PublisherRef, {

@@ -8,7 +8,7 @@ import { changePublisher } from './change-publisher.ts'
 import { Publisher, PublisherMember } from './entity.ts'
 import { canChangeDetails, canDeletePublisher } from './policy.ts'
 
-/** What a publisher says of itself; what is left out stays, and null takes an optional one away. */
+/** Details of a publisher. Omitted fields keep their values; null clears an optional field. */
 export type PublisherDetails = {
   displayName?: string | null | undefined
   description?: string | null | undefined
@@ -18,8 +18,8 @@ export type PublisherDetails = {
 export type NewPublisher = Omit<PublisherDetails, 'displayName'> & { id: string; displayName: string; isVerified?: boolean }
 
 /**
- * Makes a publisher with the caller as its first admin.
- * @throws ApiError Conflict when the id is taken.
+ * Creates a publisher with the caller as its first admin.
+ * @throws ApiError Conflict if the id is taken.
  */
 export async function createPublisher(context: SignedInContext, input: NewPublisher): Promise<Publisher> {
   try {
@@ -30,7 +30,7 @@ export async function createPublisher(context: SignedInContext, input: NewPublis
   }
 }
 
-/** The same inside a transaction of the caller's. */
+/** Creates a publisher like `createPublisher`, in the transaction of `em`. */
 export async function createWithin(em: EntityManager, { viewer, ip, now }: SignedInContext, input: NewPublisher): Promise<Publisher> {
   const { id, displayName, description, websiteUrl, contactEmail, isVerified = false } = input
   const publisher = em.create(Publisher, {
@@ -48,12 +48,12 @@ export async function createWithin(em: EntityManager, { viewer, ip, now }: Signe
   return publisher
 }
 
-/** 409 for an id that another publisher has. */
+/** Returns a 409 error for an id that is taken. */
 export const takenId = (id: string) => conflict(`There is a publisher ${id} already. Ask one of its admins to add you.`)
 
 /**
- * Changes what a publisher says of itself; its id never changes.
- * @throws ApiError NotFound; InsufficientPermissions for who does not administer it.
+ * Changes the details of a publisher. The id is immutable.
+ * @throws ApiError NotFound; InsufficientPermissions unless the caller administers the publisher.
  */
 export function updatePublisher(context: SignedInContext, id: string, details: PublisherDetails): Promise<Publisher> {
   return changePublisher(context, id, canChangeDetails, async (em, publisher) => {
@@ -73,8 +73,8 @@ const changeable = ['displayName', 'description', 'websiteUrl', 'contactEmail'] 
 const words = { displayName: 'name', description: 'description', websiteUrl: 'website', contactEmail: 'contact address' }
 
 /**
- * Deletes a publisher with its memberships, for server admins.
- * @throws ApiError NotFound; Conflict, with their names, while it owns packages.
+ * Deletes a publisher and its memberships. Requires a server admin.
+ * @throws ApiError NotFound; Conflict, listing packages, while the publisher owns any.
  */
 export function deletePublisher(context: SignedInContext, id: string): Promise<void> {
   return changePublisher(context, id, canDeletePublisher, async (em, publisher) => {
@@ -92,7 +92,7 @@ const namesOf = (owned: { name: string }[]): string => {
 
 type Happening = 'updated' | 'deleted' | 'member_added' | 'member_updated' | 'member_removed'
 
-/** Writes down what the caller did to a publisher, or to one of its people. */
+/** Writes an audit entry for a change to a publisher or its members. */
 export function record(
   em: EntityManager,
   { viewer, ip }: SignedInContext,

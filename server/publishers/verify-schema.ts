@@ -9,7 +9,7 @@ import { recordHost, recordValue } from './record.ts'
 import { PublisherRef } from './refs.ts'
 import { completeVerification, type DomainChallenge, startVerification } from './verify.ts'
 
-/** As typed; what makes a domain of it decides. */
+/** A domain as typed by the user; `parseDomain` validates it. */
 const domain = { extensions: { maxLength: 253 } }
 
 const DomainVerification = builder.objectRef<DomainChallenge>('DomainVerification').implement({

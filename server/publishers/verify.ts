@@ -14,13 +14,13 @@ import { createWithin, takenId } from './service.ts'
 
 const claimMs = 24 * 3_600_000
 
-/** What to put into the DNS, and until when it counts. */
+/** The TXT record to add to the DNS, and when the claim expires. */
 export type DomainChallenge = { domain: string; host: string; value: string; expiresAt: Date }
 
 /**
- * Begins to claim a domain as a publisher. Asked again while the claim lives, it gives the same value another 24 hours, so
- * that what is in the DNS already stays right.
- * @throws ApiError InvalidInput for what is no domain, Conflict when the publisher exists, RateLimitExceeded.
+ * Starts claiming a domain as a publisher. Repeating an unexpired claim returns the same value and extends it by 24 hours, so that an existing TXT
+ * record remains valid.
+ * @throws ApiError InvalidInput for an invalid domain; Conflict if the publisher exists; RateLimitExceeded.
  */
 export async function startVerification(
   { em, viewer, limits, now }: SignedInContext,
@@ -39,15 +39,16 @@ export async function startVerification(
 }
 
 /**
- * Looks whether the DNS shows what it should, and makes the publisher with the caller as its admin.
- * @throws ApiError InvalidInput, naming host and value, when it does not; VerificationTemporarilyUnavailable when the resolvers do not
- * answer; Conflict when the publisher exists; RateLimitExceeded.
+ * Verifies the TXT record of a claim and creates the publisher with the caller as its admin.
+ * @throws ApiError InvalidInput, naming host and value, if the record is missing; VerificationTemporarilyUnavailable if the resolvers do not answer;
+ *   Conflict if the publisher exists; RateLimitExceeded.
  */
 export async function completeVerification(context: SignedInContext, given: string): Promise<Publisher> {
   const { em, viewer, limits, now } = context
   const domain = parseDomain(given)
   await limits.use('domainVerification', viewer.id)
-  // In this order: the claims of others end in the transaction that makes the publisher.
+  // Read the claim before checking for the publisher: creating a publisher deletes all claims in the same transaction, and a caller whose claim was
+  // deleted should be told that the publisher exists.
   const claim = await em.findOne(PublisherClaim, { domain, user: viewer.id, expiresAt: { $gt: now() } })
   if (await em.count(Publisher, { id: domain })) throw takenId(domain)
   if (!claim) throw invalidInput(`There is no claim of yours to ${domain}, or it is older than 24 hours. Start the verification again.`)

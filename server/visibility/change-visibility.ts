@@ -16,18 +16,18 @@ import { publicPackagesSwitch } from '../access/browsing.ts'
 export type VisibilityChange = {
   package: string
   visibility: Visibility
-  /** The name of the package again, so that nobody does it by a slip. */
+  /** The name of the package again, as confirmation. */
   confirm: string
-  /** Going public: exactly the packages that come along. */
+  /** When making the package public: exactly the private dependencies that must become public too. */
   closure?: readonly string[] | null | undefined
-  /** Going private: also when public packages break. */
+  /** When making the package private: whether to proceed even if that breaks public packages. */
   acceptBreakage?: boolean | null | undefined
 }
 
 /**
- * Makes a package public or private. The next request sees it.
- * @throws ApiError InvalidInput without the name as confirmation; NotFound; InsufficientPermissions; Conflict, naming what would have to come
- *   along, or the public packages that would break.
+ * Makes a package public or private and returns the names of all changed packages. Takes effect with the next request.
+ * @throws ApiError InvalidInput without the name as confirmation; NotFound; InsufficientPermissions; Conflict, listing the dependencies that must
+ *   become public too, or the public packages that would break.
  */
 export async function changeVisibility(context: SignedInContext, change: VisibilityChange): Promise<string[]> {
   if (change.confirm !== change.package) {
@@ -64,8 +64,8 @@ async function makePublic(context: SignedInContext, change: VisibilityChange): P
 }
 
 /**
- * Everything that the package depends on is locked, in the order of names, also what is public already: so nothing of it becomes private
- * meanwhile. Null when somebody added a dependency before the locks were held.
+ * Locks all dependencies of the package in the order of their names, including public ones, so that none can become private concurrently. Returns
+ * null if a dependency was added before the locks were acquired; the caller then retries.
  */
 async function makePublicWithin(em: EntityManager, context: SignedInContext, change: VisibilityChange): Promise<string[] | null> {
   const { config } = context
@@ -81,18 +81,18 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
   if (!(await canChangeVisibility(em, context, pkg))) throw notYours(context, [name])
   const { reached, companions } = await closureOf(em, config, name)
   if (!reached.every((one) => expected.has(one))) return null
-  // Done before, as by a client that lost the answer and asks again.
+  // The change was already made, for example by a client that retries after losing the response.
   if (pkg.visibility === 'public' && companions.length === 0 && (await areAllPublic(em, change.closure ?? []))) return []
   requireExactly(companions, change)
-  const along = locked.filter((one) => companions.some((companion) => companion.name === one.name))
-  const rights = await Promise.all(along.map((one) => canChangeVisibility(em, context, one)))
-  const foreign = along.filter((_, index) => !rights[index])
+  const companionPackages = locked.filter((one) => companions.some((companion) => companion.name === one.name))
+  const rights = await Promise.all(companionPackages.map((one) => canChangeVisibility(em, context, one)))
+  const foreign = companionPackages.filter((_, index) => !rights[index])
   if (foreign.length > 0)
     throw notYours(
       context,
       foreign.map((one) => one.name),
     )
-  const changing = pkg.visibility === 'public' ? along : [pkg, ...along]
+  const changing = pkg.visibility === 'public' ? companionPackages : [pkg, ...companionPackages]
   for (const one of changing) Object.assign(one, { visibility: 'public', revision: one.revision + 1, updatedAt: context.now() })
   await em.flush()
   return record(em, context, changing, 'public')
@@ -101,7 +101,7 @@ async function makePublicWithin(em: EntityManager, context: SignedInContext, cha
 const areAllPublic = async (em: EntityManager, names: readonly string[]): Promise<boolean> =>
   (await em.count(Package, { name: { $in: [...names] }, visibility: 'public' })) === new Set(names).size
 
-/** Nothing becomes public that was not named, and nothing is named that does not have to. */
+/** Throws Conflict unless the caller named exactly the private packages that must become public too. */
 function requireExactly(companions: { name: string; chain: string[] }[], { package: name, closure }: VisibilityChange): void {
   const wanted = new Set(closure)
   if (companions.length === wanted.size && companions.every((one) => wanted.has(one.name))) return
@@ -117,7 +117,7 @@ const notYours = (actor: Actor, names: string[]) =>
     `You do not administer ${names.join(', ')}. Ask an uploader, or an admin of the publisher.${adviceForAdmin(actor)}`,
   )
 
-/** Tells the audit log, the caches and the analyses; gives the names. */
+/** Writes audit entries, updates search and requests new analyses. Returns the names of the packages. */
 async function record(em: EntityManager, context: SignedInContext, packages: Package[], visibility: Visibility): Promise<string[]> {
   const { viewer, ip } = context
   for (const pkg of packages) {

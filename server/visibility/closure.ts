@@ -3,17 +3,17 @@ import { type Here, hostedHere, isHostedHere } from '../packages/hosting/hosted-
 import type { Chain } from '../packages/dependents/breakage.ts'
 import type { Visibility } from '../packages/entity.ts'
 
-/** What a package needs of this server. */
+/** Dependencies of a package on other packages of this server. */
 export type Closure = {
-  /** Every package that any version of it depends on, directly or through others, whatever its visibility; by name. */
+  /** Names of all packages that any version depends on, directly or transitively, public or private, in order. */
   reached: string[]
-  /** The private ones among them, each with the shortest chain that leads to it; by name. They have to come along when it goes public. */
+  /** The private packages in `reached`, each with a shortest dependency chain, ordered by name. They must become public together with the package. */
   companions: { name: string; chain: Chain }[]
 }
 
 /**
- * The dependencies of a package that are hosted here, in all versions, of `dependencies` only and only those declared as `hosted:` on this
- * server. One statement, however deep; circles end.
+ * Returns the transitive dependencies of all versions of a package that are declared in `dependencies` with `hosted:` pointing to this server. Uses
+ * one recursive statement, which also terminates on cycles.
  */
 export async function closureOf(em: EntityManager, here: Here, name: string): Promise<Closure> {
   const edges = await em.execute<Edge[]>(
@@ -40,12 +40,12 @@ const dependenciesOfNeeded = `join packages p on p.name = n.name
   join package_dependencies d on d.version_id = v.id and d.kind = 'direct' and ${isHostedHere('d.hosted_url')}
   join packages q on q.name = d.name`
 
-/** Breadth first, so that each chain is a shortest one. */
+/** Breadth-first search, so that each chain is a shortest one. */
 function chainsFrom(name: string, edges: readonly Edge[]): Map<string, Chain> {
   const dependencies = Map.groupBy(edges, ({ dependent }) => dependent)
   const chains = new Map<string, Chain>([[name, [name]]])
   for (const [dependent, chain] of chains) {
-    // A map goes on to what is added meanwhile.
+    // Iterating a Map also visits entries added during the iteration.
     for (const { dependency } of dependencies.get(dependent) ?? []) {
       if (!chains.has(dependency)) chains.set(dependency, [...chain, dependency])
     }

@@ -8,17 +8,17 @@ import { adviceForAdmin } from '../roles/viewer.ts'
 import { closureOf } from './closure.ts'
 import { publicPackagesStatus, type PublicPackagesStatus } from './switch.ts'
 
-/** Who can read a package, and why. */
+/** Who can read a package, and the settings that determine it. */
 export type VisibilityState = PublicPackagesStatus & { visibility: Visibility; viewerCanChange: boolean }
 
-/** A private package that has to come along, the chain that leads to it, and whether the caller administers it. */
+/** A private dependency that must become public too, the chain that leads to it, and whether the caller administers it. */
 export type Companion = { package: Package; chain: Chain; viewerCanAdminister: boolean }
 
-/** What a change of visibility would do. */
+/** Effects of a change of visibility. */
 export type VisibilityPreview = { visibility: Visibility; closure: Companion[]; breaks: Chain[] }
 
 /**
- * For whoever administers the package.
+ * Returns who can read the package, for callers who administer it.
  * @throws ApiError InsufficientPermissions.
  */
 export async function visibilityState(context: SignedInContext, pkg: Package): Promise<VisibilityState> {
@@ -29,7 +29,8 @@ export async function visibilityState(context: SignedInContext, pkg: Package): P
 }
 
 /**
- * What would come along, or break, if the package became public or private now.
+ * Returns the private dependencies that would have to become public too, or the public packages that would break, if the package became public or
+ * private now.
  * @throws ApiError InsufficientPermissions.
  */
 export async function previewVisibility(context: SignedInContext, pkg: Package, visibility: Visibility): Promise<VisibilityPreview> {

@@ -91,7 +91,7 @@ builder.mutationField('changeVisibility', (t) =>
     resolve: async (_root, { input }, context) => {
       const changed = await changeVisibility(context, input)
       const pkg = await findPackage(context, input.package)
-      // Deleted since then.
+      // The package was deleted after the change.
       if (!pkg) throw unknownPackage(input.package)
       return { package: pkg, changed }
     },

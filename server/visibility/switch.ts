@@ -6,10 +6,10 @@ import { requireRecentProof } from '../access/proof.ts'
 import { lockSetting, readSetting, writeSetting } from '../settings/service.ts'
 import { publicPackagesSwitch, type PublicPackagesSwitch } from '../access/browsing.ts'
 
-/** The state of public packages on this server. */
+/** Whether this server has public packages: what the environment permits and what administrators chose. */
 export type PublicPackagesStatus = PublicPackagesSwitch & { permittedByEnvironment: boolean }
 
-/** What the environment and the administrators decided. */
+/** Returns whether the environment and the server's switch allow public packages. */
 export async function publicPackagesStatus({ config, database }: Pick<Context, 'config' | 'database'>): Promise<PublicPackagesStatus> {
   return { ...(await readSetting(database.reads, publicPackagesSwitch)), permittedByEnvironment: config.PUBLIC_PACKAGES_ENABLED }
 }
@@ -18,9 +18,9 @@ export const countEveryPackage = ({ em }: Pick<Context, 'em'>): Promise<number> 
 export const countPublicPackages = ({ em }: Pick<Context, 'em'>): Promise<number> => em.count(Package, { visibility: 'public' })
 
 /**
- * Sets the server's switch. The next request sees it.
- * @throws ApiError InsufficientPermissions when the environment does not permit public packages, and for a session that did not prove its password
- *   lately.
+ * Changes the server's switch for public packages. Takes effect with the next request.
+ * @throws ApiError InsufficientPermissions if the environment does not permit public packages, or if the session has not confirmed its password
+ *   recently.
  */
 export async function setPublicPackages(
   context: SignedInContext,
