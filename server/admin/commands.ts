@@ -26,7 +26,7 @@ export async function resetPassword({ em, config }: Operation, email = ''): Prom
   const password = generatePassword()
   const passwordHash = await hashPassword({ config, ip: 'operator' }, password)
   await em.transactional(async (inner) => {
-    // Write first. SQLite lets the first statement wait for a running server, but fails a write that follows a read.
+    // Write first. SQLite makes the first statement wait for a running server, but fails a write that follows a read.
     if (!(await inner.nativeUpdate(User, { id: user.id }, { passwordHash, mustChangePassword: true }))) throw unknown(email)
     await revokeSessions(inner, user.id)
     await inner.nativeDelete(Invite, { user: user.id })

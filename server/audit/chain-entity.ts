@@ -1,39 +1,39 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 
-/** The place of an audit entry in the hash chain. Like entries, links are never changed. */
+/** The position of an audit entry in the hash chain. Links are immutable. */
 export const AuditLink = defineEntity({
   name: 'AuditLink',
   tableName: 'audit_chain',
   properties: {
     entryId: p.uuid().primary(),
-    /** 1 for the first entry, without gaps. */
+    /** Starts at 1, without gaps. */
     position: p.bigint('number').unique(),
-    /** SHA-256 of the hash before and of the entry. */
+    /** SHA-256 of the previous hash and the entry. */
     hash: p.string().length(64),
   },
 })
 export type AuditLink = InferEntity<typeof AuditLink>
 
 /**
- * An end of the audit log that was cut off: the entries at these positions of the hash chain and before it were deleted because of their age. Like
- * entries, cuts are never changed. The database deletes entries that a cut covers, and no others; it takes a cut only of entries that are in the
- * chain, older than the shortest retention, not the newest, and named by an entry that stays.
+ * Records that the beginning of the audit log was deleted by retention: the entries up to this position of the hash chain. Cuts are immutable.
+ * Database triggers allow deleting only entries that a cut covers. They accept a cut only if its entries are in the chain, are older than the
+ * minimum retention, do not include the newest one, and are named by an audit entry that remains.
  *
- * Whoever has the server's connection to the database can, with SQL of their own, cut off old entries sooner than the owner set, though never the
- * ones of the last 90 days, and never without an entry that says so. Triggers do not stop who may drop them, which are the owner of the tables and
- * superusers: what those delete or change shows only by comparing the chain with a hash that was kept elsewhere.
+ * Limits of this protection: anyone with the database connection of the server can run SQL that deletes old entries sooner than the owner has set,
+ * but never entries of the last 90 days, and never without an audit entry about it. The table owner and superusers can drop the triggers. What they
+ * change is detected only by comparing the chain with a hash that was stored elsewhere.
  */
 export const AuditCut = defineEntity({
   name: 'AuditCut',
   tableName: 'audit_cuts',
   properties: {
-    /** The audit entry about it. */
+    /** Id of the audit entry about the deletion. */
     entryId: p.uuid().primary(),
-    /** Where the last of the deleted entries stood in the chain. */
+    /** Chain position of the last deleted entry. */
     position: p.bigint('number').unique(),
-    /** The hash there, which the next one in the chain builds on. */
+    /** Hash at that position, which the next link builds on. */
     hash: p.string().length(64),
-    /** Whatever was deleted was older than this moment. */
+    /** All deleted entries were older than this time. */
     keptFrom: p.datetime(3),
   },
 })

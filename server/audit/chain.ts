@@ -6,7 +6,7 @@ import { insertRows, readRow, readRows } from '../db/statements.ts'
 import { sha256 } from '../http/keys.ts'
 import type { Services } from '../services.ts'
 
-/** An entry as plain SQL reads it. */
+/** A row of audit_entries. */
 export type EntryRow = {
   id: string
   created_at: number | string | Date
@@ -21,28 +21,28 @@ export type EntryRow = {
 }
 const contents = ['kind', 'summary', 'actor_id', 'user_id', 'package', 'publisher', 'version', 'client_ip'] as const
 
-/** What `hashOf` needs of the table `e`. */
+/** The columns of the table alias `e` that `hashOf` needs. */
 export const entryColumns = ['id', 'created_at', ...contents].map((column) => `e.${column}`).join(', ')
 
-/** The hash of an entry in the chain: whoever changes it, or one before it, would have to change every hash after it. */
+/** Returns the hash of an entry in the chain. Each hash covers the previous one, so changing an entry requires changing all later hashes. */
 export const hashOf = (before: string, entry: EntryRow): string =>
   sha256(`${before}\n${JSON.stringify([entry.id, toDate(entry.created_at).toISOString(), ...contents.map((name) => entry[name])])}`)
 
-/** What stands before the first entry. */
+/** Stands in for the previous hash of the first entry. */
 export const start = '0'.repeat(64)
 
-/** A place in the chain. */
+/** A position in the chain and its hash. */
 export type Place = { position: number; hash: string }
 
-/** So many entries are sealed by one transaction, between which requests are answered. */
+/** Entries sealed per transaction. Between transactions, other requests are served. */
 const atOnce = 100
-/** Entries that were committed so long after they got their id are still found, also after a pause, without looking at all of them. */
+/** How far back to look for entries that committed later than entries with newer ids. Limits the scan to recent entries. */
 const lookBackMs = 3_600_000
 
 /**
- * Puts the entries that are not in the hash chain yet at its end. That happens beside the changes that make entries, so that none of them waits
- * for another; the log says how far the chain goes, so that whoever keeps the log has a proof outside of the database. Of several that do this at
- * the same time, one succeeds.
+ * Appends entries that are not yet in the hash chain. This happens outside of the transactions that create entries, so that they do not wait for
+ * each other. The new head of the chain is logged as evidence outside of the database. If several instances run this at the same time, one
+ * succeeds.
  */
 export async function sealEntries({ database, log, now }: Pick<Services, 'database' | 'log' | 'now'>): Promise<void> {
   let [sealed, head]: [number, Place | undefined] = [0, undefined]
@@ -57,7 +57,7 @@ export async function sealEntries({ database, log, now }: Pick<Services, 'databa
 }
 
 async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; head: Place } | null> {
-  // Most often there is none, which needs no transaction to see.
+  // Usually there are none. Checking this needs no transaction.
   if ((await readUnsealed(em, now, 1)).entries.length === 0) return null
   try {
     return await em.fork().transactional(async (inner) => {
@@ -71,7 +71,7 @@ async function sealSome(em: EntityManager, now: Date): Promise<{ count: number; 
       return { count: links.length, head }
     })
   } catch (error) {
-    // Another instance was faster: no two links have the same position.
+    // Another instance added the same positions first.
     if (error instanceof UniqueConstraintViolationException) return null
     throw error
   }
@@ -93,11 +93,11 @@ async function readUnsealed(em: EntityManager, now: Date, limit: number): Promis
   return { last: { position: Number(row?.position ?? 0), hash: row?.hash ?? start }, entries }
 }
 
-/** What sorts before every id that was made at this moment or later: they begin with it (UUIDv7). */
+/** Returns a lower bound for the ids that are created at this time or later. Ids are UUIDv7 and start with their timestamp. */
 export function idAt(ms: number): string {
   const digits = Math.max(ms, 0).toString(16).padStart(12, '0')
   return `${digits.slice(0, 8)}-${digits.slice(8)}-0000-0000-000000000000`
 }
 
-/** When an id was made. */
+/** Returns the time at which an id was created. */
 const momentOfId = (id: string): number => Number.parseInt(id.slice(0, 13).replace('-', ''), 16)

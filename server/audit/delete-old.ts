@@ -9,14 +9,14 @@ import { type Link, problemsOf, readLinks } from './links.ts'
 import { auditRetention, keptFrom } from './retention.ts'
 import { recordEvents } from './service.ts'
 
-/** So many entries are deleted by one transaction. */
+/** Entries deleted per transaction. */
 const atOnce = 2000
 
 /**
- * Deletes the entries that are older than the owner wants them kept, from the beginning of the hash chain. Each transaction deletes some, leaves the
- * place in the chain that the rest builds on, and records that in the log: whatever ends this halfway leaves nothing half deleted. What was changed
- * is not deleted, so that it goes on being found.
- * @throws Error when the beginning of the log is not as it was written.
+ * Deletes entries that are older than the retention that the owner has set, from the beginning of the hash chain. Each transaction deletes a
+ * batch, stores the chain position that the remaining entries build on, and records an audit entry, so it can be interrupted at any time. Entries
+ * that were tampered with are not deleted, so that `verify-audit` keeps reporting them.
+ * @throws Error when the beginning of the log does not match the hash chain.
  */
 export async function deleteOldEntries({ database, log, now, stopping }: Pick<Services, 'database' | 'log' | 'now' | 'stopping'>) {
   if ((await readSetting(database.reads, auditRetention)).days === null) return
@@ -28,7 +28,7 @@ export async function deleteOldEntries({ database, log, now, stopping }: Pick<Se
 }
 
 async function deleteSome(em: EntityManager, now: Date): Promise<(Place & { entries: number }) | null> {
-  // Other instances, and whoever changes the setting, wait until this is done.
+  // Blocks other instances and changes of the setting until the transaction ends.
   const { days } = await lockSetting(em, auditRetention)
   if (days === null) return null
   const before = keptFrom(now, days)
@@ -47,7 +47,7 @@ async function deleteSome(em: EntityManager, now: Date): Promise<(Place & { entr
   return { ...end, entries }
 }
 
-/** How far the links are of before a moment, without the last of them: the chain never ends with a cut. */
+/** Returns the position of the last link older than `before`. The newest link is never included, so that the chain is never empty. */
 function endOfOld(anchor: Place, links: readonly Link[], before: Date): Place {
   let place = anchor
   for (const link of links.slice(0, -1)) {
@@ -60,4 +60,4 @@ function endOfOld(anchor: Place, links: readonly Link[], before: Date): Place {
 }
 
 const notAsWritten = (problems: readonly string[]) =>
-  new Error(`The audit log is not as it was written, so no more of it is deleted. Compare it with verify-audit. ${problems.join(' ')}`)
+  new Error(`The audit log does not match its hash chain, so no entries are deleted. Run verify-audit for details. ${problems.join(' ')}`)

@@ -1,12 +1,12 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
-/** One thing that happened. Entries are never changed, and deleted because of their age only, so they point at people and packages by value, not by key. */
+/** An event. Entries are immutable and deleted by retention only, so they refer to users and packages by value, without foreign keys. */
 export const AuditEntry = defineEntity({
   name: 'AuditEntry',
   tableName: 'audit_entries',
   extends: Base,
-  // With the id, so that a filtered page is read in order, however much there is.
+  // Including the id allows a filtered page to be read in index order, independent of the size of the log.
   indexes: [
     { properties: ['createdAt'] },
     { properties: ['kind', 'id'] },
@@ -17,10 +17,10 @@ export const AuditEntry = defineEntity({
   ],
   properties: {
     kind: p.string().length(64),
-    /** One sentence for people. */
+    /** A sentence for people. */
     summary: p.string().length(500),
     actorId: p.uuid().nullable(),
-    /** The account that was acted upon, when it is not a package or a publisher. */
+    /** The account that the action was applied to, if any. */
     userId: p.uuid().nullable(),
     package: p.string().length(64).nullable(),
     publisher: p.string().length(64).nullable(),

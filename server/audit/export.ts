@@ -26,13 +26,13 @@ export const columns = [
   'publisher',
 ] as const
 
-/** What a file says of an entry. */
+/** The columns of an exported entry. */
 export type Row = Record<(typeof columns)[number], string | null>
 
-/** How a file is written. */
+/** A file format: content type, file extension, header line and a function that formats a row. */
 export type Format = { type: string; parameters: string; extension: string; head: string; line: (row: Row) => string }
 
-/** The filtered audit log as a file of this format, batch by batch: memory does not grow with the log. */
+/** Exports the filtered audit log as a file in this format. Reads in batches, so memory use is constant. */
 export const exportedAs = (format: Format): Alternative => ({
   type: format.type,
   handler: (context, given) => sendFile(context, format, () => ({ ...given(), olderThan: given().before })),
@@ -55,7 +55,7 @@ async function* lines({ database }: Context, { head, line }: Format, batches: As
     const rows = await Promise.all(
       batch.map(async (entry) => line(row(entry, await personOf(request, entry.actorId), await personOf(request, entry.userId)))),
     )
-    // Nothing at all would end the stream.
+    // An empty chunk would end the stream.
     if (rows.length > 0) yield rows.join('')
   }
 }

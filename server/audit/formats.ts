@@ -1,6 +1,6 @@
 import { columns, type Format } from './export.ts'
 
-/** A table for spreadsheets (RFC 4180). */
+/** CSV for spreadsheets (RFC 4180). */
 export const csv: Format = {
   type: 'text/csv',
   parameters: '; charset=utf-8; header=present',
@@ -9,7 +9,7 @@ export const csv: Format = {
   line: (row) => record(columns.map((column) => row[column] ?? '')),
 }
 
-/** An object a line, for programs. */
+/** Newline-delimited JSON for programs. */
 export const ndjson: Format = {
   type: 'application/x-ndjson',
   parameters: '; charset=utf-8',
@@ -22,7 +22,10 @@ function record(cells: readonly string[]): string {
   return `${cells.map(cell).join(',')}\r\n`
 }
 
-/** Quoted where RFC 4180 wants it; what a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV Injection"). */
+/**
+ * Quotes a cell as RFC 4180 requires. Cells that a spreadsheet would interpret as formulas are prefixed with an apostrophe (OWASP, "CSV
+ * Injection").
+ */
 export function cell(text: string): string {
   const harmless = /^(?:[\t\r\n]|\s*[=+\-@\uff0b\uff0d\uff1d\uff20])/.test(text) ? `'${text}` : text
   return /[",\r\n]/.test(harmless) ? `"${harmless.replaceAll('"', '""')}"` : harmless

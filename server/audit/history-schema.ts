@@ -12,7 +12,7 @@ builder.objectField(UserRef, 'securityHistory', (t) =>
       nullable: true,
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
-        'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for anybody but its owner and administrators. A token needs the scope WRITE.',
+        'Sign-ins and attempts, passwords, tokens and sessions of this account, newest first; null for other users than its owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listSecurityHistory(context.em, user.id, args) : null),
     },
     { description: "A page of an account's security history." },
@@ -26,10 +26,10 @@ builder.objectField(UserRef, 'activity', (t) =>
       type: AuditEntryRef,
       nullable: true,
       authScopes: (user, _args, context) => belongingsScope(user, context),
-      description: 'What they did, newest first; null unless it is you or you administer the server. A token needs the scope WRITE.',
+      description: 'Actions of this user, newest first; null unless you are this user or an administrator. A token needs the scope WRITE.',
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listAuditEntries(context.em, { actor: user.id }, args) : null),
     },
-    { description: 'A page of what somebody did.' },
+    { description: 'A page of actions of a user.' },
     { description: 'An entry in a page.' },
   ),
 )

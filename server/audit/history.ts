@@ -3,7 +3,7 @@ import { newestFirst, type PageArguments } from '../graphql/connections.ts'
 import { AuditEntry } from './entity.ts'
 import type { AuditKind } from './service.ts'
 
-/** What concerns who gets into an account. */
+/** Kinds of events that affect the security of an account. */
 const securityKinds = [
   'user.created',
   'user.updated',
@@ -22,9 +22,9 @@ const securityKinds = [
   'owner.transferred',
 ] satisfies AuditKind[]
 
-/** The entries about the security of this account. */
+/** Returns the condition for security events of this account. */
 export const securityOf = (userId: string) => ({ userId, kind: { $in: securityKinds } })
 
-/** What happened around who gets into an account, newest first, as a connection. */
+/** Lists security events of an account as a connection, newest first. */
 export const listSecurityHistory = (em: EntityManager, userId: string, page: PageArguments) =>
   newestFirst(em, AuditEntry, securityOf(userId), page)

@@ -2,10 +2,10 @@ import type { EntityManager } from '@mikro-orm/sql'
 import { readRows } from '../db/statements.ts'
 import { entryColumns, type EntryRow, hashOf, type Place } from './chain.ts'
 
-/** A link of the hash chain with its entry, which may be gone. */
+/** A link of the hash chain with its entry, or without if the entry was removed. */
 export type Link = { position: number | string; hash: string; entry_id: string } & ({ id: null } | EntryRow)
 
-/** The next links after a position, in their order, with their entries as they are at the same moment. */
+/** Reads the next links after a position in order, with their entries, in one consistent read. */
 export const readLinks = (em: EntityManager, after: number, limit: number): Promise<Link[]> =>
   readRows(
     em,
@@ -14,7 +14,7 @@ export const readLinks = (em: EntityManager, after: number, limit: number): Prom
     [after],
   )
 
-/** What is wrong with a link that ought to be the next one after this place. */
+/** Returns the problems of a link that is expected to follow this position. */
 export function problemsOf({ position, hash }: Place, link: Link): string[] {
   const found = Number(link.position)
   const gap = found === position + 1 ? [] : [`The chain lacks the positions ${position + 1} to ${found - 1}.`]

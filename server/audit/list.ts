@@ -6,23 +6,23 @@ import { invalidInput } from '../errors.ts'
 import { personId } from '../users/person-id.ts'
 import { AuditEntry } from './entity.ts'
 
-/** Which entries to show; what is left out does not narrow. */
+/** Filters for audit entries. Omitted fields do not restrict the result. */
 export type AuditFilter = {
-  /** A kind such as `user.login`, or the beginning of kinds, such as `user.`. */
+  /** An event kind such as `user.login`, or a prefix such as `user.`. */
   kind?: string | null | undefined
-  /** Who did it: an e-mail address or an id. */
+  /** The acting user: an e-mail address or an id. */
   actor?: string | null | undefined
-  /** To whom it was done: an e-mail address or an id. */
+  /** The affected user: an e-mail address or an id. */
   user?: string | null | undefined
   package?: string | null | undefined
   publisher?: string | null | undefined
-  /** Not before this moment. */
+  /** Inclusive lower bound of the time. */
   from?: Date | null | undefined
-  /** Before this moment. */
+  /** Exclusive upper bound of the time. */
   to?: Date | null | undefined
-  /** Only what is older than the entry with this id. */
+  /** Only entries older than the entry with this id. */
   olderThan?: string | null | undefined
-  /** Only entries after the one with this id. */
+  /** Only entries newer than the entry with this id. */
   newerThan?: string | null | undefined
 }
 
@@ -31,8 +31,8 @@ type Condition = FilterQuery<AuditEntry>
 export type AuditOrder = 'newest' | 'oldest'
 
 /**
- * The audit log as a connection.
- * @throws ApiError InvalidInput for what cannot be a kind or an id.
+ * Lists audit entries as a connection.
+ * @throws ApiError InvalidInput for a malformed kind or id.
  */
 export async function listAuditEntries(em: EntityManager, filter: AuditFilter, page: PageArguments, order: AuditOrder = 'newest') {
   const where = await conditionOf(em, filter)
@@ -44,8 +44,8 @@ export async function listAuditEntries(em: EntityManager, filter: AuditFilter, p
 }
 
 /**
- * The same entries in batches, however many there are. `fork` makes the entity manager of a batch, so that none is kept.
- * @throws ApiError as `listAuditEntries`, at once.
+ * Reads the matching entries in batches of `size`. Each batch uses a new entity manager from `fork`, so that no entries accumulate in memory.
+ * @throws ApiError as `listAuditEntries`, before the first batch.
  */
 export async function batchAuditEntries(fork: () => EntityManager, filter: AuditFilter, size = 500): Promise<AsyncIterable<AuditEntry[]>> {
   const where = await conditionOf(fork(), filter)
@@ -58,7 +58,7 @@ export async function batchAuditEntries(fork: () => EntityManager, filter: Audit
   })()
 }
 
-/** Up to `limit` entries after the one with this id. Ids grow with time. */
+/** Loads up to `limit` entries after the entry with this id. Ids are ordered by time. */
 function load(
   em: EntityManager,
   where: Condition,
@@ -98,11 +98,10 @@ export async function lastDeletionOf(em: EntityManager, publisher: string): Prom
 function known(id: string): string {
   const plain = idOf(id)
   if (plain) return plain
-  throw invalidInput('olderThan: must be the id of an entry, as the answer before gave it.', 'olderThan')
+  throw invalidInput('olderThan: must be the id of an entry, from a previous response.', 'olderThan')
 }
 
 function ofKind(kind: string) {
-  if (!/^[a-z]+\.[a-z_]*$/.test(kind))
-    throw invalidInput('kind: must be a kind such as user.login, or the beginning of some, such as user.', 'kind')
+  if (!/^[a-z]+\.[a-z_]*$/.test(kind)) throw invalidInput('kind: must be a kind such as user.login, or a prefix such as user.', 'kind')
   return kind.endsWith('.') ? { $like: `${kind}%` } : kind
 }

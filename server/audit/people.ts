@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What stands for somebody whose account is gone. */
+/** Name shown for users whose account was deleted. */
 export const deletedUser = 'deleted user'
 
 type Person = { userId: string; displayName: string; email: string }
@@ -14,6 +14,6 @@ export const agentSchema = z
 /** Where the next page of entries starts. */
 export const nextBefore = z.uuid().nullable().describe('Value of `before` for the next page; null on the last one.')
 
-/** A person of an entry as REST shows them; null for nobody. */
+/** Returns a user as REST shows them; null for anonymous actors. */
 export const agent = (id: string | null, person: Person | null) =>
   id === null ? null : (person ?? { userId: id, displayName: deletedUser, email: null })

@@ -3,13 +3,19 @@ import { isServerAdmin, mayChangeOwnAccount } from '../roles/viewer.ts'
 import type { AuditEntry } from './entity.ts'
 import { securityOf } from './history.ts'
 
-/** Server admins see every entry, others those about the security of their own account, as a condition; null for nobody's. */
+/**
+ * Returns the condition for the entries that the caller may see: all for administrators, entries about the security of their own account for other
+ * users, null for none.
+ */
 export function entriesSeen(context: Context): Partial<ReturnType<typeof securityOf>> | null {
   if (isServerAdmin(context)) return {}
   return context.viewer && mayChangeOwnAccount(context) ? securityOf(context.viewer.id) : null
 }
 
-/** What somebody did to their own account, or what nobody known did to it, came from where they ought to know; server admins know of all. */
+/**
+ * Returns whether the caller may see the IP address of an entry. Users see the addresses of actions on their own account by themselves or by
+ * anonymous callers; administrators see all.
+ */
 export function canSeeAddress(context: Context, { actorId, userId, ...object }: AuditEntry): boolean {
   const { viewer } = context
   const isAboutAccount = !object.package && !object.publisher

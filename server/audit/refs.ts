@@ -1,5 +1,5 @@
 import { builder } from '../graphql/builder.ts'
 import type { AuditEntry } from './entity.ts'
 
-/** The type of audit entries, apart from its description, since features show their own. */
+/** The GraphQL type of audit entries. Its fields are defined separately, because features add their own. */
 export const AuditEntryRef = builder.objectRef<AuditEntry>('AuditEntry')

@@ -42,7 +42,7 @@ export const auditRoutes = [
     `query (${variables}) { auditEntries(first: 50, ${filter}) { nodes { id: uuid createdAt kind summary version package publisher actorId actor ${person} userId user ${person} clientIp } pageInfo { hasNextPage } } }`,
     {
       summary:
-        'Everything that happened, newest first, fifty an answer. `Accept: text/csv` or `application/x-ndjson` gives all of it as a file.',
+        'The audit log, newest first, 50 entries per page. With `Accept: text/csv` or `application/x-ndjson`, all entries as a file.',
       names: { before: 'olderThan' },
       answer: { from: ({ auditEntries }) => answer(auditEntries as Connection), schema: auditPage },
       alternatives: [exportedAs(csv), exportedAs(ndjson)],

@@ -9,23 +9,23 @@ const tooShort = `must be at least ${minRetentionDays} days`
 const daysRange = z.int().min(minRetentionDays, tooShort).max(maxRetentionDays, `must be at most ${maxRetentionDays} days`)
 
 const AuditRetentionRef = builder.objectRef<AuditRetention>('AuditRetention').implement({
-  description: 'How long this server keeps audit entries. What is older is deleted, oldest first, once a day; the log says so.',
+  description: 'How long this server keeps audit entries. Older entries are deleted once a day, which is recorded in the audit log.',
   fields: (t) => ({
-    days: t.exposeInt('days', { nullable: true, description: 'For how many days; null for ever.' }),
-    minimumDays: t.int({ description: 'What `days` is at least.', resolve: () => minRetentionDays }),
+    days: t.exposeInt('days', { nullable: true, description: 'Number of days; null to keep entries forever.' }),
+    minimumDays: t.int({ description: 'Minimum value of `days`.', resolve: () => minRetentionDays }),
     keptFrom: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'Entries from before this moment were deleted; null while every entry is there.',
+      description: 'Entries older than this time were deleted; null if no entries were deleted.',
       resolve: async (_retention, _args, { em }) => (await lastCut(em))?.keptFrom ?? null,
     }),
     entriesOlderThan: t.int({
-      description: 'How many entries would be deleted, if they were kept for so many days.',
-      args: { days: t.arg.int({ required: true, description: 'For how many days.', validate: daysRange }) },
+      description: 'Number of entries that a retention of this many days would delete.',
+      args: { days: t.arg.int({ required: true, description: 'Number of days.', validate: daysRange }) },
       resolve: (_retention, { days }, context) => countOlder(context, days),
     }),
     viewerCanUpdate: t.boolean({
-      description: 'Whether you may change it: only the owner of the server may.',
+      description: 'Whether you may change the setting. Only the owner of the server may.',
       resolve: (_retention, _args, context) => isServerOwner(context),
     }),
   }),
@@ -41,15 +41,15 @@ builder.queryField('auditRetention', (t) =>
 
 builder.mutationField('updateAuditRetention', (t) =>
   t.withAuth({ owner: true }).fieldWithInput({
-    type: payload('UpdateAuditRetentionPayload', 'What is set now.', {
+    type: payload('UpdateAuditRetentionPayload', 'The updated setting.', {
       auditRetention: { type: AuditRetentionRef, description: 'How long audit entries are kept.' },
     }),
-    description: 'Sets how long audit entries are kept; for the owner of the server. What is older is deleted within minutes.',
+    description: 'Sets how long audit entries are kept. For the owner of the server. Older entries are deleted within minutes.',
     typeOptions: { description: 'How long to keep audit entries.' },
-    argOptions: { description: 'For how long.' },
+    argOptions: { description: 'The new retention.' },
     input: {
       days: t.input.int({
-        description: `For how many days, from ${minRetentionDays} to ${maxRetentionDays}; null, or left out, for ever.`,
+        description: `Number of days, from ${minRetentionDays} to ${maxRetentionDays}; null or omitted to keep entries forever.`,
         validate: daysRange.nullish(),
       }),
     },

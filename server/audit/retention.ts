@@ -5,11 +5,11 @@ import { lockSetting, readSetting, type Setting, writeSetting } from '../setting
 import { AuditEntry } from './entity.ts'
 import { audit } from './service.ts'
 
-/** For so many days, audit entries are kept whatever the owner sets: the database refuses to delete younger ones. */
+/** Minimum retention in days. The database refuses to delete younger entries, whatever the owner sets. */
 export const minRetentionDays = 90
 export const maxRetentionDays = 36_500
 
-/** How long audit entries are kept, in days; null for ever. */
+/** How long audit entries are kept, in days; null for forever. */
 export type AuditRetention = { days: number | null }
 
 export const auditRetention: Setting<AuditRetention> = {
@@ -19,23 +19,23 @@ export const auditRetention: Setting<AuditRetention> = {
 }
 
 const dayMs = 86_400_000
-/** The database, which refuses what is too young by its own clock, may be behind by so much. */
+/** Tolerance for a database clock that is behind. The database checks the age of entries by its own clock. */
 const toleranceMs = 3_600_000
 
-/** The moment from which entries are kept: the beginning of a day (UTC), so that once a day something is deleted, and recorded, and not all the time. */
+/** Returns the time from which entries are kept. Rounded to the start of a day (UTC), so that entries are deleted at most once a day. */
 export const keptFrom = (now: Date, days: number): Date =>
   new Date(Math.floor((now.getTime() - days * dayMs - toleranceMs) / dayMs) * dayMs)
 
 export const readRetention = ({ database }: Pick<Context, 'database'>): Promise<AuditRetention> =>
   readSetting(database.reads, auditRetention)
 
-/** How many entries would be deleted, if they were kept for so many days. */
+/** Counts the entries that a retention of this many days would delete. */
 export const countOlder = ({ em, now }: Pick<Context, 'em' | 'now'>, days: number): Promise<number> =>
   em.count(AuditEntry, { createdAt: { $lt: keptFrom(now(), days) } })
 
 /**
- * Sets how long audit entries are kept; what is older goes within minutes. The same again changes nothing.
- * @throws ApiError InsufficientPermissions for a session that did not prove its password lately.
+ * Sets the retention of audit entries. Older entries are deleted within minutes. Setting the current value again has no effect.
+ * @throws ApiError InsufficientPermissions for a session without a recent password confirmation.
  */
 export async function updateRetention(context: SignedInContext, wanted: AuditRetention): Promise<AuditRetention> {
   const { em, viewer, ip } = context

@@ -5,8 +5,8 @@ import { insertRows } from '../db/statements.ts'
 import { AuditEntry } from './entity.ts'
 
 /**
- * Every kind of event that is recorded. What an entry says is written by the service that makes the change: search for its kind. Those of a
- * publish are `eventsOf` in uploads/publish.ts.
+ * All kinds of audit events. The text of an entry is written by the service that makes the change: search for its kind. The events of a publish are
+ * built by `eventsOf` in uploads/publish.ts.
  */
 export type AuditKind =
   | `user.${'created' | 'signup_refused' | 'updated' | 'deleted' | 'login' | 'login_failed' | 'password_changed' | 'password_confirmed' | 'password_reset' | 'invite_created' | 'invite_accepted'}`
@@ -21,19 +21,19 @@ export type AuditKind =
 
 export type AuditEvent = {
   kind: AuditKind
-  /** One sentence for people; never a secret. */
+  /** A sentence for people. Never contains secrets. */
   summary: string
   actor: { id: string } | null
-  /** The account acted upon. */
+  /** The account that the action was applied to. */
   user?: { id: string }
   package?: string
-  /** The publisher acted upon, or the one that a package came to or left. */
+  /** The publisher that the action was applied to, or that a package was moved to or from. */
   publisher?: string
   version?: string
   ip?: string | null
 }
 
-/** Records events at once, in the transaction of `em`, where nothing else needs a unit of work; gives the ids of their entries. */
+/** Inserts entries directly in the transaction of `em`, without a unit of work. Returns their ids. */
 export async function recordEvents(em: EntityManager, events: readonly AuditEvent[]): Promise<string[]> {
   const at = momentOf(em)
   const rows = events.map((event) => ({
@@ -52,7 +52,7 @@ export async function recordEvents(em: EntityManager, events: readonly AuditEven
   return rows.map(({ id }) => id)
 }
 
-/** Records an event in the same unit of work as the change: both are committed, or neither. */
+/** Records an event in the current unit of work, so that it commits or rolls back together with the change. */
 export function audit(em: EntityManager, { actor, user, summary, ip, ...event }: AuditEvent): void {
   em.create(AuditEntry, {
     ...event,

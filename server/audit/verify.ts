@@ -4,29 +4,29 @@ import { idAt } from './chain.ts'
 import { anchorOf, type Cut, lastCut } from './cuts.ts'
 import { problemsOf, readLinks } from './links.ts'
 
-/** What a look at the whole chain found. */
+/** Result of verifying the whole chain. */
 export type Verdict = {
-  /** How many entries are in the chain. */
+  /** Number of entries in the chain. */
   entries: number
-  /** How many were before them, and were deleted because of their age. */
+  /** Number of older entries that were deleted by retention. */
   deleted: number
-  /** The hash of the last entry in the chain; null when there is none. */
+  /** Hash of the last entry in the chain; null for an empty chain. */
   head: string | null
-  /** Entries that are not in the chain yet: the server adds them within a minute. */
+  /** Number of entries that are not yet in the chain. The server adds them within a minute. */
   unsealed: number
-  /** What is wrong, a line each. */
+  /** Problems found, one per line. */
   problems: string[]
 }
 
-/** So many links are read at once. */
+/** Links read per batch. */
 const atOnce = 1000
-/** An entry of this age that is not in the chain was added behind the server's back. */
+/** Entries are sealed within a minute. An unsealed entry older than this was inserted by something other than the server. */
 const sealedAfterMs = 3_600_000
 
 /**
- * Compares every audit entry with the hash chain. `known` is a hash that the chain had before, as the log or an earlier verification told: without
- * one, whoever rewrote all entries and all hashes goes unnoticed. What was deleted because of its age is taken over from the last cut, which an
- * entry that is left has to name.
+ * Verifies every audit entry against the hash chain. `known` is an earlier hash of the chain, from the server log or a previous verification.
+ * Without one, rewriting all entries and all hashes is not detected. Entries deleted by retention are represented by the last cut, which a
+ * remaining entry must confirm.
  */
 export async function verifyChain(em: EntityManager, now: Date, known?: string): Promise<Verdict> {
   const problems: string[] = []
@@ -36,7 +36,7 @@ export async function verifyChain(em: EntityManager, now: Date, known?: string):
     const links = await readLinks(em, place.position, atOnce)
     const moved = await lastCut(em)
     if (moved && moved.position > place.position) {
-      // Entries were deleted meanwhile, maybe before these were read.
+      // Entries were deleted during the verification, possibly before they were read. Continue after the new cut.
       ;[cut, place, hasKnown] = [moved, anchorOf(moved), hasKnown || known === moved.hash]
       continue
     }
@@ -49,16 +49,19 @@ export async function verifyChain(em: EntityManager, now: Date, known?: string):
   }
   problems.push(...(await problemsOfCut(em, cut)))
   const { old, unsealed } = await countUnsealed(em, now)
-  if (old > 0) problems.push(`Entries older than an hour that are not in the chain: ${old}. They were added, or the server did not run.`)
+  if (old > 0)
+    problems.push(
+      `Entries older than an hour that are not in the chain: ${old}. They were added by something else, or the server was not running.`,
+    )
   if (!hasKnown) problems.push(`The hash ${known} is not in the chain. ${whyUnknown(cut)}`)
   const { position: deleted } = anchorOf(cut)
   return { entries: place.position - deleted, deleted, head: place.position === 0 ? null : place.hash, unsealed, problems }
 }
 
 const whyUnknown = (cut: Cut | null) =>
-  `The chain was made anew, its end was removed, ${cut ? 'an older backup was restored, or it is of an entry that was deleted because of its age' : 'or an older backup was restored'}.`
+  `The chain was rebuilt, its end was removed, ${cut ? 'an older backup was restored, or the hash is of an entry that was deleted by retention' : 'or an older backup was restored'}.`
 
-/** Whoever cuts off the beginning of the log behind the server's back lacks the entry about it, or has entries or links left over. */
+/** Checks a cut. After an unauthorized deletion of the oldest entries, the audit entry about it is missing, or links remain. */
 async function problemsOfCut(em: EntityManager, cut: Cut | null): Promise<string[]> {
   if (!cut) return []
   const entry = await readRow<{ summary: string }>(em, 'select summary from audit_entries where id = ?', [cut.entryId])
@@ -66,8 +69,10 @@ async function problemsOfCut(em: EntityManager, cut: Cut | null): Promise<string
     cut.position,
   ])
   return [
-    ...(entry?.summary.includes(cut.hash) ? [] : [`No entry says that the entries up to position ${cut.position} were deleted.`]),
-    ...(Number(left?.total) > 0 ? [`Links up to position ${cut.position} are there, where they were deleted.`] : []),
+    ...(entry?.summary.includes(cut.hash)
+      ? []
+      : [`The audit entry about the deletion of entries up to position ${cut.position} is missing.`]),
+    ...(Number(left?.total) > 0 ? [`Links up to position ${cut.position} exist, although they were deleted.`] : []),
   ]
 }
 

@@ -61,7 +61,7 @@ async function fill(
     await draft.keep(snapshot.files, signal)
     await place.settle()
     await hold.confirm()
-    // Two servers can pass the first check at the same time. The one that claims the location last owns it, so check again.
+    // Two servers can pass the first check at the same time. Check again: the location belongs to the server that claimed it last.
     await claimPlace(source.em, place)
     const times = { startedAt: startedAt.toISOString(), finishedAt: source.now().toISOString() }
     const manifest = describe(source, id, snapshot, blobs, times)

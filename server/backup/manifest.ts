@@ -29,7 +29,7 @@ const manifestShape = z.object({
   /** Files of the database snapshot. */
   files: z.array(fileShape).refine(haveOwnNames, 'two files have the same name'),
   tables: z.array(tableShape).refine(haveOwnNames, 'two tables have the same name'),
-  /** Number and total size of the listed blobs, and those that were missing or corrupt on the server itself. */
+  /** Number and total size of the listed blobs, and the blobs that were missing or corrupt on the server itself. */
   blobs: z.object({ count: z.int().nonnegative(), bytes: z.int().nonnegative(), lacking: z.array(lackShape) }),
 })
 /** Describes the contents of a backup. A backup is complete only if it has a manifest. */

@@ -3,7 +3,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 export const legalKinds = ['privacy', 'terms'] as const
 export type LegalKind = (typeof legalKinds)[number]
 
-/** A legal page that the owner wrote in place of the built-in one. */
+/** A legal page whose built-in text was replaced by the owner. */
 export const LegalDocument = defineEntity({
   name: 'LegalDocument',
   tableName: 'legal_documents',

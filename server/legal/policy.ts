@@ -1,6 +1,6 @@
 import { isServerOwner } from '../roles/viewer.ts'
 
-/** Everybody reads the legal pages; the owner of the server alone changes them, and looks at what a text would become. */
+/** Returns whether the caller may change and preview legal pages: only the owner of the server may. Reading them is public. */
 export const canUpdate = isServerOwner
-/** The same as the scope of a field. */
+/** The same rule as a field scope. */
 export const byOwner = { owner: true } as const

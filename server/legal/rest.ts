@@ -4,7 +4,7 @@ import { type LegalKind, legalKinds } from './entity.ts'
 const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
 const text = '{ markdown isCustom }'
 
-/** The legal pages, each at a path of its own. */
+/** The REST routes of the legal pages. */
 export const legalRoutes = legalKinds.flatMap((page) => {
   const kind = page.toUpperCase()
   return [

@@ -6,7 +6,7 @@ import type { LegalKind } from './entity.ts'
 import { byOwner, canUpdate } from './policy.ts'
 import { type LegalText, maxLegalBytes, readLegalDocument, renderLegal, resetLegalDocument, updateLegalDocument } from './service.ts'
 
-/** The text of a legal page, measured as it is stored. */
+/** Text of a legal page. The limit applies to its size in UTF-8, as stored. */
 const legalMarkdown = z
   .string()
   .refine((text) => Buffer.byteLength(text) <= maxLegalBytes, `must be at most ${maxLegalBytes} bytes (256 KiB) of UTF-8`)
@@ -22,23 +22,23 @@ const LegalDocumentKind = builder.enumType('LegalDocumentKind', {
 })
 
 const LegalDocumentRef = builder.objectRef<LegalText>('LegalDocument').implement({
-  description: 'A legal page of this server. Everybody may read it.',
+  description: 'A legal page of this server. Public.',
   fields: (t) => ({
-    kind: t.expose('kind', { type: LegalDocumentKind, description: 'Which one it is.' }),
+    kind: t.expose('kind', { type: LegalDocumentKind, description: 'Which legal page.' }),
     markdown: t.exposeString('markdown', { description: 'The text, in Markdown.' }),
     html: t.string({
-      description: 'The text as HTML that is safe to show: no scripts, no styles, ids that begin with `doc-`.',
+      description: 'The text as sanitized HTML: no scripts, no styles, and ids that start with `doc-`.',
       resolve: ({ markdown }, _args, context) => renderLegal(context, markdown),
     }),
-    isCustom: t.exposeBoolean('isCustom', { description: 'Whether the owner wrote it; false for the built-in text.' }),
+    isCustom: t.exposeBoolean('isCustom', { description: 'Whether the owner has replaced the built-in text.' }),
     updatedAt: t.expose('updatedAt', {
       type: 'DateTime',
       nullable: true,
       description: 'When the owner last changed it; null for the built-in text.',
     }),
-    defaultMarkdown: t.string({ description: 'The built-in text, to compare with.', resolve: ({ kind }) => defaultMarkdown(kind) }),
+    defaultMarkdown: t.string({ description: 'The built-in text, for comparison.', resolve: ({ kind }) => defaultMarkdown(kind) }),
     viewerCanUpdate: t.boolean({
-      description: 'Whether you may change it: only the owner of the server may.',
+      description: 'Whether you may change the page. Only the owner of the server may.',
       resolve: (_document, _args, context) => canUpdate(context),
     }),
   }),
@@ -47,23 +47,23 @@ const LegalDocumentRef = builder.objectRef<LegalText>('LegalDocument').implement
 builder.queryField('legalDocument', (t) =>
   t.field({
     type: LegalDocumentRef,
-    description: 'A legal page; readable by everybody, also before the server is set up.',
+    description: 'A legal page. Public, even before the server is set up.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
-    args: { kind: t.arg({ type: LegalDocumentKind, required: true, description: 'Which one.' }) },
+    args: { kind: t.arg({ type: LegalDocumentKind, required: true, description: 'Which legal page.' }) },
     resolve: (_root, { kind }, context) => readLegalDocument(context, kind),
   }),
 )
 
 builder.queryField('legalPreview', (t) =>
   t.withAuth(byOwner).string({
-    description: 'What a text would look like on a legal page: HTML that is safe to show.',
-    args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB of it.', ...legalText }) },
+    description: 'Renders a text as on a legal page, as sanitized HTML.',
+    args: { markdown: t.arg.string({ required: true, description: 'The text, at most 256 KiB.', ...legalText }) },
     resolve: (_root, { markdown }, context) => renderLegal(context, markdown, { isKept: false }),
   }),
 )
 
-const LegalDocumentPayload = payload('LegalDocumentPayload', 'A legal page after its change.', {
+const LegalDocumentPayload = payload('LegalDocumentPayload', 'The changed legal page.', {
   document: { type: LegalDocumentRef, description: 'The page.' },
 })
 
@@ -77,7 +77,7 @@ builder.mutationField('updateLegalDocument', (t) =>
       kind: t.input.field({ type: LegalDocumentKind, required: true, description: 'Which page.' }),
       markdown: t.input.string({
         required: true,
-        description: 'The text in Markdown, at most 256 KiB of UTF-8; an empty one restores the built-in text.',
+        description: 'The text in Markdown, at most 256 KiB of UTF-8. An empty text restores the built-in one.',
         ...legalText,
       }),
     },

@@ -6,15 +6,15 @@ import type { Services } from '../services.ts'
 import { defaultMarkdown } from './defaults.ts'
 import { LegalDocument, type LegalKind } from './entity.ts'
 
-/** Largest legal document, in bytes of UTF-8. */
+/** Maximum size of a legal page, in bytes of UTF-8. */
 export const maxLegalBytes = 256 * 1024
 
-/** A legal page as it is served; `updatedAt` is null while it is the built-in one. */
+/** A legal page. `updatedAt` is null for the built-in text. */
 export type LegalText = { kind: LegalKind; markdown: string; isCustom: boolean; updatedAt: Date | null }
 
 const titles: Record<LegalKind, string> = { privacy: 'privacy policy', terms: 'terms of use' }
 
-/** The legal page that everybody gets: the owner's, else the built-in one. */
+/** Returns a legal page: the owner's text, or else the built-in one. */
 export async function readLegalDocument({ database }: Pick<Services, 'database'>, kind: LegalKind): Promise<LegalText> {
   const row = await database.reads.recall<{ markdown: string; updated_at: number | Date }>(
     'select markdown, updated_at from legal_documents where kind = ?',
@@ -23,7 +23,7 @@ export async function readLegalDocument({ database }: Pick<Services, 'database'>
   return row ? { kind, markdown: row.markdown, isCustom: true, updatedAt: toDate(row.updated_at) } : builtIn(kind)
 }
 
-/** Replaces the text of a legal page; an empty text brings the built-in one back. The same text again changes nothing. */
+/** Replaces the text of a legal page. An empty text restores the built-in one. An unchanged text has no effect. */
 export async function updateLegalDocument(context: SignedInContext, kind: LegalKind, markdown: string): Promise<LegalText> {
   if (markdown === '') return resetLegalDocument(context, kind)
   const { em, viewer, ip, now } = context
@@ -39,7 +39,7 @@ export async function updateLegalDocument(context: SignedInContext, kind: LegalK
   })
 }
 
-/** Brings the built-in text of a legal page back. */
+/** Restores the built-in text of a legal page. */
 export async function resetLegalDocument({ em, viewer, ip }: SignedInContext, kind: LegalKind): Promise<LegalText> {
   await em.fork().transactional(async (inner) => {
     if (!(await inner.nativeDelete(LegalDocument, { kind }))) return
@@ -49,7 +49,7 @@ export async function resetLegalDocument({ em, viewer, ip }: SignedInContext, ki
   return builtIn(kind)
 }
 
-/** A text of a legal page as HTML that is safe to show. Links within the site lead where they say; to other places only whole ones. */
+/** Renders a legal page as sanitized HTML. Relative links are resolved within the site; links to other sites must be absolute. */
 export const renderLegal = (context: Context, markdown: string, options?: { isKept: boolean }): Promise<string> =>
   renderText(context, { source: markdown, links: { kind: 'site', serverUrl: context.config.SERVER_URL } }, options)
 

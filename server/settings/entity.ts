@@ -1,6 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 
-/** A setting that administrators change while the server runs, as JSON text; one that was never changed has no row. */
+/** A setting that administrators change at runtime, as JSON. Settings with their default value have no row. */
 export const ServerSetting = defineEntity({
   name: 'ServerSetting',
   tableName: 'server_settings',

@@ -7,17 +7,17 @@ import { readSetting, readSettingIn, type Setting } from './service.ts'
 const schema = z.object({
   /** Whether versions are analyzed. */
   scoringEnabled: z.boolean(),
-  /** Whether API documentation is generated along with it. */
+  /** Whether the analysis also generates API documentation. */
   docsEnabled: z.boolean(),
-  /** How many versions each server process analyzes at once. */
+  /** Number of concurrent analyses per server process. */
   concurrency: z.int(),
-  /** How long pana may take for a version; the built-in engine has a limit of its own. */
+  /** Time limit of pana per version. The built-in engine has its own limit. */
   timeoutSeconds: z.int(),
 })
-/** What administrators decide about scoring. */
+/** The scoring settings that administrators can change. */
 export type ScoringSettings = z.infer<typeof schema>
 
-/** How many analyses a process runs at once at most. */
+/** Maximum number of concurrent analyses per process. */
 export const maxConcurrency = 16
 
 export const scoringSettings: Setting<ScoringSettings> = {
@@ -26,12 +26,12 @@ export const scoringSettings: Setting<ScoringSettings> = {
   initial: { scoringEnabled: true, docsEnabled: true, concurrency: 1, timeoutSeconds: 300 },
 }
 
-/** SQL: whether administrators switched scoring off, for a statement that would otherwise ask before. */
+/** SQL condition that is true if administrators disabled scoring. Saves a separate query. */
 export const isSwitchedOff = `exists (select 1 from server_settings where key = '${scoringSettings.key}' and value like '%"scoringEnabled":false%')`
 
 type Reader = Pick<Services, 'config' | 'database'>
 
-/** What holds on this server now: where the environment says no, nothing is analyzed. */
+/** Returns the effective settings. SCORING_ENABLED=false overrides the setting. */
 export async function currentSettings({ config, database }: Reader): Promise<ScoringSettings> {
   const settings = await readSetting(database.reads, scoringSettings)
   return config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
@@ -39,16 +39,16 @@ export async function currentSettings({ config, database }: Reader): Promise<Sco
 
 const loadSettings = batched(async (em, [key = '']) => new Map([[key, await readSettingIn(em, scoringSettings)]]))
 
-/** The same, read once for all who ask at the same moment, such as the fields of a list. */
+/** Returns the effective settings. Reads them once for all concurrent calls of a request, such as for the fields of a list. */
 export async function loadScoringSettings(request: Pick<Reader, 'config'> & { em: EntityManager }): Promise<ScoringSettings> {
   const settings = (await loadSettings(request, scoringSettings.key)) ?? scoringSettings.initial
   return request.config.SCORING_ENABLED ? settings : { ...settings, scoringEnabled: false }
 }
 
-/** Whether versions are analyzed now. */
+/** Returns whether versions are analyzed. */
 export const isScoringOn = async (reader: Reader): Promise<boolean> => (await currentSettings(reader)).scoringEnabled
 
-/** How many versions a process may analyze at once now: none while scoring is off. */
+/** Returns how many versions a process may analyze concurrently: 0 while scoring is disabled. */
 export async function roomFor(reader: Reader): Promise<number> {
   const { scoringEnabled, concurrency } = await currentSettings(reader)
   return scoringEnabled ? concurrency : 0

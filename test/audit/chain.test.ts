@@ -60,7 +60,7 @@ it('shows what was changed, removed, added or made anew', async () => {
   await seal(app)
   const { head } = await verify(app)
   await expect(command(app)).resolves.toBe(`The audit log is unchanged. Entries in the chain: 6; the last hash is ${head}.`)
-  await expect(command(app, head ?? '')).resolves.toContain('as it was written')
+  await expect(command(app, head ?? '')).resolves.toContain('is unchanged')
   const ids = (await app.services.database.reads.all<{ id: string }>('select id from audit_entries order by id')).map(({ id }) => id)
   for (const table of ['audit_entries', 'audit_chain']) {
     await expect(execute(app, `delete from ${table}`)).rejects.toThrow(/never changed/)
@@ -89,7 +89,7 @@ it('shows what was changed, removed, added or made anew', async () => {
   await seal(app)
   expect((await verify(app)).problems).toEqual([])
   expect((await verify(app, head ?? '')).problems).toEqual([
-    `The hash ${head} is not in the chain. The chain was made anew, its end was removed, or an older backup was restored.`,
+    `The hash ${head} is not in the chain. The chain was rebuilt, its end was removed, or an older backup was restored.`,
   ])
 })
 

@@ -44,7 +44,7 @@ it('is refused to whoever tries it with SQL, but for what is sealed, of more tha
       : ['truncate audit_cuts', 'truncate audit_chain', 'truncate audit_entries']),
   ])
     await expect(execute(app, statement), statement).rejects.toThrow(/audit entries are never changed|more than 90 days ago/)
-  expect((await verify(app)).problems).toEqual(['Links up to position 3 are there, where they were deleted.'])
+  expect((await verify(app)).problems).toEqual(['Links up to position 3 exist, although they were deleted.'])
   await execute(app, 'delete from audit_entries where id in (select entry_id from audit_chain where position <= 3)')
   await execute(app, 'delete from audit_chain where position <= 3')
   expect(await verify(app)).toMatchObject({ deleted: 3, entries: 3, problems: [] })
@@ -78,5 +78,5 @@ it('names a beginning that was cut off without an entry about it', async () => {
   )
   for (const table of ['audit_entries where id in (select entry_id from audit_chain where position < 3)', 'audit_chain where position < 3'])
     await execute(app, `delete from ${table}`)
-  expect((await verify(app)).problems).toEqual(['No entry says that the entries up to position 2 were deleted.'])
+  expect((await verify(app)).problems).toEqual(['The audit entry about the deletion of entries up to position 2 is missing.'])
 })

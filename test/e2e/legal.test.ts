@@ -12,7 +12,7 @@ it('shows the legal pages to everybody, before the setup and after', async () =>
   await announceSetupCode(fresh.services)
   const page = await openPage(fresh.url, { tolerate: [/status of 403/] })
   await page.goto('/privacy')
-  await page.getByRole('heading', { name: 'What is kept' }).waitFor()
+  await page.getByRole('heading', { name: 'What is stored' }).waitFor()
   await page.getByRole('link', { name: 'Terms', exact: true }).click()
   await page.getByRole('heading', { name: 'No warranty' }).waitFor()
   expect(new URL(page.url()).pathname).toBe('/terms')
@@ -46,7 +46,7 @@ it('shows the title of the page when its text cannot be loaded, and retries', as
   expect(await page.getByRole('heading', { level: 1 }).count()).toBe(1)
   await page.unroute('**/graphql')
   await page.getByRole('button', { name: 'Retry' }).click()
-  await page.getByRole('heading', { name: 'What is kept' }).waitFor()
+  await page.getByRole('heading', { name: 'What is stored' }).waitFor()
 })
 
 it('lets the owner edit, preview, compare and restore the text', async () => {

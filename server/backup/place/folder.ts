@@ -15,7 +15,7 @@ import { expecting, writeHashed } from './files.ts'
 import { blobKey, blobsKey, fileKey, ownerKey, partialKey, snapshotKey, snapshotsKey } from './layout.ts'
 import { type BackupPlace, type BlobFacts, type Found, hashIn, type NamedFile, type SnapshotFiles } from './place.ts'
 
-/** Backups in a folder. What is in it can be read by this account only. */
+/** Opens a backup location in a folder. All files are readable by the current user only. */
 export function folderPlace(root: string): BackupPlace {
   const pathOf = (key: string) => join(root, key)
   const check = async () => {
@@ -55,7 +55,7 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
   return {
     snapshots: async () => (isThere(snapshots) ? readdir(snapshots) : []),
     blobs: () => storedBlobs(root),
-    // All bytes are read again: what is damaged there is copied anew.
+    // Reads and hashes each blob, so that corrupt blobs are copied again.
     inventory:
       () =>
       async ({ sha256, bytes }) =>
@@ -67,7 +67,7 @@ function readsOf(root: string): Pick<BackupPlace, 'snapshots' | 'blobs' | 'inven
 
 function writesTo(root: string): Pick<BackupPlace, 'clear' | 'put' | 'remove' | 'settle' | 'draft'> {
   const [pathOf, partials] = [(key: string) => join(root, key), join(root, partialKey)]
-  /** Folders with names that do not last yet. */
+  /** Folders with new or removed entries that are not yet durable. */
   const touched = new Set<string>()
   return {
     async clear() {
@@ -119,7 +119,7 @@ function filesIn(root: string, id: string, files: readonly NamedFile[]): Snapsho
   }
 }
 
-/** @throws ApiError Conflict for what the system says of the folder alone, with what to do. */
+/** Converts errors about the folder into errors with advice. @throws ApiError Conflict for a problem with the folder. */
 async function explained(root: string, work: () => Promise<void>): Promise<void> {
   try {
     await work()
@@ -129,7 +129,7 @@ async function explained(root: string, work: () => Promise<void>): Promise<void>
   }
 }
 
-/** @throws Error when nothing can be written to the folder. */
+/** Writes and deletes a probe file. @throws Error when the folder is not writable. */
 async function tryWriting(root: string): Promise<void> {
   const probe = join(root, `.probe-${randomUUID()}`)
   try {
@@ -139,10 +139,10 @@ async function tryWriting(root: string): Promise<void> {
   }
 }
 
-/** Opens nothing but a plain file, even if another one took its place. */
+/** Flags that open regular files only, even if the file is replaced by a link or pipe between the check and the open. */
 const plainOnly = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 
-/** Finds a plain file. Links are not followed, and pipes and devices are not read. */
+/** Finds a regular file. Links are not followed; pipes and devices are not read. */
 async function findFile(root: string, key: string): Promise<Found | null> {
   const path = join(root, key)
   const file = lstatSync(path, { throwIfNoEntry: false })
@@ -152,11 +152,11 @@ async function findFile(root: string, key: string): Promise<Found | null> {
   return { bytes: isPlain ? file.size : null, read: () => streamFile(path, { range, flags: plainOnly }) }
 }
 
-/** Whether a folder below the root is reached without links; the root itself may be one. */
+/** Returns whether no folder between the root and this folder is a symbolic link. The root itself may be one. */
 const isWithoutLinks = async (root: string, folder: string): Promise<boolean> =>
   (await realpath(folder)) === join(await realpath(root), relative(root, folder))
 
-/** Syncs folders that are there yet, and those above them up to the root: a name lasts once the folder that has it does. */
+/** Syncs existing folders and their parents up to the root, deepest first. An entry is durable once the folder that contains it is synced. */
 async function syncAll(root: string, folders: Iterable<string>): Promise<void> {
   const all = new Set([root])
   for (const folder of folders) for (let above = folder; above.length > root.length; above = dirname(above)) all.add(above)
