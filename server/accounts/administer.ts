@@ -28,9 +28,9 @@ export type CreatedUser = {
 }
 
 /**
- * Makes an account: with a one-time password that the answer shows, or with an invitation whose address it shows.
- * @throws ApiError Conflict when the e-mail address has an account; InsufficientPermissions for an administrator made by a session that did not
- *   prove its password lately.
+ * Creates an account with a one-time password or an invitation link, either of which is returned.
+ * @throws ApiError Conflict when the e-mail address is taken; InsufficientPermissions for creating an administrator in a session without a recent
+ * password confirmation.
  */
 export async function createUser(context: SignedInContext, input: NewUser): Promise<CreatedUser> {
   const { request, em, viewer, config, ip, now } = context
@@ -63,7 +63,7 @@ export async function createUser(context: SignedInContext, input: NewUser): Prom
       return { user, mode, generatedPassword, inviteUrl, inviteExpiresInHours: inviteUrl === null ? null : expiresInHours }
     })
   } catch (error) {
-    if (error instanceof UniqueConstraintViolationException) throw conflict('There is an account with this e-mail address already.')
+    if (error instanceof UniqueConstraintViolationException) throw conflict('An account with this e-mail address already exists.')
     throw error
   }
 }
@@ -75,16 +75,16 @@ export type UserChanges = {
 }
 
 /**
- * Changes somebody's role, name or whether they may sign in; what is left out stays. Disabling ends their sessions; tokens answer 401
- * until the account is active again.
- * @throws ApiError NotFound, InsufficientPermissions for the owner, for one's own role and activity, and for a session that makes somebody an
- *   administrator, or activates one, without having proved its password lately.
+ * Changes the role, the name or the active state of a user. Omitted fields stay unchanged. Disabling an account ends its sessions; its tokens get
+ * 401 until the account is active again.
+ * @throws ApiError NotFound; InsufficientPermissions for the owner, for the caller's own role or active state, and for promoting or activating an
+ * administrator in a session without a recent password confirmation.
  */
 export async function updateUser(context: SignedInContext, id: string, changes: UserChanges): Promise<User> {
   const { em, viewer, ip } = context
   const { role, displayName, isActive } = changes
   if (isOneself(context, { id }) && (role != null || isActive != null))
-    throw insufficientPermissions('You cannot change your own role or activity. Ask another administrator.')
+    throw insufficientPermissions('You cannot change your own role or active state. Ask another administrator.')
   await em.transactional(async (inner) => {
     const user = await editable(inner, id)
     const told = [
@@ -110,9 +110,10 @@ export async function updateUser(context: SignedInContext, id: string, changes: 
 }
 
 /**
- * Gives somebody a password: this one, or one made up and returned. Their sessions end and they must choose another.
- * @throws ApiError NotFound, InvalidInput, InsufficientPermissions for the owner, for oneself, and for a session that did not prove its password
- *   lately; Conflict when the password was replaced meanwhile.
+ * Sets the password of a user to the given one, or to a generated one that is returned. Ends the user's sessions. The user must choose another
+ * password at the next sign-in.
+ * @throws ApiError NotFound; InvalidInput; InsufficientPermissions for the owner, for the caller's own account, and for a session without a recent
+ * password confirmation; Conflict when the password was changed concurrently.
  */
 export async function resetPassword(
   context: SignedInContext,

@@ -10,17 +10,17 @@ import { describeUser, userFields } from '../users/refs.ts'
 const maxBytes = 5 * 1024 * 1024
 const formOverhead = 64 * 1024
 
-/** The bytes of pictures, in and out. */
+/** Uploads and downloads of avatars. */
 export const avatarBinaries = [
   binary('POST /api/auth/avatar', {
     access: 'ownAccount',
-    summary: 'Makes a picture yours: the field `file` of a form, PNG, JPEG or WebP, up to 5 MiB and 25 megapixels.',
+    summary: 'Sets your picture: the form field `file`, PNG, JPEG or WebP, up to 5 MiB and 25 megapixels.',
     handler: receive,
     accept: acceptFiles,
     consumes: ['multipart/form-data'],
     produces: {
       200: {
-        description: 'You, with the address of the picture.',
+        description: 'Your account, with the URL of the picture.',
         type: 'application/json',
         schema: { graphqlType: 'User', fields: userFields },
       },
@@ -29,10 +29,10 @@ export const avatarBinaries = [
   binary('GET /api/users/:userId/avatar', {
     access: 'open',
     anyCredential: true,
-    summary: "Somebody's picture, 512×512 pixels.",
+    summary: "A user's picture, 512×512 pixels.",
     handler: send,
-    query: { v: 'The version of the picture, as `avatarUrl` gives it; with it the picture may be kept for ever.' },
-    produces: { 200: { description: 'The picture.', type: 'image/png' }, 304: { description: 'The client has it.' } },
+    query: { v: 'Version of the picture, as in `avatarUrl`. With it, the response may be cached forever.' },
+    produces: { 200: { description: 'The picture.', type: 'image/png' }, 304: { description: 'The cached picture is current.' } },
   }),
 ]
 
@@ -74,13 +74,13 @@ async function readFile(file: AsyncIterable<Buffer>): Promise<Buffer> {
 
 const formLimits = { fileSize: Infinity, files: 1, fields: 10, fieldSize: 1024, parts: 11 }
 
-const missingPicture = () => invalidInput('file: is required: the picture, as a file in the field named file.', 'file')
+const missingPicture = () => invalidInput('file: is required. Send the picture as a file in the form field "file".', 'file')
 
 async function send({ request, reply, database }: Context): Promise<unknown> {
   const { userId } = request.params as { userId: string }
   const id = idOf(userId)
   const avatar = id ? await findAvatar(database.reads, id) : undefined
-  if (!avatar) throw notFound('There is no such user, or no picture.')
+  if (!avatar) throw notFound('User not found, or the user has no picture.')
   const etag = `"${avatar.sha256}"`
   const isNamed = (request.query as { v?: unknown }).v === avatar.sha256.slice(0, 16)
   reply.header('etag', etag).header('cache-control', isNamed ? 'public, immutable, max-age=31536000' : 'public, no-cache')

@@ -9,8 +9,8 @@ import { User } from '../users/entity.ts'
 import { squarePicture } from './picture.ts'
 
 /**
- * Gives the caller this picture, in place of the one they had.
- * @throws ApiError InvalidInput when it is no picture that is accepted.
+ * Sets or replaces the caller's picture.
+ * @throws ApiError InvalidInput for a picture that is not accepted.
  */
 export async function setAvatar({ em, viewer, ip }: SignedInContext, picture: Buffer): Promise<User> {
   const png = await squarePicture(picture)
@@ -23,7 +23,7 @@ export async function setAvatar({ em, viewer, ip }: SignedInContext, picture: Bu
   return read(em, viewer.id)
 }
 
-/** Takes the caller's picture away; without one, nothing changes. */
+/** Removes the caller's picture. Has no effect if there is none. */
 export async function removeAvatar({ em, viewer, ip }: SignedInContext): Promise<User> {
   await em.transactional(async (inner) => {
     await tag(inner, viewer.id, null)
@@ -33,15 +33,15 @@ export async function removeAvatar({ em, viewer, ip }: SignedInContext): Promise
   return read(em, viewer.id)
 }
 
-/** Somebody's picture, whether or not their account is active: what they published stays, and shows it. */
+/** Returns the picture of a user, even of a disabled account, since published packages still show it. */
 export async function findAvatar(reads: Reads, userId: string): Promise<{ png: Buffer; sha256: string } | undefined> {
   return reads.get<{ png: Buffer; sha256: string }>('select png, sha256 from avatars where user_id = ?', userId)
 }
 
-/** First of all, so that the row of the account makes two changes at once wait for each other. */
+/** Called first in each transaction, so that the row lock of the account serializes concurrent changes. */
 async function tag(em: EntityManager, userId: string, avatarTag: string | null): Promise<void> {
   if ((await em.nativeUpdate(User, { id: userId }, { avatarTag })) === 0)
-    throw missingAuthentication('Your account was deleted a moment ago.')
+    throw missingAuthentication('Your account was deleted.')
 }
 
 const read = (em: EntityManager, id: string) => em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })

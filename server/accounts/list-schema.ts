@@ -8,7 +8,7 @@ import { listUsers } from './list.ts'
 import { RoleEnum, UserRef, UserStatus } from '../users/refs.ts'
 
 const UserOrderEnum = builder.enumType('UserOrder', {
-  description: 'How to sort people.',
+  description: 'How to sort users.',
   values: {
     CREATED: { value: 'created', description: 'Newest first.' },
     EMAIL: { value: 'email', description: 'By e-mail address.' },
@@ -19,23 +19,23 @@ builder.queryField('users', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: UserRef,
-      description: 'The people of this server, for administrators.',
+      description: 'The users of this server, for administrators.',
       args: {
-        email: t.arg.string({ description: 'Part of the e-mail address, without regard to case.', ...partOfText }),
-        query: t.arg.string({ description: 'Part of the e-mail address or of the name, without regard to case.', ...partOfText }),
-        role: t.arg({ type: RoleEnum, description: 'Only people with this role.' }),
+        email: t.arg.string({ description: 'Part of the e-mail address, case-insensitive.', ...partOfText }),
+        query: t.arg.string({ description: 'Part of the e-mail address or name, case-insensitive.', ...partOfText }),
+        role: t.arg({ type: RoleEnum, description: 'Only users with this role.' }),
         status: t.arg({ type: UserStatus, description: 'Only accounts in this state.' }),
         idleSince: t.arg({
           type: 'DateTime',
-          description: 'Only people who have not signed in since this time; accounts that never signed in count from their creation.',
+          description: 'Only users who have not signed in since this time. For accounts that never signed in, the time of creation counts.',
         }),
-        orderBy: t.arg({ type: UserOrderEnum, description: 'Order; CREATED when left out.' }),
+        orderBy: t.arg({ type: UserOrderEnum, description: 'Sort order. Default: CREATED.' }),
         offset: t.arg.int({ description: 'Skip this many, for page numbers; cursors are cheaper.', validate: notNegative }),
       },
       resolve: (_root, { orderBy, ...args }, { em }) => listUsers(em, args, orderBy ?? 'created', args),
     },
-    { description: 'A page of people.' },
-    { description: 'A person in a page.' },
+    { description: 'A page of users.' },
+    { description: 'A user in a page.' },
   ),
 )
 
@@ -43,9 +43,9 @@ builder.queryField('user', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: UserRef,
     nullable: true,
-    description: 'Somebody by e-mail address or plain identifier, for administrators.',
+    description: 'A user by e-mail address or plain identifier, for administrators.',
     args: {
-      email: t.arg.string({ description: 'The e-mail address, without regard to case.' }),
+      email: t.arg.string({ description: 'The e-mail address, case-insensitive.' }),
       uuid: t.arg.id({ description: 'The plain identifier, as REST shows it.' }),
     },
     resolve: (_root, { email, uuid }, context) => {

@@ -7,19 +7,19 @@ import { User } from '../users/entity.ts'
 
 export type UserFilter = {
   email?: string | null | undefined
-  /** Part of the e-mail address or of the name. */
+  /** Part of the e-mail address or name. */
   query?: string | null | undefined
   role?: Role | null | undefined
   status?: 'invited' | 'active' | 'inactive' | null | undefined
-  /** Not signed in since this moment, or never. */
+  /** Only users who have not signed in since this time, or never. */
   idleSince?: Date | null | undefined
 }
 export type UserOrder = 'created' | 'email'
 type Page = PageArguments & { offset?: number | null | undefined }
 
 /**
- * People as a connection, in an order that no two share: by when they came (UUIDv7 ids grow with time), newest first, or by e-mail.
- * `offset` skips that many, for page numbers; cursors cost the same on every page.
+ * Lists users as a connection, in a strict order: newest first (by UUIDv7 ids) or by e-mail address. `offset` skips users, for page numbers;
+ * cursors are cheaper on later pages.
  */
 export function listUsers(em: EntityManager, filter: UserFilter, order: UserOrder, page: Page) {
   const where = conditions(filter)
@@ -46,7 +46,7 @@ function conditions({ email, query, role, status, idleSince }: UserFilter): Filt
   const all: FilterQuery<User>[] = []
   if (email) all.push({ [raw((alias) => `${alias}.email_key like ? escape '!'`, [containing(email)])]: [] })
   if (query) {
-    // Databases may know lower case of ASCII only: other letters are found as they are typed.
+    // Some databases lowercase ASCII only, so other letters must match exactly.
     const name = (alias: string) => `lower(${alias}.display_name) like ? escape '!' or ${alias}.display_name like ? escape '!'`
     const either = (alias: string) => `(${alias}.email_key like ? escape '!' or ${name(alias)})`
     all.push({ [raw(either, [containing(query), containing(query), containingAsTyped(query)])]: [] })

@@ -11,9 +11,9 @@ import { canBecomeOwner } from '../users/policy.ts'
 export type Transfer = { owner: User; previousOwner: User }
 
 /**
- * Makes an active administrator the owner; the owner so far becomes an administrator, in one step.
- * @throws ApiError NotFound for an unknown address, Conflict when the person is not an active administrator or the caller owns no more; RateLimitExceeded; InsufficientPermissions for
- *   a session that did not prove its password lately.
+ * Transfers the ownership to an active administrator. The previous owner becomes an administrator in the same transaction.
+ * @throws ApiError NotFound for an unknown address; Conflict when the user is not an active administrator or the caller is no longer the owner;
+ * RateLimitExceeded; InsufficientPermissions for a session without a recent password confirmation.
  */
 export async function transferOwnership(context: SignedInContext, email: string): Promise<Transfer> {
   requireRecentProof(context)
@@ -27,7 +27,7 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string): Pro
   if (!canBecomeOwner(target)) throw conflict(`${target.displayName} must be an active administrator first.`)
   try {
     await em.transactional(async (inner) => {
-      // Both conditions are in the statements: of two transfers at once, or a transfer and a demotion, one fails whole.
+      // Each update repeats its condition. Of two concurrent transfers, or a transfer and a demotion, one is rolled back.
       const left = await inner.nativeUpdate(User, { id: viewer.id, role: 'owner' }, { role: 'admin' })
       const taken = left && (await inner.nativeUpdate(User, { id: target.id, role: 'admin', isActive: true }, { role: 'owner' }))
       if (!taken) throw justChanged()
@@ -49,4 +49,4 @@ async function transfer({ em, viewer, ip }: SignedInContext, email: string): Pro
   return { owner: owner as User, previousOwner: previousOwner as User }
 }
 
-const justChanged = () => conflict('The roles were changed a moment ago. Reload, then try again.')
+const justChanged = () => conflict('The roles were changed at the same time. Reload, then try again.')

@@ -2,13 +2,13 @@ import pLimit from 'p-limit'
 import type { Sharp } from 'sharp'
 import { invalidInput } from '../errors.ts'
 
-/** Edge of an avatar in pixels. */
+/** Width and height of an avatar in pixels. */
 const edge = 512
 const maxPixels = 25_000_000
 
 /**
- * The middle of a PNG, JPEG or WebP picture as a square PNG, upright and without metadata. Only the first frame of an animation.
- * @throws ApiError InvalidInput when it is not such a picture, is damaged, or has more than 25 megapixels.
+ * Crops a PNG, JPEG or WebP picture to a centered square PNG, upright and without metadata. Animations are reduced to their first frame.
+ * @throws ApiError InvalidInput for other formats, corrupt pictures, and pictures with more than 25 megapixels.
  */
 export async function squarePicture(bytes: Buffer): Promise<Buffer> {
   if (!signatures.some((signature) => signature.test(bytes.toString('latin1', 0, 16)))) throw unreadable()
@@ -26,24 +26,24 @@ export async function squarePicture(bytes: Buffer): Promise<Buffer> {
   })
 }
 
-// What the content begins with; the name and the declared type of a file say nothing.
+// Magic numbers of the accepted formats. The name and the declared type of a file are not trusted.
 const signatures = [/^\x89PNG\r\n/, /^\xff\xd8\xff/, /^RIFF[^]{4}WEBP/]
 
 const inTurn = pLimit(2)
 let loading: Promise<(typeof import('sharp'))['default']> | undefined
 
-/** Loaded with the first picture: it would take memory from servers that never see one. */
+/** Loads the library on first use, so that servers without avatars save its memory. */
 async function loadSharp() {
   const { default: sharp } = await import('sharp')
   sharp.cache(false)
   sharp.concurrency(1)
-  // Of all the formats that the library reads, these are enough.
+  // Only the decoders of the accepted formats are enabled.
   sharp.block({ operation: ['VipsForeignLoad'] })
   sharp.unblock({ operation: ['VipsForeignLoadPngBuffer', 'VipsForeignLoadJpegBuffer', 'VipsForeignLoadWebpBuffer'] })
   return sharp
 }
 
-/** Reads the header only: nothing huge is ever unpacked. */
+/** Checks the size in the header, before any pixels are decoded. */
 async function refuseHuge(picture: Sharp): Promise<void> {
   const { width, height } = await picture.metadata().catch(refuse)
   if (width * height > maxPixels) throw invalidInput(`file: has ${width} × ${height} pixels; at most 25 megapixels are accepted.`, 'file')

@@ -10,7 +10,7 @@ export const userRoutes = [
   route('GET /api/auth/me', `{ me { ${userFields} } }`, { summary: 'The current user.', answer: 'me' }),
   route('POST /api/auth/signup', 'mutation ($input: SignUpInput!) { signUp(input: $input) }', {
     anyCredential: true,
-    summary: 'Makes an account, where the server allows it.',
+    summary: 'Creates an account, if sign-up is enabled.',
     status: 202,
     answer: ok,
   }),
@@ -32,7 +32,7 @@ export const userRoutes = [
     'GET /api/admin/users',
     `query ($email: String, $offset: Int) { users(first: 50, email: $email, offset: $offset) { nodes { ${userFields} } totalCount } }`,
     {
-      summary: 'The people of this server, newest first.',
+      summary: 'The users of this server, newest first.',
       answer: { page: 'users', of: 'users' },
     },
   ),
@@ -49,18 +49,18 @@ export const userRoutes = [
       }
     }`,
     {
-      summary: 'Makes an account, with a one-time password or an invitation.',
+      summary: 'Creates an account, with a one-time password or an invitation.',
       status: 201,
       answer: 'createUser',
     },
   ),
   route('PUT /api/admin/users/:id', `mutation ($input: UpdateUserInput!) { updateUser(input: $input) { ${user} } }`, {
-    summary: "Changes somebody's role, name or whether they may sign in.",
+    summary: "Changes a user's role, name or active state.",
     ids,
     answer: 'updateUser.user',
   }),
   route('DELETE /api/admin/users/:id', 'mutation ($input: DeleteUserInput!) { deleteUser(input: $input) }', {
-    summary: "Deletes somebody's account.",
+    summary: "Deletes a user's account.",
     ids,
     answer: ok,
   }),
@@ -79,7 +79,7 @@ export const userRoutes = [
     'POST /api/admin/transfer-ownership',
     `mutation ($input: TransferOwnershipInput!) { transferOwnership(input: $input) { owner { ${userFields} } } }`,
     {
-      summary: 'Makes another administrator the owner.',
+      summary: 'Transfers the ownership to an administrator.',
       answer: 'transferOwnership.owner',
       refuses: [404, 429],
     },

@@ -8,14 +8,14 @@ import { UserRef } from '../users/refs.ts'
 builder.mutationField('signUp', (t) =>
   t.fieldWithInput({
     type: 'Boolean',
-    description: 'Makes an account with the role MEMBER, where the server allows it. Always true, also when the address has an account.',
+    description: 'Creates an account with the role MEMBER, if sign-up is enabled. Always true, even if the e-mail address is taken.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true, admit: requireSignUp, limit: 'signup' },
-    typeOptions: { description: 'The account to make.' },
+    typeOptions: { description: 'The account to create.' },
     argOptions: { description: 'The account.' },
     input: {
       email: t.input.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
-      displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: displayName }),
+      displayName: t.input.string({ required: true, description: 'Display name.', validate: displayName }),
       password: t.input.string({ required: true, description: 'Password.' }),
     },
     resolve: (_root, { input }, context) => done(signUp(context, input)),
@@ -23,13 +23,13 @@ builder.mutationField('signUp', (t) =>
 )
 
 builder.mutationField('changePassword', (t) =>
-  // A session whose password is due may do this; a token must be allowed to write.
+  // Allowed for a session whose password must be changed. A token needs the scope write.
   t.withAuth({ ownAccount: true, session: true }).fieldWithInput({
     type: 'Boolean',
     skipTypeScopes: true,
-    description: 'Changes your password and ends all your sessions, this one too. Tokens stay. Always true.',
+    description: 'Changes your password and ends all your sessions, including this one. Tokens remain valid. Always true.',
     typeOptions: { description: 'The old and the new password.' },
-    argOptions: { description: 'Old and new.' },
+    argOptions: { description: 'The old and the new password.' },
     input: {
       currentPassword: t.input.string({ required: true, description: 'The current password.' }),
       newPassword: t.input.string({ required: true, description: 'The new password.' }),
@@ -38,15 +38,15 @@ builder.mutationField('changePassword', (t) =>
   }),
 )
 
-const UpdateProfilePayload = payload('UpdateProfilePayload', 'The account as it is now.', { user: { type: UserRef, description: 'You.' } })
+const UpdateProfilePayload = payload('UpdateProfilePayload', 'The updated account.', { user: { type: UserRef, description: 'You.' } })
 
 builder.mutationField('updateProfile', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
     type: UpdateProfilePayload,
     description: 'Changes your own account.',
-    typeOptions: { description: 'What to change of your account.' },
-    argOptions: { description: 'What to change.' },
-    input: { displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: displayName }) },
+    typeOptions: { description: 'Changes to your account.' },
+    argOptions: { description: 'The changes.' },
+    input: { displayName: t.input.string({ required: true, description: 'Display name.', validate: displayName }) },
     resolve: async (_root, { input }, context) => ({ user: await updateProfile(context, input) }),
   }),
 )
@@ -54,7 +54,7 @@ builder.mutationField('updateProfile', (t) =>
 builder.mutationField('removeAvatar', (t) =>
   t.withAuth({ ownAccount: true }).field({
     type: UpdateProfilePayload,
-    description: 'Removes your picture. Upload one over REST: POST /api/auth/avatar.',
+    description: 'Removes your picture. To upload one, use REST: POST /api/auth/avatar.',
     resolve: async (_root, _args, context) => ({ user: await removeAvatar(context) }),
   }),
 )

@@ -12,14 +12,14 @@ import { emailKey } from '../users/input.ts'
 import { acceptPassword } from '../users/password.ts'
 import { provePassword } from '../users/prove-password.ts'
 
-/** @throws ApiError InsufficientPermissions when this server does not let people sign up. */
+/** @throws ApiError InsufficientPermissions when sign-up is disabled. */
 export function requireSignUp({ config }: Context): void {
-  if (!config.SIGNUP_ENABLED) throw insufficientPermissions('This server does not let people sign up. Ask an administrator for an account.')
+  if (!config.SIGNUP_ENABLED) throw insufficientPermissions('Sign-up is disabled on this server. Ask an administrator for an account.')
 }
 
 /**
- * Makes an account with the role member for whoever asks. Whether the address already had an account
- * shows neither in the answer nor in its time: the hash is made before anybody looks, and both ways the same is written.
+ * Creates an account with the role member. Neither the response nor its timing reveals whether the e-mail address is taken: the password is
+ * hashed first, and both cases write an audit entry.
  * @throws ApiError InvalidInput.
  */
 export async function signUp(context: Context, input: { email: string; displayName: string; password: string }): Promise<void> {
@@ -37,7 +37,7 @@ export async function signUp(context: Context, input: { email: string; displayNa
   })
 }
 
-/** Adds an account, inside a transaction that goes on when its e-mail address has one already: then null. */
+/** Inserts an account in a nested transaction. Returns null if the e-mail address is taken; the outer transaction can continue. */
 async function insert(em: EntityManager, account: RequiredEntityData<User>): Promise<User | null> {
   try {
     return await em.transactional(async (attempt) => attempt.create(User, account))
@@ -48,8 +48,8 @@ async function insert(em: EntityManager, account: RequiredEntityData<User>): Pro
 }
 
 /**
- * Changes the caller's password. Every session of theirs ends, this one too; tokens stay.
- * @throws ApiError InvalidInput for a wrong current or an unfit new password, RateLimitExceeded after five wrong ones.
+ * Changes the caller's password. Ends all sessions of the caller, including the current one. Tokens remain valid.
+ * @throws ApiError InvalidInput for a wrong current password or an unacceptable new one; RateLimitExceeded after five wrong ones.
  */
 export async function changePassword(context: SignedInContext, input: { currentPassword: string; newPassword: string }): Promise<void> {
   const { viewer, config } = context
@@ -58,14 +58,14 @@ export async function changePassword(context: SignedInContext, input: { currentP
   const password = await acceptPassword(context, input.newPassword, viewer, 'newPassword')
   if (password === currentPassword.normalize('NFC')) throw invalidInput('newPassword: must differ from the current one.', 'newPassword')
   const passwordHash = await hashPassword(context, password)
-  // A hash that was replaced meanwhile is looked at anew: a sign-in makes one of the same password when BCRYPT_COST has changed.
+  // If the hash was replaced concurrently, verify again: a sign-in rehashes the same password after BCRYPT_COST was changed.
   while (!(await replaceHash(context, verified, passwordHash))) verified = await provePassword(context, currentPassword)
   clearSessionCookies(context.reply, isSecure(context.request, config.SERVER_URL))
 }
 
 /**
- * Stores the hash of a new password in place of the one that was verified, and ends every session.
- * @returns false when that was replaced, or the account disabled, meanwhile.
+ * Replaces the verified password hash with a new one and ends every session.
+ * @returns false when the hash was replaced or the account disabled concurrently.
  */
 function replaceHash({ em, viewer, ip }: SignedInContext, verified: string, passwordHash: string): Promise<boolean> {
   const { id } = viewer
@@ -80,8 +80,8 @@ function replaceHash({ em, viewer, ip }: SignedInContext, verified: string, pass
 }
 
 /**
- * Changes what the caller is called.
- * @throws ApiError MissingAuthentication when the account was deleted meanwhile.
+ * Changes the caller's display name.
+ * @throws ApiError MissingAuthentication when the account was deleted concurrently.
  */
 export function updateProfile(context: SignedInContext, { displayName }: { displayName: string }): Promise<User> {
   const { em, viewer, ip } = context

@@ -9,7 +9,7 @@ builder.objectField(SessionRef, 'owner', (t) =>
   t.field({
     type: UserRef,
     nullable: true,
-    description: 'Who is signed in with it.',
+    description: 'The user who is signed in.',
     resolve: (session, _args, context) => loadUser(context, session.user.id),
   }),
 )
@@ -26,16 +26,16 @@ builder.queryField('sessions', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: SessionRef,
-      description: "Everybody's sessions that still work, for administrators.",
+      description: 'The active sessions of all users, for administrators.',
       args: {
-        user: t.arg.string({ description: 'Whose: e-mail address or plain identifier.' }),
-        clientIp: t.arg.string({ description: 'Only sessions that this address signed in.' }),
+        user: t.arg.string({ description: 'Only sessions of this user: e-mail address or plain identifier.' }),
+        clientIp: t.arg.string({ description: 'Only sessions that were started from this IP address.' }),
         unusedSince: t.arg({ type: 'DateTime', description: 'Only sessions that have not been used since this time.' }),
-        orderBy: t.arg({ type: SessionOrderEnum, description: 'Order; CREATED when left out.' }),
+        orderBy: t.arg({ type: SessionOrderEnum, description: 'Sort order. Default: CREATED.' }),
       },
       resolve: (_root, { orderBy, ...args }, { em, now }) => listAllSessions(em, args, orderBy ?? 'created', { ...args, now: now() }),
     },
-    { description: "A page of everybody's sessions." },
+    { description: 'A page of sessions of all users.' },
     { description: 'A session in a page.' },
   ),
 )
@@ -47,8 +47,8 @@ builder.mutationField('revokeUserSession', (t) =>
     }),
     description: "Ends a user's session immediately, for administrators. Sessions of the owner cannot be ended.",
     typeOptions: { description: "The session to end; it may be another user's." },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) },
+    argOptions: { description: 'The session.' },
+    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.' }) },
     resolve: async (_root, { input }, context) => ({ session: await revokeUserSession(context, input.id.id) }),
   }),
 )
@@ -56,13 +56,13 @@ builder.mutationField('revokeUserSession', (t) =>
 builder.mutationField('revokeUserSessions', (t) =>
   t.withAuth({ scope: 'admin' }).fieldWithInput({
     type: payload('RevokeUserSessionsPayload', 'The result of ending all sessions of a user.', {
-      revokedCount: { type: 'Int', description: 'How many ended.' },
+      revokedCount: { type: 'Int', description: 'Number of sessions that were ended.' },
     }),
     description:
       'Ends all sessions of a user immediately, for administrators; access tokens keep working. Sessions of the owner cannot be ended.',
-    typeOptions: { description: 'Whose sessions to end.' },
-    argOptions: { description: 'Whose.' },
-    input: { userId: t.input.globalID({ required: true, for: [UserRef], description: "The person's global id." }) },
+    typeOptions: { description: 'The user whose sessions to end.' },
+    argOptions: { description: 'The user.' },
+    input: { userId: t.input.globalID({ required: true, for: [UserRef], description: 'Global id of the user.' }) },
     resolve: async (_root, { input }, context) => ({ revokedCount: await revokeUserSessions(context, input.userId.id) }),
   }),
 )

@@ -10,15 +10,15 @@ import { Session } from './entity.ts'
 import { revokeSessions, sessionIsLive } from './service.ts'
 
 export type SessionFilter = {
-  /** Whose: an e-mail address or an id. */
+  /** The owner of the sessions: an e-mail address or an id. */
   user?: string | null | undefined
   clientIp?: string | null | undefined
-  /** Not used since this moment. */
+  /** Only sessions that have not been used since this time. */
   unusedSince?: Date | null | undefined
 }
 export type SessionOrder = 'created' | 'lastUsed'
 
-/** Everybody's sessions that still work at `now`, as a connection; for administrators. */
+/** Lists the sessions of all users that are active at `now`, as a connection; for administrators. */
 export async function listAllSessions(em: EntityManager, filter: SessionFilter, order: SessionOrder, page: PageArguments & { now: Date }) {
   const where = await conditions(em, filter, page.now)
   if (order === 'created') return newestFirst(em, Session, where, page)
@@ -45,8 +45,8 @@ async function conditions(em: EntityManager, { user, clientIp, unusedSince }: Se
 }
 
 /**
- * Ends one session of somebody at once, for an administrator.
- * @throws ApiError NotFound when there is no such live session, InsufficientPermissions for the owner's.
+ * Ends a session of any user immediately, for administrators.
+ * @throws ApiError NotFound for an unknown or ended session; InsufficientPermissions for sessions of the owner.
  */
 export async function revokeUserSession({ em, viewer, ip, now }: SignedInContext, id: string): Promise<Session> {
   const session = await em.findOne(Session, { ...sessionIsLive(now()), id })
@@ -64,9 +64,9 @@ export async function revokeUserSession({ em, viewer, ip, now }: SignedInContext
 }
 
 /**
- * Ends every session of somebody at once, for an administrator.
- * @returns how many ended.
- * @throws ApiError NotFound, InsufficientPermissions for the owner.
+ * Ends all sessions of a user immediately, for administrators.
+ * @returns the number of ended sessions.
+ * @throws ApiError NotFound; InsufficientPermissions for sessions of the owner.
  */
 export async function revokeUserSessions({ em, viewer, ip }: SignedInContext, userId: string): Promise<number> {
   return em.transactional(async (inner) => {

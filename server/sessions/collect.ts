@@ -4,8 +4,8 @@ import { Session } from './entity.ts'
 import { collectOrigins } from './origin.ts'
 
 /**
- * Removes sessions that have ended, and the places that nobody has signed in from for a year.
- * @returns how many sessions were removed.
+ * Deletes ended sessions, and the origins of sign-ins that have not been used for a year.
+ * @returns the number of deleted sessions.
  */
 export async function collectSessions({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const em = database.fork()

@@ -5,8 +5,8 @@ import { User } from '../users/entity.ts'
 export const originKinds = ['device', 'range'] as const
 
 /**
- * Where somebody signed in from before: a device by its cookie, or a range of addresses. Only an HMAC with the person's id is kept, so that
- * neither tells who else signs in there.
+ * A device (identified by a cookie) or address range from which a user has signed in. Only an HMAC that includes the user's id is stored, so that
+ * origins cannot be compared between users.
  */
 export const SignInOrigin = defineEntity({
   name: 'SignInOrigin',

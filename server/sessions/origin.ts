@@ -7,25 +7,25 @@ import { addressRange } from '../http/limits/limits.ts'
 import { User } from '../users/entity.ts'
 import { originKinds, SignInOrigin } from './origin-entity.ts'
 
-/** Where a sign-in comes from, as one account sees it. */
+/** The origin of a sign-in, relative to one account. */
 export type Origin = {
-  /** What the cookie says or shall say. */
+  /** Value of the device cookie. */
   device: string
   hashes: Hashes
-  /** What the same was stored as under the previous key. */
+  /** The same hashes under the previous key, after a key rotation. */
   previousHashes: Hashes | null
-  /** Those of the two that signed in to the account before. */
+  /** The stored origins that match the device or the address range. */
   known: SignInOrigin[]
 }
 
 type Hashes = Record<'device' | 'range', string>
 
-/** For so long a device or a range is known after its last sign-in. */
+/** How long a device or a range is remembered after its last sign-in. */
 const rememberedMs = 365 * 86_400_000
-/** So many are remembered for an account; a new one replaces the least recently used. */
+/** Maximum number of origins per account. A new one replaces the least recently used. */
 const remembered = { device: 10, range: 20 }
 
-/** Where this request comes from. Without an account the same is looked up, and nothing found. */
+/** Determines the origin of a request. For an unknown account it makes the same query, with a random id, so that the timing does not differ. */
 export async function originOf({ em, request, config, keys, ip, now }: Context, userId: string = newId()): Promise<Origin> {
   const name = ownDevice(keys, deviceCookie(request, isSecure(request, config.SERVER_URL))) ?? randomText(32)
   const [hashes, previousHashes = null] = validKeys(keys).map((valid) => ({
@@ -39,15 +39,15 @@ export async function originOf({ em, request, config, keys, ip, now }: Context, 
 }
 
 /**
- * Under what failures to sign in to an account are counted. Strangers have a bucket of their own, so that they cannot lock out who signed in
- * before: a known device has one to itself, all known ranges share one.
+ * Returns the key under which failed sign-ins to an account are counted. Unknown origins share one counter that does not affect known ones, so
+ * that attackers cannot lock out the user. Each known device has its own counter; all known ranges share one.
  */
 export function failuresKey(account: string, { hashes, known }: Origin): string {
   if (known.some(({ kind }) => kind === 'device')) return `${account} ${hashes.device}`
   return known.length > 0 ? `${account} known` : account
 }
 
-/** Remembers where somebody signed in from, inside the caller's transaction, which holds the person's row. */
+/** Stores the origin of a sign-in, in the caller's transaction, which must hold the lock of the user's row. */
 export async function rememberOrigin(em: EntityManager, userId: string, { hashes, previousHashes }: Origin, now: Date): Promise<void> {
   const stored = await em.find(SignInOrigin, { user: userId }, { orderBy: { lastUsedAt: 'desc', id: 'desc' }, refresh: true })
   for (const kind of originKinds) {
@@ -61,19 +61,19 @@ export async function rememberOrigin(em: EntityManager, userId: string, { hashes
   }
 }
 
-/** Gives the browser its device cookie, for another year. */
+/** Sets the device cookie for another year. */
 export function giveDevice({ reply, request, config }: Context, { device }: Origin): void {
   setDeviceCookie(reply, isSecure(request, config.SERVER_URL), device, rememberedMs / 1000)
 }
 
-/** Forgets where nobody has signed in from for a year. */
+/** Deletes origins without a sign-in for a year. */
 export const collectOrigins = (em: EntityManager, now: Date): Promise<number> =>
   em.nativeDelete(SignInOrigin, { lastUsedAt: { $lte: new Date(now.getTime() - rememberedMs) } })
 
-/** What the cookie says of a device: 256 random bits and their HMAC, so that only this server can name a device. */
+/** Builds the value of the device cookie: a random name of 256 bits and its HMAC, so that clients cannot make one up. */
 const tagged = ({ device }: Pick<Keys, 'device'>, name: string): string => `${name}.${hmac(device, name)}`
 
-/** The name of the device in the cookie, when this server made it, under either key. */
+/** Returns the device name in the cookie if it was signed with the current or the previous key, otherwise null. */
 function ownDevice(keys: Keys, cookie: string | undefined): string | null {
   const [name = ''] = cookie?.split('.') ?? []
   return cookie !== undefined && validKeys(keys).some((valid) => equalSecrets(cookie, tagged(valid, name))) ? name : null

@@ -5,15 +5,15 @@ import { provePassword } from '../users/prove-password.ts'
 import { Session } from './entity.ts'
 
 /**
- * Proves the password of the session that the request rides on once more.
- * @throws ApiError InvalidInput when it is wrong, RateLimitExceeded after five wrong ones, MissingAuthentication when the session has ended
- *   meanwhile.
+ * Confirms the password again for the session of the request.
+ * @throws ApiError InvalidInput for a wrong password; RateLimitExceeded after five wrong ones; MissingAuthentication when the session has ended
+ * in the meantime.
  */
 export async function confirmPassword(context: SignedInContext, currentPassword: string): Promise<void> {
   const { em, viewer, credential, ip, now } = context
   await provePassword(context, currentPassword)
   await em.transactional(async (inner) => {
-    // A change of the password, a reset and a disabling end the session, so what was proved before one of them counts for nothing.
+    // Changing or resetting the password and disabling the account end the session, so a confirmation that raced with them has no effect.
     const proved = await inner.nativeUpdate(Session, { id: credential.id, user: viewer.id }, { provedAt: now() })
     if (!proved) throw nobody(context)
     audit(inner, {

@@ -9,21 +9,21 @@ import { signIn } from './sign-in.ts'
 
 export const SessionRef = builder.objectRef<Session>('Session')
 builder.node(SessionRef, {
-  description: 'A browser that is signed in.',
+  description: 'A signed-in browser.',
   id: { resolve: (session) => session.id },
   loadOne: (id, context) => {
     const seen = belongingsSeen(context)
     return seen && context.em.findOne(Session, { ...sessionIsLive(context.now()), ...seen, id })
   },
   fields: (t) => ({
-    uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it began.' }),
-    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When it was last used, to the minute.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When it expires; it ends earlier after 7 days without use.' }),
-    clientIp: t.exposeString('clientIp', { description: 'The address that signed in.' }),
+    uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the session started.' }),
+    lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When the session was last used, to the minute.' }),
+    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the session expires. It ends earlier after 7 days without use.' }),
+    clientIp: t.exposeString('clientIp', { description: 'IP address of the sign-in.' }),
     userAgent: t.exposeString('userAgent', { description: 'User agent of the browser that signed in.' }),
     current: t.boolean({
-      description: 'Whether this request was made with it.',
+      description: 'Whether this request was made with this session.',
       resolve: ({ id }, _args, { credential }) => credential?.kind === 'session' && credential.id === id,
     }),
   }),
@@ -36,7 +36,7 @@ builder.objectField(UserRef, 'sessions', (t) =>
       nullable: true,
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
-        'The sessions that still work, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
+        'Active sessions, newest first; null for other users than their owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, context) =>
         canSeeBelongings(context, user) ? listSessions(context.em, user.id, { ...args, now: context.now() }) : null,
     },
@@ -47,15 +47,15 @@ builder.objectField(UserRef, 'sessions', (t) =>
 
 builder.mutationField('login', (t) =>
   t.fieldWithInput({
-    type: payload('LoginPayload', 'A session that has begun.', { user: { type: UserRef, description: 'Who signed in.' } }),
+    type: payload('LoginPayload', 'A new session.', { user: { type: UserRef, description: 'The user who signed in.' } }),
     description: 'Signs in with a password: starts a session and sets its cookies.',
     skipTypeScopes: true,
     extensions: { ownOrigin: true, limit: 'login' },
-    typeOptions: { description: 'Who signs in.' },
+    typeOptions: { description: 'The credentials.' },
     argOptions: { description: 'E-mail address and password.' },
     input: {
       email: t.input.string({ required: true, description: "The account's e-mail address." }),
-      password: t.input.string({ required: true, description: 'Its password.' }),
+      password: t.input.string({ required: true, description: "The account's password." }),
     },
     resolve: async (_root, { input }, context) => ({ user: await signIn(context, input) }),
   }),
@@ -86,10 +86,10 @@ builder.mutationField('revokeSession', (t) =>
     type: payload('RevokeSessionPayload', 'A session that has ended.', {
       session: { type: SessionRef, description: 'The session that ended.' },
     }),
-    description: 'Ends one of your sessions at once.',
+    description: 'Ends one of your sessions immediately.',
     typeOptions: { description: 'The session to end.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Its global id.' }) },
+    argOptions: { description: 'The session.' },
+    input: { id: t.input.globalID({ required: true, for: [SessionRef], description: 'Global id of the session.' }) },
     resolve: async (_root, { input }, context) => ({ session: await revokeSession(context, input.id.id) }),
   }),
 )
@@ -97,7 +97,7 @@ builder.mutationField('revokeSession', (t) =>
 builder.mutationField('revokeOtherSessions', (t) =>
   t.withAuth({ ownAccount: true }).field({
     type: payload('RevokeOtherSessionsPayload', 'The result of ending your other sessions.', {
-      revokedCount: { type: 'Int', description: 'How many ended.' },
+      revokedCount: { type: 'Int', description: 'Number of sessions that were ended.' },
     }),
     description: 'Ends all your sessions except the one of this request; with an access token, all of them.',
     resolve: async (_root, _args, context) => ({ revokedCount: await revokeOtherSessions(context) }),

@@ -7,7 +7,7 @@ import { clearSessionCookies, isSecure } from '../http/cookies.ts'
 import { sessionIdleMs } from '../access/authenticate.ts'
 import { Session } from './entity.ts'
 
-/** Ends the session that the request rides on and clears its cookies; tokens and other sessions stay. */
+/** Ends the session of the request and clears its cookies. Tokens and other sessions remain valid. */
 export async function signOut(context: Context): Promise<void> {
   const { em, credential, viewer, ip } = context
   if (credential?.kind === 'session') {
@@ -20,22 +20,22 @@ export async function signOut(context: Context): Promise<void> {
   clearSessionCookies(context.reply, isSecure(context.request, context.config.SERVER_URL))
 }
 
-/** Somebody's sessions that still work at `now`, as a connection, the newest first. */
+/** Lists a user's sessions that are active at `now`, as a connection, newest first. */
 export const listSessions = (em: EntityManager, userId: string, { now, ...page }: PageArguments & { now: Date }) =>
   newestFirst(em, Session, liveSessions(userId, now), page)
 
-/** What tells somebody's live sessions from those that 30 days, or 7 days without use, have ended. */
+/** Returns the condition for a user's active sessions. */
 const liveSessions = (userId: string, now: Date) => ({ user: userId, ...sessionIsLive(now) })
 
-/** The same, whosever it is. */
+/** Returns the condition for active sessions: younger than 30 days and used within the last 7 days. */
 export const sessionIsLive = (now: Date) => ({
   expiresAt: { $gt: now },
   lastUsedAt: { $gt: new Date(now.getTime() - sessionIdleMs) },
 })
 
 /**
- * Ends one of the caller's own sessions at once. Ending the one that the request rides on is signing out.
- * @throws ApiError NotFound when it is not theirs, or has ended.
+ * Ends one of the caller's own sessions immediately. Ending the session of the request signs the caller out.
+ * @throws ApiError NotFound when the session belongs to another user or has ended.
  */
 export async function revokeSession(context: SignedInContext, id: string): Promise<Session> {
   const { em, viewer, credential, ip, now } = context
@@ -43,7 +43,7 @@ export async function revokeSession(context: SignedInContext, id: string): Promi
   const ended =
     session !== null &&
     (await em.transactional(async (inner) => {
-      // Of two requests at once only one ends it, and only one tells of it.
+      // Of two concurrent requests, only one ends the session and writes an audit entry.
       const won = (await inner.nativeDelete(Session, { id, user: viewer.id })) > 0
       if (won) audit(inner, { kind: 'session.revoked', actor: viewer, user: viewer, summary: `${viewer.displayName} ended a session`, ip })
       return won
@@ -53,7 +53,7 @@ export async function revokeSession(context: SignedInContext, id: string): Promi
   return session
 }
 
-/** Ends all of the caller's sessions but the one that the request rides on; a token rides on none. @returns how many ended. */
+/** Ends all sessions of the caller except the session of the request, if any. @returns the number of ended sessions. */
 export async function revokeOtherSessions({ em, viewer, credential, ip }: SignedInContext): Promise<number> {
   return em.transactional(async (inner) => {
     const ended = await revokeSessions(inner, viewer.id, credential.kind === 'session' ? credential.id : undefined)
@@ -70,8 +70,8 @@ export async function revokeOtherSessions({ em, viewer, credential, ip }: Signed
 }
 
 /**
- * Ends every session of somebody, but for the one with the id `except`. It joins the transaction of `em`, if there is one.
- * @returns how many ended.
+ * Ends all sessions of a user, except the session with the id `except`. Runs in the transaction of `em`, if there is one.
+ * @returns the number of ended sessions.
  */
 export function revokeSessions(em: EntityManager, userId: string, except?: string): Promise<number> {
   return em.nativeDelete(Session, { user: userId, ...(except && { id: { $ne: except } }) })

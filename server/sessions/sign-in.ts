@@ -15,24 +15,24 @@ import type { Viewer } from '../roles/viewer.ts'
 import { Session } from './entity.ts'
 import { failuresKey, giveDevice, type Origin, originOf, rememberOrigin } from './origin.ts'
 
-/** A session lasts 30 days at most. */
+/** Maximum lifetime of a session: 30 days. */
 const lifetimeMs = 30 * 86_400_000
 
-/** No more than two sign-ins are looked up at a time: a hundred at once would take every connection to the database from everybody else. */
+/** Limits sign-ins to two concurrent lookups. A burst would otherwise use up all database connections. */
 const inTurn = takeFairTurns({ atOnce: 2, waiting: 2000, waitingPerKey: 500 })
 
 type Account = Loaded<User, 'passwordHash'>
 type NewSession = { id: string; secret: string }
 
 /**
- * Signs in with e-mail and password and sets the session cookies.
- * @throws ApiError MissingAuthentication, the same for every reason; RateLimitExceeded for too many failures of the account.
+ * Signs in with e-mail address and password and sets the session cookies.
+ * @throws ApiError MissingAuthentication, with the same message for every reason; RateLimitExceeded after too many failures for the account.
  */
 export async function signIn(context: Context, input: { email: string; password: string }): Promise<Viewer> {
   const { em, limits } = context
   const key = emailKey(input.email)
   const { user, origin } = await inTurn(turnKey(context.ip), () => lookUp(context, key))
-  // Counted under a hash: sooner or later somebody types their password into the wrong field.
+  // Hashed, because users sometimes type their password into the wrong field.
   const bucket = failuresKey(sha256(key), origin)
   const session = await countFailures(
     limits,
@@ -48,8 +48,8 @@ export async function signIn(context: Context, input: { email: string; password:
 }
 
 /**
- * Looks up who wants to sign in, and whether they did so from here before.
- * @throws ApiError RateLimitExceeded when there is no place for the password to be compared.
+ * Looks up the account and whether it has signed in from this origin before.
+ * @throws ApiError RateLimitExceeded when the queue for password hashing is full.
  */
 async function lookUp(context: Context, key: string): Promise<{ user: Account | null; origin: Origin }> {
   const { em } = context
@@ -60,10 +60,10 @@ async function lookUp(context: Context, key: string): Promise<{ user: Account | 
   return { user, origin }
 }
 
-/** For whom the password is hashed: those who signed in from here before have places of their own. */
+/** Identifies the client for the hashing queue. Known origins have their own capacity. */
 const hasherOf = ({ config, database, ip }: Context, { known }: Origin) => ({ config, database, ip, isKnown: known.length > 0 })
 
-/** Begins a session when the password is right; null when it is not, or is no longer by the time the session would begin. */
+/** Starts a session if the password is right; returns null if it is wrong, or was changed before the session could start. */
 async function begin(context: Context, user: Account | null, password: string, origin: Origin): Promise<NewSession | null> {
   const verified = user?.isActive ? (user.passwordHash ?? null) : null
   const fits = await verifyPassword(hasherOf(context, origin), password, verified)
@@ -71,18 +71,18 @@ async function begin(context: Context, user: Account | null, password: string, o
   const rehashed = needsRehash(verified, context.config.BCRYPT_COST) ? await rehash(hasherOf(context, origin), password) : null
   const session = await startSession(context, user, { verified, rehashed, origin })
   if (session) return session
-  // The hash was replaced meanwhile: perhaps only by another sign-in that made it anew, and the password is still right.
+  // The hash was replaced concurrently, possibly by a sign-in that only rehashed the same password. Verify again.
   return begin(context, await context.em.findOne(User, user.id, { populate: ['passwordHash'], refresh: true }), password, origin)
 }
 
 type Proof = { verified: string; rehashed: string | null; origin: Origin }
 
-/** Starts a session, unless the account was disabled or its hash replaced since it was verified: then null. */
+/** Starts a session. Returns null if the account was disabled or its hash replaced since the verification. */
 async function startSession(context: Context, user: Account, { verified, rehashed, origin }: Proof): Promise<NewSession | null> {
   const { em, ip, now } = context
   const moment = now()
   return em.transactional(async (inner) => {
-    // The condition is in the statement, which also locks the row: what changes the account next waits for it, and ends this session, too.
+    // The update checks the condition and locks the row. Later changes of the account wait for it, and then end the new session, too.
     const still = { id: user.id, isActive: true, passwordHash: verified }
     const current = await inner.nativeUpdate(User, still, { lastLoginAt: moment, ...(rehashed && { passwordHash: rehashed }) })
     if (current === 0) return null
@@ -102,7 +102,7 @@ async function refuse({ em, ip }: Context, user: Account | null): Promise<never>
   throw missingAuthentication('The e-mail address or the password is wrong.')
 }
 
-/** The password hashed at the cost that is configured now; null when too much waits to be hashed, for it can wait for another sign-in. */
+/** Hashes the password with the current cost. Returns null if the hashing queue is full, since rehashing can wait for another sign-in. */
 function rehash(hasher: Hasher, password: string): Promise<string | null> {
   return hashPassword(hasher, password.normalize('NFC')).catch((error: unknown) => {
     if (error instanceof ApiError && error.code === 'RateLimitExceeded') return null

@@ -6,8 +6,8 @@ import { AccessToken } from './entity.ts'
 import { alongWith, revokeTree } from './revoke.ts'
 
 /**
- * Revokes a token of somebody, and what was made with it, at once and for good, for an administrator. Revoking it again changes nothing.
- * @throws ApiError NotFound, InsufficientPermissions for the owner's.
+ * Revokes a token of any user, and all tokens created with it, immediately and permanently; for administrators. Revoking it again has no effect.
+ * @throws ApiError NotFound; InsufficientPermissions for tokens of the owner.
  */
 export async function revokeUserToken({ em, viewer, ip, now }: SignedInContext, id: string): Promise<AccessToken> {
   const token = await em.transactional(async (inner) => {

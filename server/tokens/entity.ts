@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 import { User } from '../users/entity.ts'
 
-/** A personal access token. Only the SHA-256 of the secret is kept. */
+/** A personal access token. Only the SHA-256 of the secret is stored. */
 export const AccessToken = defineEntity({
   name: 'AccessToken',
   tableName: 'access_tokens',
@@ -12,12 +12,12 @@ export const AccessToken = defineEntity({
     name: p.string().length(100),
     hash: p.string().length(64).unique(),
     prefix: p.string().length(12),
-    /** What it was given, separated by commas; what it may do now also depends on its owner's role. */
+    /** The granted scopes, separated by commas. The role of the owner may currently allow less. */
     scopes: p.string().length(20),
     expiresAt: p.datetime(3).nullable(),
     lastUsedAt: p.datetime(3).nullable(),
     revokedAt: p.datetime(3).nullable(),
-    /** The token that it was made with, which takes it along when it is revoked; null for one that a session made. */
+    /** The token that created this one and whose revocation also revokes this one; null if created in a session. */
     madeWith: () => p.manyToOne(AccessToken).nullable().deleteRule('cascade').index(),
   },
 })

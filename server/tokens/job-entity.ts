@@ -2,8 +2,8 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
 /**
- * What the server's own jobs read packages with, as package clients do. It belongs to no person, is in no list, and is deleted with its job. Only
- * the SHA-256 of the secret is kept.
+ * A token with which a job of the server reads packages, as package clients do. It belongs to no user, is not listed, and is deleted with its job.
+ * Only the SHA-256 of the secret is stored.
  */
 export const JobToken = defineEntity({
   name: 'JobToken',
@@ -11,9 +11,9 @@ export const JobToken = defineEntity({
   extends: Base,
   properties: {
     hash: p.string().length(64).unique(),
-    /** The packages that it reads, by name, separated by commas. */
+    /** Names of the packages that the token can read, separated by commas. */
     packages: p.text(),
-    /** Whether it may read only what is public. */
+    /** Whether the token can read public packages only. */
     isForAnybody: p.boolean().default(false),
     expiresAt: p.datetime(3).index(),
   },

@@ -4,23 +4,23 @@ import type { Services } from '../services.ts'
 import { JobToken } from './job-entity.ts'
 
 type Grant = {
-  /** The packages that it may read, by name. */
+  /** Names of the packages that the token can read. */
   packages: readonly string[]
-  /** Whether it reads of them only what anybody may: what comes of the job is shown to anybody. */
+  /** Whether only public packages can be read, because the result of the job is public. */
   isForAnybody: boolean
-  /** When it ends, should the server not be there any more to revoke it. */
+  /** Lifetime, in case the server dies before it can revoke the token. */
   lifeMs: number
 }
 
 /**
- * Lends a job the secret of a token that reads these packages, and nothing else, while it works. Afterwards the token is worthless. Members
- * read all packages of a server, so it lets nobody's package find out what its publisher may not.
+ * Creates a token that can read only these packages, passes its secret to `work`, and deletes the token afterwards. A job must not use a token with
+ * broader access: a package could then read packages that its publisher cannot.
  */
 export async function withJobToken<T>({ database, now }: Services, grant: Grant, work: (secret: string) => Promise<T>): Promise<T> {
   const em = database.fork()
   const secret = newJobSecret()
   const expiresAt = new Date(now().getTime() + grant.lifeMs)
-  // Those of jobs that ended with their server.
+  // Deletes the tokens of jobs whose server died.
   await em.nativeDelete(JobToken, { expiresAt: { $lte: now() } })
   const token = em.create(JobToken, {
     hash: sha256(secret),

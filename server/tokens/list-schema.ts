@@ -12,7 +12,7 @@ builder.objectField(AccessTokenRef, 'owner', (t) =>
   t.field({
     type: UserRef,
     nullable: true,
-    description: 'Whose it is.',
+    description: 'Owner of the token.',
     resolve: (token, _args, context) => loadUser(context, token.user.id),
   }),
 )
@@ -24,7 +24,7 @@ builder.objectField(UserRef, 'tokens', (t) =>
       nullable: true,
       authScopes: (user, _args, context) => belongingsScope(user, context),
       description:
-        'The tokens that are not revoked, newest first; null for anybody but their owner and administrators. A token needs the scope WRITE.',
+        'Tokens that are not revoked, newest first; null for other users than their owner and administrators. A token needs the scope WRITE.',
       resolve: (user, args, context) => (canSeeBelongings(context, user) ? listTokens(context.em, { user: user.id }, args) : null),
     },
     { description: 'A page of tokens.' },
@@ -44,22 +44,22 @@ builder.queryField('accessTokens', (t) =>
   t.withAuth({ scope: 'admin' }).connection(
     {
       type: AccessTokenRef,
-      description: "Everybody's tokens that are not revoked, without their secrets; for administrators.",
+      description: 'The tokens of all users that are not revoked, without secrets; for administrators.',
       args: {
-        user: t.arg.string({ description: 'Whose: e-mail address or plain identifier.' }),
+        user: t.arg.string({ description: 'Only tokens of this user: e-mail address or plain identifier.' }),
         neverExpires: t.arg.boolean({ description: 'True: only tokens that never expire; false: only tokens that expire.' }),
         expiresBefore: t.arg({ type: 'DateTime', description: 'Only tokens that expire before this time.' }),
         expiresFrom: t.arg({ type: 'DateTime', description: 'Only tokens that expire at this time or later.' }),
-        scope: t.arg({ type: TokenScope, description: 'Only tokens that were given this scope.' }),
+        scope: t.arg({ type: TokenScope, description: 'Only tokens with this scope.' }),
         unusedSince: t.arg({
           type: 'DateTime',
-          description: 'Only tokens that have not been used since this time; one that was never used counts from its creation.',
+          description: 'Only tokens that have not been used since this time. For tokens that were never used, the time of creation counts.',
         }),
-        orderBy: t.arg({ type: TokenOrderEnum, description: 'Order; CREATED when left out.' }),
+        orderBy: t.arg({ type: TokenOrderEnum, description: 'Sort order. Default: CREATED.' }),
       },
       resolve: (_root, { orderBy, ...args }, { em }) => listTokens(em, args, args, orderBy ?? 'created'),
     },
-    { description: "A page of everybody's tokens." },
+    { description: 'A page of tokens of all users.' },
     { description: 'A token in a page.' },
   ),
 )
@@ -71,8 +71,8 @@ builder.mutationField('revokeUserToken', (t) =>
     }),
     description: "Permanently revokes a user's access token, for administrators. Tokens of the owner cannot be revoked.",
     typeOptions: { description: "The token to revoke; it may be another user's." },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) },
+    argOptions: { description: 'The token.' },
+    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }) },
     resolve: async (_root, { input }, context) => ({ token: await revokeUserToken(context, input.id.id) }),
   }),
 )

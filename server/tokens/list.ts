@@ -6,21 +6,21 @@ import { type Scope } from '../roles/roles.ts'
 import { AccessToken } from './entity.ts'
 
 export type TokenFilter = {
-  /** Whose: an e-mail address or an id. */
+  /** The owner of the tokens: an e-mail address or an id. */
   user?: string | null | undefined
-  /** Only tokens without an end, or only such with one. */
+  /** True for tokens that never expire; false for tokens that expire. */
   neverExpires?: boolean | null | undefined
   expiresBefore?: Date | null | undefined
-  /** At this moment or later. */
+  /** Inclusive lower bound of the expiry time. */
   expiresFrom?: Date | null | undefined
   scope?: Scope | null | undefined
-  /** Not used since this moment, or never. */
+  /** Only tokens that have not been used since this time, or never. */
   unusedSince?: Date | null | undefined
 }
 
 export type TokenOrder = 'created' | 'expires'
 
-/** Tokens that are not revoked, as a connection; the same for their owner and, of everybody, for administrators. */
+/** Lists tokens that are not revoked, as a connection; for their owner, or for administrators. */
 export async function listTokens(em: EntityManager, filter: TokenFilter, page: PageArguments, order: TokenOrder = 'created') {
   const where = await conditions(em, filter)
   if (order === 'created') return newestFirst(em, AccessToken, where, page)
@@ -33,7 +33,7 @@ export async function listTokens(em: EntityManager, filter: TokenFilter, page: P
   })
 }
 
-/** Those without an end come last. */
+/** Returns the condition for the tokens after a cursor. Tokens that never expire are sorted last. */
 function endingAfter(key: string): FilterQuery<AccessToken> {
   const { moment, id } = readMomentKey(key)
   if (moment === null) return { expiresAt: null, id: { $lt: id } }
@@ -47,7 +47,7 @@ async function conditions(em: EntityManager, filter: TokenFilter): Promise<Filte
   if (neverExpires != null) all.push({ expiresAt: neverExpires ? null : { $ne: null } })
   if (expiresBefore) all.push({ expiresAt: { $lt: expiresBefore } })
   if (expiresFrom) all.push({ expiresAt: { $gte: expiresFrom } })
-  // No scope is a part of another one's name.
+  // A substring match is unambiguous: no scope name contains another.
   if (scope) all.push({ scopes: { $like: `%${scope}%` } })
   if (unusedSince) all.push({ createdAt: { $lt: unusedSince }, $or: [{ lastUsedAt: null }, { lastUsedAt: { $lt: unusedSince } }] })
   return { $and: all }

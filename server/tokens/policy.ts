@@ -3,7 +3,8 @@ import { invalidInput } from '../errors.ts'
 import { allowedScopes, includedScopes, type Role, type Scope, scopes } from '../roles/roles.ts'
 import type { Credential } from '../roles/viewer.ts'
 
-// What a token may be made for. What it may do at a moment is `effectiveScopes` of roles/roles.ts; who sees it, users/policy.ts.
+// Rules for creating tokens. The current permissions of a token are `effectiveScopes` in roles/roles.ts; who can see a token is in
+// users/policy.ts.
 
 /**
  * Returns the requested scopes, limited to what the owner's role allows and to what the creating token holds, weakest first. A scope that is not
@@ -16,12 +17,12 @@ export function grantableScopes(wanted: readonly Scope[], role: Role, madeWith?:
   return scopes.filter((scope) => isAllowed(scope) && (wanted.includes(scope) || replaced.includes(scope)))
 }
 
-/** To make a token that administers the server, a session proves its password anew. */
+/** Returns whether creating the token requires a recent password confirmation. */
 export const needsProof = (granted: readonly Scope[]): boolean => granted.includes('admin')
 
 /**
- * When a token ends that is made now: after the wanted days, else as late as the server allows, and never after the token with which it is made.
- * Null for never.
+ * Returns the expiry time of a new token: after the wanted number of days, or else the maximum of the server, and never later than that of the
+ * creating token. Null for a token that never expires.
  * @throws ApiError InvalidInput for more days than the server allows.
  */
 export function endOfToken(
@@ -32,7 +33,7 @@ export function endOfToken(
 ): Date | null {
   if (max !== undefined && days != null && days > max)
     throw invalidInput(
-      `expiresInDays: must be at most ${max}, the longest life of a token on this server (TOKEN_MAX_DAYS).`,
+      `expiresInDays: must be at most ${max}, the maximum lifetime of tokens on this server (TOKEN_MAX_DAYS).`,
       'expiresInDays',
     )
   const lifeDays = days ?? max

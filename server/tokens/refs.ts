@@ -2,10 +2,10 @@ import { builder } from '../graphql/builder.ts'
 import type { Scope } from '../roles/roles.ts'
 
 export const TokenScope = builder.enumType('TokenScope', {
-  description: 'What a token may do; each scope includes the ones before it.',
+  description: 'Permissions of a token. Each scope includes the previous ones.',
   values: {
     READ: { value: 'read', description: 'Browse, search and download.' },
-    WRITE: { value: 'write', description: 'Also publish and change own packages.' },
-    ADMIN: { value: 'admin', description: 'Also administer the server, as far as the role goes.' },
+    WRITE: { value: 'write', description: 'Also publish, and manage own packages.' },
+    ADMIN: { value: 'admin', description: "Also administer the server, if the owner's role allows it." },
   } satisfies Record<Uppercase<Scope>, { value: Scope; description: string }>,
 })

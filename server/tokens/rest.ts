@@ -23,13 +23,13 @@ export const tokenRoutes = [
     },
   ),
   route('DELETE /api/auth/keys/:id', 'mutation ($input: RevokeTokenInput!) { revokeToken(input: $input) { token { id } } }', {
-    summary: 'Revokes a token, and those that were made with it.',
+    summary: 'Revokes a token and all tokens that were created with it.',
     ids: { id: 'AccessToken' },
     answer: ok,
   }),
   route('POST /api/tokens/revoke', 'mutation ($input: RevokeTokenBySecretInput!) { revokeTokenBySecret(input: $input) }', {
     anyCredential: true,
-    summary: 'Revokes the token with this secret, for whoever found it; the answer is the same when there is none.',
+    summary: 'Revokes the token with this secret, for anyone who found it. The response does not reveal whether the token exists.',
     answer: ok,
   }),
 ]

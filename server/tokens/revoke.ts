@@ -7,9 +7,9 @@ import { AccessToken } from './entity.ts'
 import { isSecret } from '../access/token-secret.ts'
 
 /**
- * Revokes a token and every token that was made with it, or with one of those, in the transaction of `em`. Each generation is locked by its
- * own update before the next one is looked for, so a token that is being made meanwhile either is found here or is never made.
- * @returns how many tokens stopped working; 0 when they all had before.
+ * Revokes a token and, recursively, all tokens created with it, in the transaction of `em`. Each generation is locked by its update before the next
+ * one is queried. A token that is created concurrently is therefore either found here or not created at all.
+ * @returns the number of newly revoked tokens.
  */
 export async function revokeTree(em: EntityManager, id: string, now: Date): Promise<number> {
   let revoked = 0
@@ -21,14 +21,13 @@ export async function revokeTree(em: EntityManager, id: string, now: Date): Prom
   return revoked
 }
 
-/** The end of a sentence that tells of a revocation: what went with the token itself. */
+/** Returns the end of a sentence about a revocation: how many tokens were revoked along with the token itself. */
 export const alongWith = (revoked: number): string =>
-  revoked > 1 ? `, and with it ${revoked - 1} ${revoked === 2 ? 'token that was' : 'tokens that were'} made with it` : ''
+  revoked > 1 ? `, along with ${revoked - 1} ${revoked === 2 ? 'token that was' : 'tokens that were'} created with it` : ''
 
 /**
- * Revokes one of the caller's own tokens and what was made with it; from the next request on they are worthless. Revoking it again changes
- * nothing.
- * @throws ApiError NotFound when it is not theirs.
+ * Revokes one of the caller's own tokens and all tokens created with it, effective from the next request. Revoking it again has no effect.
+ * @throws ApiError NotFound when the token belongs to another user.
  */
 export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: string): Promise<AccessToken> {
   const token = await em.transactional(async (inner) => {
@@ -43,8 +42,8 @@ export async function revokeToken({ em, viewer, ip, now }: SignedInContext, id: 
 }
 
 /**
- * Revokes the token with this secret, whoever shows it: who found one may end it, and needs no account for that. Nobody learns whether there
- * was one. What does not even have the checksum of a secret never reaches the database.
+ * Revokes the token with this secret. Anyone who found the secret may do this without an account. The response does not reveal whether the token
+ * exists. Strings without the checksum of a secret are rejected without a database query.
  */
 export async function revokeBySecret({ em, ip, now }: Context, secret: string): Promise<void> {
   if (!isSecret(secret)) return

@@ -18,26 +18,26 @@ builder.node(AccessTokenRef, {
     return seen && context.em.findOne(AccessToken, { ...seen, id })
   },
   fields: (t) => ({
-    uuid: t.exposeID('id', { description: 'The plain identifier, as REST shows it in `id`.' }),
-    name: t.exposeString('name', { description: 'What its owner calls it.' }),
-    prefix: t.exposeString('prefix', { description: 'The first characters of the secret, to tell tokens apart.' }),
+    uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
+    name: t.exposeString('name', { description: 'Name chosen by the owner.' }),
+    prefix: t.exposeString('prefix', { description: 'First characters of the secret, to distinguish tokens.' }),
     scopes: t.field({
       extensions: { size: 3 },
       type: [TokenScope],
-      description: "The scopes that were granted; its owner's role may allow less now.",
+      description: "The granted scopes. The owner's role may currently allow less.",
       resolve: (token) => token.scopes.split(',') as Scope[],
     }),
-    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was made.' }),
+    createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the token was created.' }),
     expiresAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it stops working; null for never.',
+      description: 'When the token expires; null if it never expires.',
       resolve: (token) => token.expiresAt ?? null,
     }),
     lastUsedAt: t.field({
       type: 'DateTime',
       nullable: true,
-      description: 'When it was last used, to the minute.',
+      description: 'When the token was last used, to the minute.',
       resolve: (token) => token.lastUsedAt ?? null,
     }),
   }),
@@ -46,18 +46,18 @@ builder.node(AccessTokenRef, {
 builder.mutationField('createToken', (t) =>
   t.withAuth({ ownAccount: true }).fieldWithInput({
     type: payload('CreateTokenPayload', 'A new token.', {
-      secret: { extensions: { secret: true }, type: 'String', description: 'The secret, which is shown only once.' },
+      secret: { extensions: { secret: true }, type: 'String', description: 'The secret, shown only once.' },
       token: { type: AccessTokenRef, description: 'The token itself.' },
     }),
     description: 'Creates a personal access token for you. The secret is shown only once.',
-    typeOptions: { description: 'The token to make.' },
-    argOptions: { description: 'What it may do and how long.' },
+    typeOptions: { description: 'The token to create.' },
+    argOptions: { description: 'Name, scopes and lifetime of the token.' },
     input: {
-      name: t.input.string({ required: true, description: 'What to call it.', validate: label(100) }),
-      scopes: t.input.field({ type: [TokenScope], description: 'What it may do, clamped to your role; READ and WRITE when left out.' }),
+      name: t.input.string({ required: true, description: 'Name of the token.', validate: label(100) }),
+      scopes: t.input.field({ type: [TokenScope], description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE.' }),
       expiresInDays: t.input.int({
         description:
-          'Lifetime in days. When left out, the token never expires, or has the longest lifetime that the server allows (Server.tokenMaxDays).',
+          'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
         validate: z.int().min(1, 'must be at least 1').max(3650, 'must be at most 3650').nullish(),
       }),
     },
@@ -72,8 +72,8 @@ builder.mutationField('revokeToken', (t) =>
     }),
     description: 'Permanently revokes one of your access tokens, and the tokens that were created with it.',
     typeOptions: { description: 'The token to revoke.' },
-    argOptions: { description: 'Which one.' },
-    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Its global id.' }) },
+    argOptions: { description: 'The token.' },
+    input: { id: t.input.globalID({ required: true, for: [AccessTokenRef], description: 'Global id of the token.' }) },
     resolve: async (_root, { input }, context) => ({ token: await revokeToken(context, input.id.id) }),
   }),
 )

@@ -16,21 +16,21 @@ export type TokenInput = { name: string; scopes?: readonly Scope[] | null | unde
 export type IssuedToken = { token: AccessToken; secret: string }
 
 /**
- * Creates a personal access token. Scopes are limited to the caller's role. A token that creates a token gives neither scopes nor a life longer
- * than its own, and revoking it revokes what it created. The secret is returned only here.
- * @throws ApiError InsufficientPermissions for the scope admin when the session has no recent proof of the password; InvalidInput for an empty
- *   list of scopes, or for a life longer than the server allows; MissingAuthentication when the creating token was revoked at the same time.
+ * Creates a personal access token. Scopes are limited to the caller's role. A token created with another token has at most its scopes and lifetime,
+ * and is revoked along with it. The secret is returned only here.
+ * @throws ApiError InsufficientPermissions for the scope admin in a session without a recent password confirmation; InvalidInput for an empty list
+ * of scopes, or for a lifetime longer than the server allows; MissingAuthentication when the creating token was revoked concurrently.
  */
 export async function createToken(context: SignedInContext, input: TokenInput): Promise<IssuedToken> {
   const { em, viewer, credential, config, ip, now } = context
   const granted = grantableScopes(input.scopes ?? ['read', 'write'], viewer.role, credential)
-  if (granted.length === 0) throw invalidInput('scopes: name at least one of read, write, admin.', 'scopes')
+  if (granted.length === 0) throw invalidInput('scopes: must contain at least one of read, write, admin.', 'scopes')
   if (needsProof(granted)) requireRecentProof(context)
   const createdAt = now()
   const expiresAt = endOfToken(createdAt, input.expiresInDays, config, credential)
   const issue = { owner: viewer, name: input.name, scopes: granted, createdAt, expiresAt, ip }
   return em.transactional(async (inner) => {
-    // The person first, then the token, as whoever deletes the person locks them.
+    // Lock the user before the token, in the same order as the deletion of a user.
     const owner = await inner.findOne(User, { id: viewer.id, isActive: true }, { lockMode: LockMode.PESSIMISTIC_READ })
     if (!owner) throw nobody(context)
     const madeWith = credential.kind === 'token' ? await lockLive(inner, context, credential.id) : null
@@ -38,7 +38,7 @@ export async function createToken(context: SignedInContext, input: TokenInput): 
   })
 }
 
-/** The token itself, which nobody revokes until the transaction of `em` ends. */
+/** Returns the token, locked against revocation until the transaction of `em` ends. */
 async function lockLive(em: EntityManager, context: SignedInContext, id: string): Promise<AccessToken> {
   const token = await em.findOne(AccessToken, { id, revokedAt: null }, { lockMode: LockMode.PESSIMISTIC_WRITE, refresh: true })
   if (!token) throw nobody(context)
@@ -52,11 +52,11 @@ type TokenIssue = {
   createdAt: Date
   expiresAt: Date | null
   ip: string
-  /** The token that makes it, if it is one. */
+  /** The token that creates this one, if any. */
   madeWith?: AccessToken | null
 }
 
-/** Adds a token with exactly these scopes, and its audit entry, to the unit of work: the caller clamps first, and flushes. */
+/** Adds a token with exactly these scopes and its audit entry to the unit of work. The caller must limit the scopes and flush. */
 export function issueToken(
   em: EntityManager,
   { owner, name, scopes: granted, createdAt, expiresAt, ip, madeWith }: TokenIssue,

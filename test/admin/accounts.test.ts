@@ -117,7 +117,7 @@ it('lists tokens by person without their secrets, and revokes one with those tha
   expect((await adminJson(app, 'tokens', bob.email)).body.tokens).toEqual([])
   expect(await audited(app)).toEqual([
     expect.stringMatching(
-      /^token\.revoked: The operator revoked the token ".*" of .*, and with it 1 token that was made with it, on the command line$/,
+      /^token\.revoked: The operator revoked the token ".*" of .*, along with 1 token that was created with it, on the command line$/,
     ),
   ])
   for (const [words, message] of [

@@ -40,7 +40,7 @@ describe('people', () => {
     await choose(page, 'Role', 'Viewer')
     await dialog.getByRole('radio', { name: /One-time password/ }).click()
     await dialog.getByRole('button', { name: 'Create account' }).click()
-    await dialog.getByRole('alert').getByText('There is an account with this e-mail address already.').waitFor()
+    await dialog.getByRole('alert').getByText('An account with this e-mail address already exists.').waitFor()
     await dialog.getByLabel('E-mail address').fill('paul@example.com')
     await dialog.getByRole('button', { name: 'Create account' }).click()
     const password = await takeSecret(page, 'Hand over the one-time password')

@@ -50,7 +50,7 @@ it.each(ways)('takes along what it made when it is revoked by %s', async (_name,
   )
   expect(body.data.me.tokens.nodes.map(({ name }: { name: string }) => name).toSorted()).toEqual(['beside', 'test'])
   expect(body.data.me.securityHistory.nodes).toEqual([
-    { kind: 'token.revoked', summary: expect.stringMatching(/"parent".*with it 3 tokens that were made with it$/) },
+    { kind: 'token.revoked', summary: expect.stringMatching(/"parent".*along with 3 tokens that were created with it$/) },
   ])
 })
 

@@ -11,7 +11,7 @@ it('lets a token read as its owner, but never give what it lacks', async () => {
   expect(await ci.post('/api/auth/keys', { name: 'x', scopes: ['write'] })).toMatchObject({ status: 403 })
   expect(await alice.post('/api/auth/keys', { name: 'x', scopes: [] })).toMatchObject({
     status: 400,
-    body: { error: { message: 'scopes: name at least one of read, write, admin.' } },
+    body: { error: { message: 'scopes: must contain at least one of read, write, admin.' } },
   })
   expect(await app.anonymous.get('/api/auth/keys')).toMatchObject({ status: 401 })
 })
