@@ -1,15 +1,15 @@
 import type { Context } from './context.ts'
 import { isBrowsingOn } from './browsing.ts'
 
-/** Whom an answer is for: people who signed in, who see every package, or anybody, who sees public ones. */
+/** The audience of a response: `members` are signed in and see every package; `public` is everyone else. */
 export type Audience = 'members' | 'public'
 
-/** Whom the answer to a request is for. That it may be answered at all is checked at the door. */
+/** Returns the audience of the response. Whether the caller has access at all is checked before. */
 export const audienceOf = ({ viewer }: Pick<Context, 'viewer'>): Audience => (viewer && !viewer.seesOnlyPublic ? 'members' : 'public')
 
 /**
- * `Cache-Control` of an answer that `audienceOf` decided about. What members read is kept by nobody else: `ofMembers`. What anybody reads may
- * cease to be public at any moment, so whoever keeps it asks again each time; caches between, after as long as the settings let them.
+ * Returns the `Cache-Control` header of a response that depends on the audience. Responses for members use `ofMembers`. Public responses must be
+ * revalidated each time, since a package may become private at any time; shared caches may keep them for PUBLIC_CACHE_SECONDS.
  */
 export function cacheControlOf({ viewer, config }: Pick<Context, 'viewer' | 'config'>, ofMembers: string): string {
   if (viewer) return ofMembers
@@ -18,8 +18,8 @@ export function cacheControlOf({ viewer, config }: Pick<Context, 'viewer' | 'con
 }
 
 /**
- * Whether somebody who did not sign in may look around. Whoever sends a token that does not work is no such person:
- * they expect to be signed in, and must be told that they are not.
+ * Returns whether the caller may browse anonymously. A request with an invalid token may not: its sender expects to be signed in, and must get an
+ * error instead.
  */
 export function mayBrowseAnonymously(context: Context): boolean | Promise<boolean> {
   return context.viewer === null && context.request.headers.authorization === undefined && isBrowsingOn(context)

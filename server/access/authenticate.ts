@@ -33,13 +33,12 @@ const sessionBy = (column: 'hash' | 'id') =>
   `select s.id, s.expires_at, s.last_used_at, coalesce(s.proved_at, s.created_at) as proved_at, ${userColumns} from sessions s join users u on u.id = s.user_id where s.${column} = ?`
 const [tokenSql, tokenByIdSql, sessionSql, sessionByIdSql] = [tokenBy('hash'), tokenBy('id'), sessionBy('hash'), sessionBy('id')]
 
-/** Seven days without use end a session. */
+/** A session ends after seven days without use. */
 export const sessionIdleMs = 7 * 86_400_000
 
 /**
- * Who sends this request: by Bearer token, else by session cookie; null when nobody known does. One hash and one keyed read, or two of each
- * while JWT_SECRET_PREVIOUS is set.
- * A request that carries an Authorization header is never taken for its cookie's owner.
+ * Identifies the caller by Bearer token or session cookie; null for anonymous callers. Costs one hash and one keyed read, or two of each while
+ * JWT_SECRET_PREVIOUS is set. If a request has an Authorization header, its cookie is ignored.
  */
 export async function authenticate(
   request: FastifyRequest,
@@ -58,13 +57,13 @@ export async function authenticate(
   return cookie ? bySession(await readSession(reads, keys, cookie), now) : null
 }
 
-/** Returns who holds the token or session with this id; null when it is revoked or expired, or its owner is disabled. */
+/** Returns the identity of the token or session with this id; null when it is revoked or expired, or its owner is disabled. */
 export async function identityById(reads: Reads, { kind, id }: Pick<Credential, 'kind' | 'id'>, now: Date): Promise<Identity | null> {
   if (kind === 'token') return byToken(await reads.get<TokenRow>(tokenByIdSql, id), now)
   return bySession(await reads.get<SessionRow>(sessionByIdSql, id), now)
 }
 
-/** The session of a cookie, also when it began under the previous key. */
+/** Reads the session of a cookie that was signed with the current or the previous key. */
 async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<SessionRow | undefined> {
   for (const { session } of validKeys(keys)) {
     const row = await reads.recall<SessionRow>(sessionSql, hmac(session, cookie))
@@ -75,7 +74,7 @@ async function readSession(reads: Reads, keys: Keys, cookie: string): Promise<Se
 
 type Token = { hash: string; isOfJob: boolean }
 
-/** The token in an Authorization header, or null when there is none. A client sends the same one over its connection again and again. */
+/** Returns the token in an Authorization header; null if there is none. The result is cached per connection, since clients repeat the header. */
 function tokenIn(socket: Socket, authorization: string): Token | null {
   const latest = latestTokens.get(socket)
   if (latest?.authorization === authorization) return latest.token
@@ -104,7 +103,7 @@ function tokenIdentity(row: TokenRow): TokenIdentity {
 
 type TokenIdentity = Identity & { credential: Extract<Credential, { kind: 'token' }> }
 
-// A row that is remembered (see Reads.recall) is the same object each time.
+// Cached by row. Reads.recall returns the same object for an unchanged row.
 const tokenIdentities = new WeakMap<TokenRow, TokenIdentity>()
 
 function bySession(row: SessionRow | undefined, now: Date): Identity | null {

@@ -2,11 +2,11 @@ import { z } from 'zod'
 import type { Services } from '../services.ts'
 import { readSetting, type Setting } from '../settings/service.ts'
 
-/** What the server's administrators decided about public packages. */
+/** The settings for public packages that server administrators control. */
 export type PublicPackagesSwitch = {
-  /** Whether public packages may be read without signing in, where the environment permits it. */
+  /** Whether public packages can be read without signing in, if PUBLIC_PACKAGES_ENABLED allows it. */
   enabled: boolean
-  /** Whether only they make packages public or private. */
+  /** Whether only server administrators can make packages public or private. */
   requiresServerAdmin: boolean
 }
 
@@ -16,7 +16,7 @@ export const publicPackagesSwitch: Setting<PublicPackagesSwitch> = {
   initial: { enabled: false, requiresServerAdmin: false },
 }
 
-/** Whether public packages can be read without signing in now. Where the environment does not permit it, nothing is read. */
+/** Returns whether public packages can be read without signing in. Reads the setting only if PUBLIC_PACKAGES_ENABLED is set. */
 export function isBrowsingOn({ config, database }: Pick<Services, 'config' | 'database'>): boolean | Promise<boolean> {
   if (!config.PUBLIC_PACKAGES_ENABLED) return false
   return readSetting(database.reads, publicPackagesSwitch).then(({ enabled }) => enabled)

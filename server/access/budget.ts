@@ -3,27 +3,27 @@ import { unavailable } from '../db/unavailable.ts'
 import { type ApiError, budgetSpent } from '../errors.ts'
 import { isSliceOver, nextSlice } from '../threads/slices.ts'
 
-/** What one request may take. */
+/** Resource limits of one request. */
 export type Allowance = {
-  /** Time that the database works for it, in milliseconds. */
+  /** Database time, in milliseconds. */
   databaseMs: number
-  /** Texts of packages that it reads or renders, in bytes. */
+  /** Package texts that are read or rendered, in bytes. */
   textBytes: number
-  /** Objects that it gets in lists. */
+  /** Number of objects returned in lists. */
   objects: number
-  /** Time from beginning to end, in milliseconds. */
+  /** Total time, in milliseconds. */
   totalMs: number
 }
 
 export const queryAllowance: Allowance = { databaseMs: 5000, textBytes: 4 * 1024 ** 2, objects: 20_000, totalMs: 20_000 }
 
-/** Statements that a request runs at a time: more would take every connection from the others. */
+/** Number of concurrent statements per request, so that one request cannot take all connections. */
 const maxConcurrent = 2
 
-/** So many fields are resolved before a look at the clock: a pause splits what would be loaded together. */
+/** Number of fields between two checks of the elapsed time. Checking more often would split batches of the data loaders. */
 const fieldsAtOnce = 256
 
-/** Has some work of a request take no more than one may, of the database's time and everything else. */
+/** Runs work of a request within the limits for database time and other resources. */
 export async function withinBudget<Value>(caller: { budget?: Budget }, work: () => Value | Promise<Value>): Promise<Value> {
   const budget = new Budget()
   caller.budget = budget
@@ -34,7 +34,7 @@ export async function withinBudget<Value>(caller: { budget?: Budget }, work: () 
   }
 }
 
-/** What is left of an allowance. Once any part of it is spent, nothing more is done for the request. */
+/** The remaining resources of a request. Once one of them is used up, all further work of the request fails. */
 export class Budget implements Meter {
   readonly #allowance: Allowance
   readonly #left: Allowance
@@ -51,7 +51,7 @@ export class Budget implements Meter {
   #paused: Promise<void> | null = null
   #spent: ApiError | null = null
 
-  /** Its time begins now. */
+  /** Starts the clock. */
   constructor(allowance: Allowance = queryAllowance) {
     this.#allowance = allowance
     this.#left = { ...allowance }
@@ -60,17 +60,17 @@ export class Budget implements Meter {
     this.#timer = this.#startClock()
   }
 
-  /** Why nothing more is done, or null. */
+  /** The error once a limit is exceeded, otherwise null. */
   get spent(): ApiError | null {
     return this.#spent
   }
 
-  /** What the database did for it so far. */
+  /** Database time and statements used so far. */
   get databaseUse(): { ms: number; statements: number } {
     return { ms: this.#allowance.databaseMs - this.#left.databaseMs, statements: this.#statements }
   }
 
-  /** Throws when it is spent. */
+  /** @throws ApiError once a limit is exceeded. */
   check(): void {
     if (this.#spent) throw this.#spent
   }
@@ -85,12 +85,15 @@ export class Budget implements Meter {
     this.check()
   }
 
-  /** Counts a field. Lets others in when there were many and they took long; null when it may go on. What waits goes on together, as a batch. */
+  /**
+   * Counts a resolved field. After many fields, yields to other requests if the time slice is over. Returns null if there is no need to wait. Fields
+   * that wait resume together, as a batch.
+   */
   passField(): Promise<void> | null {
     return ++this.#fields % fieldsAtOnce === 0 || this.#paused ? this.#pause() : null
   }
 
-  /** Waits for work that stands behind that of others, so its time does not count. It has to end by itself. */
+  /** Waits for work in a queue shared with other requests, without counting the time. The work must end by itself. */
   async uncounted<Value>(work: Promise<Value>): Promise<Value> {
     if (this.#waits++ === 0) this.#stopClock()
     try {
@@ -101,8 +104,8 @@ export class Budget implements Meter {
   }
 
   /**
-   * Runs a statement, when it is its turn, and counts the time that it is executed. What runs within a transaction must not wait for what waits
-   * for the transaction's end.
+   * Runs a statement when a slot is free, and counts its execution time. Statements in a transaction do not wait for a slot: others that hold slots
+   * may be waiting for the transaction to end.
    */
   async measure<Value>(work: () => Promise<Value>, { inTransaction, waitedMs = () => 0 }: Parameters<Meter['measure']>[1]): Promise<Value> {
     this.check()
@@ -114,7 +117,7 @@ export class Budget implements Meter {
       this.#statements++
       return await work()
     } catch (error) {
-      // The time that a database is away is nobody's fault.
+      // Do not charge the time while the database is unavailable.
       isAway = unavailable(error) !== null
       throw error
     } finally {
@@ -124,14 +127,14 @@ export class Budget implements Meter {
     }
   }
 
-  /** Its time begins anew: what it waited for others does not count. */
+  /** Restarts the clock, since time spent waiting for other requests does not count. */
   restart(): void {
     clearTimeout(this.#timer)
     this.#leftMs = this.#allowance.totalMs
     this.#timer = this.#startClock()
   }
 
-  /** Ends the clock. */
+  /** Stops the clock. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
@@ -158,7 +161,7 @@ export class Budget implements Meter {
   }
 
   #pause(): Promise<void> | null {
-    // One that was spent meanwhile goes on to the next check.
+    // If the budget is used up while waiting, the next check reports it.
     const resume = () => void (this.#paused = null)
     if (isSliceOver()) this.#paused ??= this.uncounted(nextSlice()).then(resume, resume)
     return this.#paused

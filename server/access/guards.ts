@@ -5,8 +5,8 @@ import { canBrowse, canChangeOwnAccount, holdsScope } from './policy.ts'
 import { nobody, refusal } from './refusal.ts'
 
 /**
- * The builder's `scope` rule, for binary routes: the caller is known, free to act, and holds the scope now.
- * @throws ApiError MissingAuthentication or InsufficientPermissions, worded as on GraphQL.
+ * Enforces the `scope` rule of the schema builder in binary routes: the caller is signed in, free to act, and currently holds the scope.
+ * @throws ApiError MissingAuthentication or InsufficientPermissions, with the same messages as GraphQL.
  */
 export function requireScope(context: Context, scope: Scope): SignedInContext {
   if (isSignedIn(context) && holdsScope(context, scope)) return context
@@ -14,8 +14,8 @@ export function requireScope(context: Context, scope: Scope): SignedInContext {
 }
 
 /**
- * The builder's `browse` rule, for binary routes: the caller may read packages; a caller who did not sign in, public ones.
- * @throws ApiError MissingAuthentication or InsufficientPermissions, worded as on GraphQL.
+ * Enforces the `browse` rule of the schema builder in binary routes: the caller may read packages, or public packages if anonymous.
+ * @throws ApiError MissingAuthentication or InsufficientPermissions, with the same messages as GraphQL.
  */
 export function requireBrowse(context: Context): void | Promise<void> {
   if (context.viewer) return void requireScope(context, 'read')
@@ -25,8 +25,8 @@ export function requireBrowse(context: Context): void | Promise<void> {
 }
 
 /**
- * The builder's `ownAccount` rule, for binary routes: the caller may change their own account.
- * @throws ApiError MissingAuthentication or InsufficientPermissions, worded as on GraphQL.
+ * Enforces the `ownAccount` rule of the schema builder in binary routes: the caller may change their own account.
+ * @throws ApiError MissingAuthentication or InsufficientPermissions, with the same messages as GraphQL.
  */
 export function requireOwnAccount(context: Context): SignedInContext {
   if (isSignedIn(context) && canChangeOwnAccount(context)) return context

@@ -8,8 +8,8 @@ type JobTokenRow = { id: string; packages: string; is_for_anybody: boolean | num
 const jobTokenSql = 'select id, packages, is_for_anybody, expires_at from job_tokens where hash = ?'
 
 /**
- * Who a job of the server's own is, for a request that its token is for: a package client's, for one of its packages. For every other request it
- * is nobody.
+ * Returns the identity of a server job. Its token is valid only for requests of package clients about one of its packages; for all others, returns
+ * null.
  */
 export async function identityOfJob(
   request: FastifyRequest,
@@ -28,7 +28,7 @@ export async function identityOfJob(
 
 const nobodyInPerson = { email: '', displayName: 'Analysis', role: 'viewer', isActive: true, mustChangePassword: false } as const
 
-/** What package clients read when they resolve and fetch dependencies. */
+/** The routes that package clients use to resolve and fetch dependencies. */
 const readable = /\/api\/packages\/:pkg(?:\/versions\/:version|\/advisories)?$/
 const archives = /\/api\/archives\/:file$/
 

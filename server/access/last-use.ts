@@ -6,14 +6,11 @@ const interval = 60_000
 const maxAtOnce = 2
 let underWay = 0
 
-/**
- * Writes down that a token or session was used, at most once a minute each. It does not hold the request up:
- * a write that fails is tried again at the next use.
- */
+/** Records the last use of a token or session, at most once a minute. Does not delay the request. A failed write is retried at the next use. */
 export function keepLastUse({ database, log }: Services, { credential, lastUsedAt }: Identity, now: Date): void {
   if (now.getTime() - lastUsedAt.getTime() < interval) return
   if ((writing.get(credential.id) ?? 0) > now.getTime() - interval) return
-  // Writes that are held up must not take the connections that requests need.
+  // Limited, so that slow writes cannot take the connections that requests need.
   if (underWay >= maxAtOnce) return
   if (writing.size > 10_000) writing.clear()
   writing.set(credential.id, now.getTime())
@@ -34,5 +31,5 @@ export function keepLastUse({ database, log }: Services, { credential, lastUsedA
     .finally(() => underWay--)
 }
 
-// Requests that arrive while the write is under way would otherwise all write the same.
+// Time of the last write by credential id, so that concurrent requests do not repeat it.
 const writing = new Map<string, number>()

@@ -3,20 +3,22 @@ import { isServerOwner, mayChangeOwnAccount, passwordIsDue } from '../roles/view
 import { mayBrowseAnonymously } from './audience.ts'
 import type { Context } from './context.ts'
 
-// What callers may do by their credential alone. Fields state these as the scopes of the builder, binary routes by the guards.
+// Rules that depend on the credential only. GraphQL fields express them as scopes of the builder, binary routes as guards.
 
-/** Whether somebody is signed in and free to act: no new password is due. */
+/** Returns whether the caller is signed in and does not have to choose a new password first. */
 export const isFreeToAct = (context: Context): boolean => context.viewer !== null && !passwordIsDue(context)
 
-/** Whether the credential holds this scope, and its owner's role allows it now. */
+/** Returns whether the credential holds this scope and the owner's current role allows it. */
 export const holdsScope = (context: Context, scope: Scope): boolean => isFreeToAct(context) && context.scopes.has(scope)
 
-/** Whether the caller may change their own account, and see its sessions, tokens and history: with any session, or a token that may write. */
+/** Returns whether the caller may change their own account and see its sessions, tokens and history: with a session, or a token with `write`. */
 export const canChangeOwnAccount = (context: Context): boolean => isFreeToAct(context) && mayChangeOwnAccount(context)
 
-/** Whether the caller may read packages: who signed in every one, with the scope `read`; anybody public ones, where and while the server lets them browse. */
+/**
+ * Returns whether the caller may read packages: all packages when signed in with the scope `read`, or public ones if anonymous browsing is enabled.
+ */
 export const canBrowse = (context: Context): boolean | Promise<boolean> =>
   context.viewer ? holdsScope(context, 'read') : mayBrowseAnonymously(context)
 
-/** Whether the caller owns the server, and acts as such. */
+/** Returns whether the caller acts as the owner of the server. */
 export const canActAsOwner = (context: Context): boolean => isFreeToAct(context) && isServerOwner(context)

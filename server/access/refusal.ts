@@ -3,7 +3,7 @@ import type { Context } from './context.ts'
 import { publicUrl } from '../http/public-url.ts'
 import { type ApiError, insufficientPermissions, missingAuthentication } from '../errors.ts'
 
-/** The error for a request that lacks a scope: 401 for nobody, 403 with the reason for somebody. */
+/** Returns the error for a request that lacks a scope: 401 for anonymous callers, otherwise 403 with the reason. */
 export function refusal(context: Context, failure: AuthFailure): ApiError {
   const { request, viewer, credential, config } = context
   if (!viewer || !credential) return nobody(context)
@@ -16,13 +16,13 @@ export function refusal(context: Context, failure: AuthFailure): ApiError {
   if (lacking && credential.kind === 'token') {
     const scope = { ownAccount: 'write', browse: 'read' }[lacking] ?? lacking
     return insufficientPermissions(
-      `This access token lacks the scope "${scope}". Make another at ${publicUrl(request, config.SERVER_URL)}/settings/tokens if your role allows it.`,
+      `This access token lacks the scope "${scope}". Create another one at ${publicUrl(request, config.SERVER_URL)}/settings/tokens if your role allows it.`,
     )
   }
   return insufficientPermissions(`Your role (${viewer.role}) does not allow this.`)
 }
 
-/** The 401: whether a credential was missing or useless shows only in the advice. */
+/** Returns the 401 error. Only the advice in the message depends on whether a credential was missing or invalid. */
 export function nobody(
   { request, config }: Pick<Context, 'request' | 'config'>,
   isMissing = request.headers.authorization === undefined,
@@ -33,8 +33,7 @@ export function nobody(
 }
 
 /**
- * Refuses a caller whose credential does not work, also where nobody has to sign in: they expect to be signed in, and must be told that they
- * are not.
+ * Rejects a request with an invalid token even where anonymous access is allowed, since its sender expects to be signed in.
  * @throws ApiError MissingAuthentication.
  */
 export function refuseUselessCredential(context: Context): void {

@@ -1,7 +1,7 @@
 import { insufficientPermissions } from '../errors.ts'
 import type { Services } from '../services.ts'
 
-/** Whether the server has an owner. Once it has, it always will: the answer is kept. */
+/** Returns whether the server has an owner. A positive answer never changes, so it is cached. */
 export async function isSetUp({ database }: Pick<Services, 'database'>): Promise<boolean> {
   if (done.has(database)) return true
   const owner = await database.reads.get<{ id: string }>("select id from users where role = 'owner'")
@@ -9,7 +9,7 @@ export async function isSetUp({ database }: Pick<Services, 'database'>): Promise
   return owner !== undefined
 }
 
-/** Refuses everything but the setup itself until there is an owner. */
+/** Rejects all requests except those of the setup until the server has an owner. */
 export function requireSetup(services: Pick<Services, 'database' | 'config'>): Promise<void> | undefined {
   return done.has(services.database) ? undefined : refuseUnlessSetUp(services)
 }

@@ -3,10 +3,10 @@ import { crc32 } from 'node:zlib'
 
 const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
-/** A new token secret: `svc_pat_`, 32 random base62 characters, 6 of checksum, so that scanners know a real one. */
+/** Creates a token secret: `svc_pat_`, 32 random base62 characters and a checksum of 6 characters, by which secret scanners recognize it. */
 export const newSecret = (): string => `svc_pat_${newBody()}`
 
-/** A new secret for a job of the server's own. */
+/** Creates a secret for a job of the server. */
 export const newJobSecret = (): string => `svc_job_${newBody()}`
 
 function newBody(): string {
@@ -14,19 +14,19 @@ function newBody(): string {
   return `${body}${checksum(body)}`
 }
 
-/** Whether the text has the form of our secrets, its checksum included: nothing else is looked up. */
+/** Returns whether the text is a well-formed secret with a valid checksum. Other texts need no database lookup. */
 export const isSecret = (text: string): boolean => /^svc_pat_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
 
-/** Whether the text has the form of the secret of a job. */
+/** Returns whether the text is a well-formed secret of a job. */
 export const isJobSecret = (text: string): boolean => /^svc_job_[0-9A-Za-z]{38}$/.test(text) && hasChecksum(text)
 
-/** The secret in an Authorization header; '' when there is none. */
+/** Returns the secret in an Authorization header; '' if there is none. */
 export const secretIn = (authorization: string): string => /^Bearer +(\S+) *$/i.exec(authorization)?.[1] ?? ''
 
-/** Whether an Authorization header is of a job: an analysis that fetches what a package depends on. */
+/** Returns whether an Authorization header belongs to a job, such as an analysis that fetches the dependencies of a package. */
 export const isOfJob = (authorization: string | undefined): boolean => authorization !== undefined && isJobSecret(secretIn(authorization))
 
-/** What is shown of a secret: its first characters. */
+/** Returns the first characters of a secret, which may be displayed. */
 export const shownOf = (secret: string): string => secret.slice(0, 12)
 
 const hasChecksum = (text: string) => text.slice(40) === checksum(text.slice(8, 40))

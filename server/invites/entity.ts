@@ -2,7 +2,7 @@ import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 import { User } from '../users/entity.ts'
 
-/** An invitation that was not accepted yet; a person has at most one. Only the hash of its token is kept. */
+/** A pending invitation. Each user has at most one. Only the hash of its token is stored. */
 export const Invite = defineEntity({
   name: 'Invite',
   tableName: 'invites',

@@ -1,11 +1,13 @@
-/** Server admins invite people. */
+/** Only server administrators can invite users. */
 export const byServerAdmin = { scope: 'admin' } as const
 
 /**
- * Who can be invited again, and accept: whoever has no password yet and is not disabled. Whoever holds the token of the invitation accepts it,
- * without signing in.
+ * The users who can be invited again and can accept: those without a password who are not disabled. Accepting requires the invitation's token, not
+ * a sign-in.
  */
 export const waitsForAcceptance = { isActive: true, passwordHash: null }
 
-/** Whoever has the address of an invitation becomes the person, so to invite an administrator takes a recent proof of the password. */
+/**
+ * Returns whether inviting this user requires a recent password confirmation: for administrators, since anyone who has the link gets their account.
+ */
 export const needsProof = ({ role }: { role: string }): boolean => role === 'admin'

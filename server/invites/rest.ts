@@ -5,7 +5,7 @@ import { userFields } from '../users/refs.ts'
 export const inviteRoutes = [
   route('GET /api/invites/:token', 'query ($token: String!) { invite(token: $token) { email displayName expiresAt } }', {
     anyCredential: true,
-    summary: 'Whom an invitation is for.',
+    summary: 'The recipient of an invitation.',
     answer: 'invite',
     required: { invite: deadInvite },
   }),

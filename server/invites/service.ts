@@ -16,7 +16,7 @@ const hourMs = 3_600_000
 
 type Issue = { actor: { id: string; displayName: string }; user: User; hours: number; serverUrl: string; ip: string; now: Date }
 
-/** Makes an invitation inside the caller's transaction and gives its address; an older one of the same person dies. */
+/** Creates an invitation in the caller's transaction and returns its URL. Replaces the user's previous invitation. */
 export async function issueInvite(em: EntityManager, { actor, user, hours, serverUrl, ip, now }: Issue): Promise<string> {
   const token = randomText(32)
   await em.nativeDelete(Invite, { user: user.id })
@@ -27,9 +27,9 @@ export async function issueInvite(em: EntityManager, { actor, user, hours, serve
 }
 
 /**
- * Invites somebody again who has not accepted yet.
- * @throws ApiError NotFound, Conflict when the person has accepted or is disabled, InsufficientPermissions for the owner, and for a session that
- *   invites an administrator without having proved its password lately.
+ * Invites a user again who has not accepted yet.
+ * @throws ApiError NotFound; Conflict when the user has accepted or is disabled; InsufficientPermissions for the owner, and for inviting an
+ * administrator in a session without a recent password confirmation.
  */
 export async function reinvite(
   context: SignedInContext,
@@ -38,12 +38,12 @@ export async function reinvite(
 ): Promise<{ user: User; inviteUrl: string; inviteExpiresInHours: number }> {
   const { request, em, viewer, config, ip, now } = context
   return em.transactional(async (inner) => {
-    // Locks the person, if there is one to invite: an acceptance, a disabling or another invitation waits.
+    // Locks the user if the invitation is pending, so that concurrent acceptances, deactivations and invitations wait.
     const waiting = await inner.nativeUpdate(User, { id, ...waitsForAcceptance }, { isActive: true })
     const user = await editable(inner, id)
     if (!waiting)
       throw conflict(
-        `${user.displayName} ${user.isActive ? 'has an account already; reset the password instead.' : 'is disabled; activate the account first.'}`,
+        `${user.displayName} ${user.isActive ? 'already has an account. Reset the password instead.' : 'is disabled. Activate the account first.'}`,
       )
     if (needsProof(user)) requireRecentProof(context)
     const serverUrl = publicUrl(request, config.SERVER_URL)
@@ -53,8 +53,8 @@ export async function reinvite(
 }
 
 /**
- * Whom an invitation is for.
- * @throws ApiError NotFound, the same for unknown, expired and accepted ones.
+ * Returns the recipient of an invitation.
+ * @throws ApiError NotFound, with the same message for unknown, expired and accepted invitations.
  */
 export async function inspectInvite(context: Context, token: string): Promise<{ email: string; displayName: string; expiresAt: Date }> {
   const { user, expiresAt } = await liveInvite(context, token)
@@ -62,8 +62,8 @@ export async function inspectInvite(context: Context, token: string): Promise<{ 
 }
 
 /**
- * Accepts an invitation with a password. No session begins; the person signs in afterwards.
- * @throws ApiError NotFound as for inspecting, InvalidInput for the password.
+ * Accepts an invitation by setting a password. Does not start a session; the user signs in afterwards.
+ * @throws ApiError NotFound as `inspectInvite`; InvalidInput for the password.
  */
 export async function acceptInvite(context: Context, token: string, given: string): Promise<User> {
   const { em, ip } = context
@@ -71,7 +71,7 @@ export async function acceptInvite(context: Context, token: string, given: strin
   const { user } = invite
   const passwordHash = await hashPassword(context, await acceptPassword(context, given, user))
   await em.transactional(async (inner) => {
-    // The person first, as everybody locks who changes an account; then whoever removes the invitation has accepted it.
+    // Locks the user first, like all changes of accounts. Of concurrent acceptances, the one that deletes the invitation succeeds.
     const made = await inner.nativeUpdate(User, { id: user.id, ...waitsForAcceptance }, { passwordHash })
     const taken = made && (await inner.nativeDelete(Invite, { id: invite.id, expiresAt: { $gt: context.now() } }))
     if (!taken) throw deadInvite()
@@ -80,7 +80,7 @@ export async function acceptInvite(context: Context, token: string, given: strin
   return em.findOneOrFail(User, user.id, { populate: ['passwordHash'], refresh: true })
 }
 
-/** 404 for an invitation that cannot be used. */
+/** Builds the NotFound error for an invitation that cannot be used. */
 export const deadInvite = () => notFound('This invitation does not exist, has expired or was used. Ask an administrator for a new one.')
 
 async function liveInvite({ em, now }: Context, token: string) {

@@ -20,32 +20,32 @@ const issued = z.object({
   email: z.string(),
 })
 
-/** Where a browser is sent by a client, and where the client itself fetches its token (RFC 6749, RFC 7636). */
+/** The endpoints of the OAuth flow: the authorization endpoint for browsers and the token endpoint for clients (RFC 6749, RFC 7636). */
 export const oauthBinaries = [
   binary('GET /oauth/authorize', {
     access: 'open',
     anyCredential: true,
-    summary: 'Asks the signed-in user to let a command-line client have a token.',
+    summary: 'Asks the signed-in user to grant a token to a command-line client.',
     handler: authorize,
     refuses: [429],
     query: {
       response_type: '`code`.',
       client_id: '`cli`.',
-      redirect_uri: 'Where the client listens: http on localhost, 127.0.0.1 or [::1], with a port.',
+      redirect_uri: 'URL of the listening client: http on localhost, 127.0.0.1 or [::1], with a port.',
       code_challenge: 'SHA-256 of the verifier in base64url.',
       code_challenge_method: '`S256`.',
-      state: 'Comes back unchanged.',
-      scope: 'Scopes, separated by commas or spaces; `read,write` when left out.',
+      state: 'Returned unchanged.',
+      scope: 'Scopes, separated by commas or spaces. Default: `read,write`.',
     },
     produces: {
-      302: { description: 'The login page, the consent page, or the client with `error` and `state`.' },
-      400: { description: 'The client cannot be trusted; nobody is redirected.', type: 'text/html' },
+      302: { description: 'Redirects to the login page, to the consent page, or to the client with `error` and `state`.' },
+      400: { description: 'The client or its redirect URI is invalid, so the browser is not redirected.', type: 'text/html' },
     },
   }),
   binary('POST /oauth/token', {
     access: 'open',
     anyCredential: true,
-    summary: 'Gives a personal access token for a code and its PKCE verifier. Failures are flat: `{error, error_description}`.',
+    summary: 'Exchanges a code and its PKCE verifier for a personal access token. Errors have the format of RFC 6749: `{error, error_description}`.',
     admit: ({ limits, ip }) => limits.use('oauth', `token ${addressKey(ip)}`),
     handler: token,
     accept: async (scope) => {
@@ -77,12 +77,15 @@ async function authorize(context: Context): Promise<unknown> {
   }
 }
 
-/** Only a session grants access here: a token must not create another one, and a session whose password must be changed may do nothing else. */
+/**
+ * Returns whether the caller can authorize a client: only with a session, since a token must not create other tokens, and only after a required
+ * password change.
+ */
 function mayAuthorize(context: Context): context is SignedInContext {
   return context.credential?.kind === 'session' && !passwordIsDue(context)
 }
 
-/** This request again, as a path below the server's base, like every address that the console keeps for after the login. */
+/** Returns the path of this request relative to the server's base, for the console to redirect to after the sign-in. */
 const sameAgain = (url: string): string => `/oauth/authorize${url.slice(url.indexOf('?'))}`
 
 async function token(context: Context): Promise<unknown> {

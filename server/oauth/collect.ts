@@ -4,9 +4,9 @@ import { AuthorizationRequest } from './entity.ts'
 const dayMs = 86_400_000
 
 /**
- * Removes authorization requests a day after they could be answered. One that became a token stays for as long as that token may live, so
- * that its code is still known when somebody tries it again.
- * @returns how many were removed.
+ * Deletes authorization requests one day after they expire. A request whose code was exchanged is kept for the lifetime of the token, so that a
+ * replayed code is still detected.
+ * @returns the number of deleted requests.
  */
 export function collectAuthorizations({ database, now }: Pick<Services, 'database' | 'now'>): Promise<number> {
   const moment = now()

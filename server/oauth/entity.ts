@@ -5,8 +5,8 @@ import { AccessToken } from '../tokens/entity.ts'
 import { User } from '../users/entity.ts'
 
 /**
- * A command-line client's authorization request: pending until its user allows or denies it, then with a code that works once.
- * It belongs to the session that opened the consent page. Only the hash of the code is kept.
+ * An authorization request of a command-line client. It is pending until the user allows or denies it, and then has a single-use code. It is bound
+ * to the session that opened the consent page. Only the hash of the code is stored.
  */
 export const AuthorizationRequest = defineEntity({
   name: 'AuthorizationRequest',
@@ -17,14 +17,14 @@ export const AuthorizationRequest = defineEntity({
     session: () => p.manyToOne(Session).nullable().deleteRule('set null').index(),
     clientId: p.string().length(32),
     redirectUri: p.text(),
-    /** What was asked for, clamped to the user's role when it was asked; separated by commas. */
+    /** The requested scopes, limited by the user's role at the time of the request; separated by commas. */
     scopes: p.string().length(20),
     state: p.text(),
     codeChallenge: p.string().length(43),
     expiresAt: p.datetime(3).index(),
     codeHash: p.string().length(64).nullable().unique(),
     codeExpiresAt: p.datetime(3).nullable(),
-    /** When the code was spent, well or badly. */
+    /** When the code was first used, successfully or not. */
     exchangedAt: p.datetime(3).nullable(),
     token: () => p.manyToOne(AccessToken).nullable().deleteRule('set null'),
   },

@@ -6,8 +6,8 @@ import { OauthError, type OauthErrorCode } from './errors.ts'
 type Fault = { status: number; code: OauthErrorCode; description: string; retryAfter?: number | undefined }
 
 /**
- * Answers a client's program with RFC 6749's flat error (§5.2).
- * @throws what is none of its business: the server's own handler answers that, and logs it.
+ * Sends errors of the token endpoint in the format of RFC 6749 §5.2.
+ * @throws other errors, which the server's error handler logs and answers.
  */
 export function answerInOauthWords(error: unknown, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const fault = faultOf(error)
@@ -32,5 +32,5 @@ function faultOf(thrown: unknown): Fault | null {
   const { statusCode: status = 500 } = error as Partial<FastifyError>
   if (status === 413) return { status, code: 'invalid_request', description: 'The body is too large.' }
   if (status === 415) return { status, code: 'invalid_request', description: 'Send a form (application/x-www-form-urlencoded) or JSON.' }
-  return status === 400 ? { status, code: 'invalid_request', description: 'The body is not well-formed.' } : null
+  return status === 400 ? { status, code: 'invalid_request', description: 'The body is malformed.' } : null
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** The codes of RFC 6749 §4.1.2.1 and §5.2 that this server uses. */
+/** The error codes of RFC 6749 §4.1.2.1 and §5.2 that this server uses. */
 const codes = [
   'invalid_request',
   'invalid_client',
@@ -12,10 +12,10 @@ const codes = [
 ] as const
 export type OauthErrorCode = (typeof codes)[number]
 
-/** The flat error of RFC 6749, section 5.2. */
+/** The error response of RFC 6749 §5.2. */
 export const oauthErrorSchema = z.object({ error: z.enum(codes), error_description: z.string() })
 
-/** A fault in the words of RFC 6749, for the client's program. The description is printable ASCII without quotes, as the RFC wants it. */
+/** An OAuth error (RFC 6749). The RFC requires the description to be printable ASCII without quotes. */
 export class OauthError extends Error {
   readonly code: OauthErrorCode
 

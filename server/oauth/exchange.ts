@@ -12,28 +12,29 @@ import { User } from '../users/entity.ts'
 import { AuthorizationRequest } from './entity.ts'
 import { OauthError } from './errors.ts'
 
-/** What a client sends for its token. */
+/** The parameters of a token request. */
 export type Exchange = { code: string; redirectUri: string; codeVerifier: string }
 export type Grant = { secret: string; scopes: Scope[]; email: string }
 
-/** A token that came of a code lives so many days, or fewer where the server allows no more. */
+/** Lifetime of tokens issued for a code, in days. TOKEN_MAX_DAYS can shorten it. */
 const tokenDays = 90
 const dayMs = 86_400_000
 
 type SpentRequest = Loaded<AuthorizationRequest, 'user' | 'token'>
 
 /**
- * Gives a token for a code. The first try spends the code, whatever comes of it; a later one also revokes the token that came of it (RFC 6749 §4.1.2).
- * @throws OauthError invalid_grant, the same for every reason.
+ * Exchanges a code for a token. The first attempt invalidates the code, successful or not. A later attempt also revokes the token that was issued
+ * for it (RFC 6749 §4.1.2).
+ * @throws OauthError invalid_grant, with the same message for every reason.
  */
 export async function exchangeCode({ em, ip, now, config }: Context, given: Exchange): Promise<Grant> {
   const moment = now()
-  // A refusal is no exception in here: the code must stay spent.
+  // A refusal must not throw inside the transaction, since the rollback would make the code valid again.
   const grant = await em.transactional((inner) => spend(inner, given, { now: moment, ip, maxDays: config.TOKEN_MAX_DAYS }))
   if (!grant)
     throw new OauthError(
       'invalid_grant',
-      'The code is unknown, expired or used before, or redirect_uri or code_verifier are not those it was made for.',
+      'The code is unknown, expired or already used, or redirect_uri or code_verifier do not match it.',
     )
   return grant
 }
@@ -43,7 +44,7 @@ type Circumstances = { now: Date; ip: string; maxDays: number | undefined }
 async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: Circumstances): Promise<Grant | null> {
   const codeHash = sha256(given.code)
   const mayAct = await lockGrantor(em, codeHash)
-  // One statement decides: of two exchanges at once, one changes the row and the other waits for it and then finds it changed.
+  // The update is atomic: of two concurrent exchanges, one changes the row, and the other waits and then finds it changed.
   const first = await em.nativeUpdate(AuthorizationRequest, { codeHash, exchangedAt: null }, { exchangedAt: now })
   const request = await em.findOne(AuthorizationRequest, { codeHash }, { populate: ['user', 'token'] })
   if (!request) return null
@@ -63,8 +64,8 @@ async function spend(em: EntityManager, given: Exchange, { now, ip, maxDays }: C
 }
 
 /**
- * Locks who approved a code, before the authorization itself, which is also the order in which a disabled account loses its sessions.
- * @returns whether they may sign in and act.
+ * Locks the user who approved the code before the request itself, in the same order as disabling an account.
+ * @returns whether the user can sign in and act.
  */
 async function lockGrantor(em: EntityManager, codeHash: string): Promise<boolean> {
   const request = await em.findOne(AuthorizationRequest, { codeHash }, { fields: ['user'], disableIdentityMap: true })
@@ -72,7 +73,7 @@ async function lockGrantor(em: EntityManager, codeHash: string): Promise<boolean
   return (await em.nativeUpdate(User, { id: request.user.id, isActive: true, mustChangePassword: false }, { isActive: true })) > 0
 }
 
-/** A code falls with the session that approved it. */
+/** Checks the code's expiry, the redirect URI and the verifier. A code is invalid once the session that approved it has ended. */
 function fits({ codeExpiresAt, redirectUri, codeChallenge, session }: SpentRequest, given: Exchange, now: Date): boolean {
   const alive = codeExpiresAt != null && codeExpiresAt > now && session != null
   return (
@@ -83,7 +84,7 @@ function fits({ codeExpiresAt, redirectUri, codeChallenge, session }: SpentReque
   )
 }
 
-/** 43 to 128 unreserved characters (RFC 7636 §4.1). */
+/** Returns whether a verifier has 43 to 128 unreserved characters (RFC 7636 §4.1). */
 const isVerifier = (text: string): boolean => /^[\w.~-]{43,128}$/.test(text)
 
 const challengeOf = (verifier: string): string => createHash('sha256').update(verifier).digest('base64url')

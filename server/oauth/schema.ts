@@ -3,15 +3,15 @@ import { payload } from '../graphql/payload.ts'
 import { TokenScope } from '../tokens/refs.ts'
 import { approveAuthorization, denyAuthorization, findPending, type PendingAuthorization } from './service.ts'
 
-/** Only the session that opened the consent page may see or answer; a token may not, or it could create others. */
+/** Only the session that opened the consent page may read and answer the request. Tokens may not, since they could create other tokens. */
 const bySession = { $all: { session: true, signedIn: true } } as const
 
 const PendingAuthorizationRef = builder.objectRef<PendingAuthorization>('PendingAuthorization').implement({
   description: 'An authorization request of a command-line client.',
   fields: (t) => ({
-    requestId: t.exposeID('requestId', { description: 'The id in the address of the consent page.' }),
+    requestId: t.exposeID('requestId', { description: 'The id in the URL of the consent page.' }),
     clientId: t.exposeString('clientId', { description: 'Identifier of the client.' }),
-    redirectUri: t.exposeString('redirectUri', { description: 'Where the answer will be sent: a program on your own computer.' }),
+    redirectUri: t.exposeString('redirectUri', { description: 'Where the response is sent: a program on your own computer.' }),
     scopes: t.expose('scopes', { type: [TokenScope], description: 'Requested scopes, limited to those of your role.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When it was requested.' }),
     expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the request expires.' }),
@@ -23,23 +23,23 @@ builder.queryField('pendingAuthorization', (t) =>
     type: PendingAuthorizationRef,
     nullable: true,
     description:
-      'An authorization request that is waiting for this session; an error for other sessions, and once it was answered or has expired.',
-    args: { requestId: t.arg.id({ required: true, description: 'The id in the address of the consent page.' }) },
+      'A pending authorization request of this session. An error for other sessions, and once the request was answered or has expired.',
+    args: { requestId: t.arg.id({ required: true, description: 'The id in the URL of the consent page.' }) },
     resolve: (_root, { requestId }, context) => findPending(context, requestId),
   }),
 )
 
-const AnswerAuthorizationPayload = payload('AnswerAuthorizationPayload', 'Where to send the browser with the answer.', {
-  redirectUrl: { extensions: { secret: true }, type: 'URL', description: 'URL of the client, with the answer.' },
+const AnswerAuthorizationPayload = payload('AnswerAuthorizationPayload', 'Where to redirect the browser.', {
+  redirectUrl: { extensions: { secret: true }, type: 'URL', description: 'URL of the client, with the response.' },
 })
 
 builder.mutationField('approveAuthorization', (t) =>
   t.withAuth(bySession).fieldWithInput({
     type: AnswerAuthorizationPayload,
-    description: 'Allows a command-line client to get an access token of yours, within 60 seconds.',
+    description: 'Allows a command-line client to get an access token for your account within 60 seconds.',
     typeOptions: { description: 'The request to approve.' },
-    argOptions: { description: 'Which one.' },
-    input: { requestId: t.input.id({ required: true, description: 'The id in the address of the consent page.' }) },
+    argOptions: { description: 'The request.' },
+    input: { requestId: t.input.id({ required: true, description: 'The id in the URL of the consent page.' }) },
     resolve: async (_root, { input }, context) => ({ redirectUrl: await approveAuthorization(context, input.requestId) }),
   }),
 )
@@ -49,8 +49,8 @@ builder.mutationField('denyAuthorization', (t) =>
     type: AnswerAuthorizationPayload,
     description: 'Denies a command-line client access.',
     typeOptions: { description: 'The request to deny.' },
-    argOptions: { description: 'Which one.' },
-    input: { requestId: t.input.id({ required: true, description: 'The id in the address of the consent page.' }) },
+    argOptions: { description: 'The request.' },
+    input: { requestId: t.input.id({ required: true, description: 'The id in the URL of the consent page.' }) },
     resolve: async (_root, { input }, context) => ({ redirectUrl: await denyAuthorization(context, input.requestId) }),
   }),
 )

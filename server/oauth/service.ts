@@ -15,7 +15,7 @@ import { withParameters } from './redirect-uri.ts'
 const pendingMs = 10 * 60_000
 const codeMs = 60_000
 
-/** An authorization request that its user has not answered yet; `scopes` is what that user may grant now. */
+/** A pending authorization request. `scopes` are the requested scopes that the user can currently grant. */
 export type PendingAuthorization = {
   requestId: string
   clientId: string
@@ -26,7 +26,7 @@ export type PendingAuthorization = {
 }
 
 /**
- * Records a client's authorization request for the caller to answer within 10 minutes. It belongs to this session alone.
+ * Stores an authorization request for the caller to answer within 10 minutes, bound to the caller's session.
  * @returns its id.
  */
 export async function requestAuthorization(
@@ -50,17 +50,17 @@ export async function requestAuthorization(
 }
 
 /**
- * An authorization request that the caller has not answered yet.
- * @throws ApiError NotFound when it is somebody else's, another session's, too old, or answered.
+ * Returns a pending authorization request of the caller.
+ * @throws ApiError NotFound when it belongs to another user or session, has expired, or was already answered.
  */
 export async function findPending(context: SignedInContext, requestId: string): Promise<PendingAuthorization> {
   return describe(await load(context, requestId), context)
 }
 
 /**
- * Allows the request: makes a code that works once, within 60 seconds.
- * @returns where to send the browser.
- * @throws ApiError NotFound, as for `findPending`; InsufficientPermissions for the scope admin, when the session did not prove its password lately.
+ * Approves the request: creates a single-use code that is valid for 60 seconds.
+ * @returns the URL to redirect the browser to.
+ * @throws ApiError NotFound, as for `findPending`; InsufficientPermissions for the scope admin in a session without a recent password confirmation.
  */
 export async function approveAuthorization(context: SignedInContext, requestId: string): Promise<string> {
   const { em, viewer, ip, now } = context
@@ -87,7 +87,7 @@ export async function approveAuthorization(context: SignedInContext, requestId: 
 
 /**
  * Denies the request.
- * @returns where to send the browser.
+ * @returns the URL to redirect the browser to.
  * @throws ApiError NotFound, as for `findPending`.
  */
 export async function denyAuthorization(context: SignedInContext, requestId: string): Promise<string> {
@@ -101,7 +101,7 @@ export async function denyAuthorization(context: SignedInContext, requestId: str
   })
 }
 
-/** Ownership and age sit in the condition, so that a read, an answer, and two answers at once are all judged alike. */
+/** Returns the condition for a pending request of this session. Reads and answers share it, so concurrent answers cannot both succeed. */
 const pending = ({ viewer, credential, now }: SignedInContext, id: string) => ({
   id,
   user: viewer.id,
@@ -119,7 +119,7 @@ async function load(context: SignedInContext, requestId: string): Promise<Author
 
 const gone = () =>
   notFound(
-    'There is no such request: it was answered, is older than 10 minutes, or belongs to another session. Start again from the command line.',
+    'Authorization request not found: it was answered, is older than 10 minutes, or belongs to another session. Start again from the command line.',
   )
 
 function describe(

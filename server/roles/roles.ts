@@ -1,10 +1,10 @@
-/** The four roles, weakest first; each includes the ones before it. */
+/** The four roles, weakest first. Each includes the previous ones. */
 export const roles = ['viewer', 'member', 'admin', 'owner'] as const
 export type Role = (typeof roles)[number]
 
 /**
- * What a token may do, weakest first; each includes the ones before it. `read`: see and download what its owner may. `write`: publish, and change
- * what its owner looks after, their own account included. `admin`: administer the server, and what others look after.
+ * The scopes of tokens, weakest first. Each includes the previous ones. `read`: see and download what the owner of the token can. `write`: also
+ * publish, and change what the owner maintains, including the owner's account. `admin`: also administer the server and what others maintain.
  */
 export const scopes = ['read', 'write', 'admin'] as const
 export type Scope = (typeof scopes)[number]
@@ -16,13 +16,13 @@ const scopesOfRole: Record<Role, readonly Scope[]> = {
   owner: scopes,
 }
 
-/** The scopes that a role may hold. */
+/** Returns the scopes that a role allows. */
 export const allowedScopes = (role: Role): readonly Scope[] => scopesOfRole[role]
 
-/** Scopes with those they include: `admin` includes `write`, `write` includes `read`. */
+/** Returns the scopes with all scopes that they include: `admin` includes `write`, which includes `read`. */
 export const includedScopes = (held: readonly Scope[]): Scope[] => scopes.slice(0, level(held))
 
-/** What a credential may do now: what it holds, within what its owner's role allows at this moment. */
+/** Returns the current permissions of a credential: its scopes, limited by the current role of its owner. */
 export function effectiveScopes(
   viewer: { role: Role },
   credential: { kind: 'session' } | { kind: 'token'; scopes: Scope[] },
@@ -31,7 +31,7 @@ export function effectiveScopes(
   return upTo[Math.min(held, scopesOfRole[viewer.role].length)] ?? nothing
 }
 
-/** How many scopes the strongest of these stands for: each includes the ones before it. */
+/** Returns the number of scopes that these include. */
 const level = (held: readonly Scope[]): number => held.reduce((highest, scope) => Math.max(highest, scopes.indexOf(scope) + 1), 0)
 
 const nothing: ReadonlySet<Scope> = new Set()

@@ -1,6 +1,6 @@
 import { allowedScopes, type Role, type Scope } from './roles.ts'
 
-/** Who is asking, as the database knows them at this very request. */
+/** The caller, as stored in the database at the time of the request. */
 export type Viewer = {
   id: string
   email: string
@@ -11,45 +11,45 @@ export type Viewer = {
   createdAt: Date
   lastLoginAt?: Date | null | undefined
   avatarTag?: string | null | undefined
-  /** A job of the server's own whose findings anybody may read, so that it must know no more than that. */
+  /** True for a job of the server whose result is public, so that it sees public packages only. */
   seesOnlyPublic?: boolean
 }
 
-/** How they proved it. */
+/** The credential of the request. */
 export type Credential = (
   | { kind: 'session'; id: string; provedAt: Date }
   | { kind: 'token'; id: string; scopes: Scope[]; expiresAt: Date | null }
 ) & {
-  /** The one upload that the request may send and finish: it carries the key of that upload instead of the credential itself. */
+  /** The only upload that this request may send and finish: its URL has the key of that upload in place of a credential. */
   uploadId?: string
 }
 
-/** Somebody as their credential lets them act. */
+/** A caller with the permissions of the credential. */
 export type Actor = { viewer: Viewer; scopes: ReadonlySet<Scope> }
 
 /**
- * Whether the caller administers the server with this very credential: power over what is not one's own needs the scope `admin`, which only
- * administrators can hold. With a token of less, an administrator acts as an ordinary member.
+ * Returns whether the caller acts as a server administrator. This requires the scope `admin`, which only administrators can hold. An administrator
+ * using a token without it acts as an ordinary member.
  */
 export const isServerAdmin = ({ scopes }: Pick<Actor, 'scopes'>): boolean => scopes.has('admin')
 
-/** Whether the caller owns the server, and acts as such: with a session, or a token with the scope `admin`. */
+/** Returns whether the caller acts as the owner of the server: with a session, or a token with the scope `admin`. */
 export const isServerOwner = ({ viewer, scopes }: { viewer: Viewer | null; scopes: ReadonlySet<Scope> }): boolean =>
   viewer?.role === 'owner' && scopes.has('admin')
 
-/** Whether the credential may change anything. */
+/** Returns whether the credential allows changes. */
 export const mayWrite = ({ scopes }: Pick<Actor, 'scopes'>): boolean => scopes.has('write')
 
-/** What to tell an administrator whose token is too weak to act as one; nothing for anybody else. */
+/** Returns a hint for administrators whose token lacks the scope `admin`; an empty string for other callers. */
 export const adviceForAdmin = ({ viewer, scopes }: Actor): string =>
   allowedScopes(viewer.role).includes('admin') && !scopes.has('admin')
     ? ' As an administrator, you need an access token with the scope "admin" for this.'
     : ''
 
-/** Whether the caller may see and change their own sessions, tokens and history: with any session, or a token that may write. */
+/** Returns whether the caller may see and change their own sessions, tokens and history: with a session, or a token with the scope `write`. */
 export const mayChangeOwnAccount = ({ credential, scopes }: { credential: Credential | null; scopes: ReadonlySet<Scope> }): boolean =>
   credential?.kind === 'session' || scopes.has('write')
 
-/** Whether the viewer must choose a new password first; tokens keep working meanwhile. */
+/** Returns whether the caller must choose a new password first. Tokens are not affected. */
 export const passwordIsDue = ({ viewer, credential }: { viewer: Viewer | null; credential: Credential | null }): boolean =>
   credential?.kind === 'session' && viewer?.mustChangePassword === true

@@ -5,22 +5,23 @@ import { equalSecrets, hmac, type Keys, sha256, validKeys } from '../http/keys.t
 import type { Services } from '../services.ts'
 import { SetupCode } from './entity.ts'
 
-// Letters and digits that nobody confuses. Twelve of them are 59 bits: with five tries in 15 minutes and a new code after 20 failures, nobody guesses that.
+// Characters that are not easily confused. A code of 12 has 59 bits, which cannot be guessed with 5 attempts per 15 minutes and a new code after 20
+// failures.
 const alphabet = '23456789ABCDEFGHJKMNPQRSTUVWXYZ'
 const letters = 12
 const codeLifetimeMs = 24 * 3_600_000
 
-/** The code that counts; undefined when there is none. */
+/** Returns the current code, which is the newest; undefined if there is none. */
 export const newestCode = (em: EntityManager): Promise<SetupCode | undefined> =>
   em.find(SetupCode, {}, { orderBy: { createdAt: 'desc', id: 'desc' }, limit: 1 }).then(([code]) => code)
 
-/** Whether the code is too old to be entered. */
+/** Returns whether the code has expired. */
 export const isExpired = ({ createdAt }: SetupCode, now: Date): boolean => createdAt.getTime() + codeLifetimeMs <= now.getTime()
 
-/** Whether somebody entered this code, however it is written. */
+/** Returns whether the entered text matches the code, ignoring case, dashes and spaces. */
 export const fits = ({ hash }: SetupCode, entered: string): boolean => equalSecrets(sha256(normalize(entered)), hash)
 
-/** Adds a fresh code, which replaces all before it. Only its hash is stored. */
+/** Creates a new code, which replaces all earlier ones. Only its hash is stored. */
 export function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string {
   const id = newId()
   const code = codeOf(keys, id)
@@ -29,8 +30,8 @@ export function makeCode(em: EntityManager, keys: Keys, createdAt: Date): string
 }
 
 /**
- * The code for an instance that starts: a fresh one, unless another instance that still runs has printed one that nobody has entered yet. Then it
- * is that one, so that whichever instance's log somebody reads, the code works. Of instances that start at once, one makes it.
+ * Returns the setup code for a starting instance. Reuses the code that another running instance has announced, unless it was already entered, so
+ * that the log of every instance shows a valid code. Otherwise creates a new one. Instances that start at the same time share one code.
  */
 export async function codeForStart(
   em: EntityManager,
@@ -39,7 +40,7 @@ export async function codeForStart(
   if (database.backend === 'postgres') await em.execute('lock table setup_codes in share row exclusive mode')
   const [newest, since] = [await newestCode(em), await othersSince(em)]
   const isTheirs = newest && since !== null && newest.createdAt >= since && newest.verifiedAt === null && !isExpired(newest, now())
-  // Under another JWT_SECRET than theirs the code would differ.
+  // The code is derived from the secret keys. An instance with another JWT_SECRET would derive a different one.
   const code =
     isTheirs &&
     validKeys(keys)
@@ -48,7 +49,7 @@ export async function codeForStart(
   return code || makeCode(em, keys, now())
 }
 
-/** The code with this id: all instances can tell it, and nobody without their secret. */
+/** Derives the code with this id from the secret keys, so that all instances can compute it. */
 function codeOf({ setup }: Pick<Keys, 'setup'>, id: string): string {
   let rest = BigInt(`0x${hmac(setup, id)}`)
   const code = Array.from({ length: letters }, () => {
@@ -59,5 +60,5 @@ function codeOf({ setup }: Pick<Keys, 'setup'>, id: string): string {
   return code.join('').replace(/(.{4})(?=.)/g, '$1-')
 }
 
-/** Upper case, without the dashes and spaces that people add. */
+/** Converts to upper case and removes dashes, spaces and other characters. */
 const normalize = (code: string): string => code.toUpperCase().replace(/[^0-9A-Z]/g, '')

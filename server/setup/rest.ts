@@ -11,7 +11,7 @@ export const setupRoutes = [
   }),
   route('POST /api/setup/verify', 'mutation ($input: VerifySetupCodeInput!) { verifySetupCode(input: $input) { setupToken } }', {
     anyCredential: true,
-    summary: "Checks the code from the server's log; completing the setup needs the setupToken of the answer, or its cookie.",
+    summary: "Verifies the code from the server's log. Completing the setup requires the setupToken of the response, or its cookie.",
     answer: {
       from: ({ verifySetupCode }) => ({ status: 'ok', ...(verifySetupCode as Data) }),
       schema: z.object({ status: z.literal('ok'), setupToken: z.string() }),
@@ -21,7 +21,7 @@ export const setupRoutes = [
   }),
   route('POST /api/setup/complete', `mutation ($input: CompleteSetupInput!) { completeSetup(input: $input) { user { ${userFields} } } }`, {
     anyCredential: true,
-    summary: 'Makes the owner.',
+    summary: 'Creates the owner.',
     status: 201,
     answer: 'completeSetup.user',
     beforeSetup: true,

@@ -8,14 +8,14 @@ import { isSetUp } from '../access/setup-gate.ts'
 import { completeSetup, refuseAfterSetup, verifySetupCode } from './service.ts'
 
 const SetupStatus = builder.objectRef<object>('SetupStatus').implement({
-  description: 'What the sign-in and setup pages need to know about this server.',
+  description: 'Server state for the sign-in and setup pages.',
   fields: (t) => ({
     needsSetup: t.boolean({
-      description: 'Whether there is no owner yet.',
+      description: 'Whether the server has no owner yet.',
       resolve: async (_status, _args, context) => !(await isSetUp(context)),
     }),
     signupEnabled: t.boolean({
-      description: 'Whether people may make accounts for themselves.',
+      description: 'Whether users can create their own accounts.',
       resolve: (_status, _args, { config }) => config.SIGNUP_ENABLED,
     }),
     publicBrowsing: t.boolean({
@@ -37,20 +37,20 @@ builder.queryField('setup', (t) =>
 
 builder.mutationField('verifySetupCode', (t) =>
   t.fieldWithInput({
-    type: payload('VerifySetupCodePayload', 'A setup code that was right.', {
+    type: payload('VerifySetupCodePayload', 'A verified setup code.', {
       setupToken: {
         extensions: { secret: true },
         type: 'String',
-        description: 'Completes the setup, once and within 30 minutes. It is set as an HttpOnly cookie too, so browsers need not keep it.',
+        description: 'Token to complete the setup, once and within 30 minutes. Also set as an HttpOnly cookie, so browsers need not store it.',
       },
     }),
-    description: 'Checks the setup code. From then on only your address, with the token of this answer, can complete the setup.',
+    description: 'Verifies the setup code. After that, only a client with the same IP address and this token can complete the setup.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true, ownOrigin: true, admit: refuseAfterSetup, limit: 'setupVerify' },
     typeOptions: { description: "The code from the server's log." },
     argOptions: { description: 'The code.' },
     input: {
-      code: t.input.string({ required: true, description: 'With or without dashes.', validate: z.string().max(64, 'is not a setup code') }),
+      code: t.input.string({ required: true, description: 'The code, with or without dashes.', validate: z.string().max(64, 'is not a setup code') }),
     },
     resolve: async (_root, { input }, context) => ({ setupToken: await verifySetupCode(context, input.code) }),
   }),
@@ -58,18 +58,18 @@ builder.mutationField('verifySetupCode', (t) =>
 
 builder.mutationField('completeSetup', (t) =>
   t.fieldWithInput({
-    type: payload('CompleteSetupPayload', 'A server that is set up.', { user: { type: UserRef, description: 'The owner.' } }),
-    description: 'Makes the owner and ends the setup. Sign in afterwards.',
+    type: payload('CompleteSetupPayload', 'The completed setup.', { user: { type: UserRef, description: 'The owner.' } }),
+    description: 'Creates the owner and completes the setup. Sign in afterwards.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true, ownOrigin: true, admit: refuseAfterSetup, limit: 'setupComplete' },
     typeOptions: { description: "The owner's account." },
     argOptions: { description: 'The account.' },
     input: {
       email: t.input.string({ required: true, description: 'E-mail address to sign in with.', validate: email }),
-      displayName: t.input.string({ required: true, description: 'Name for people to read.', validate: displayName }),
+      displayName: t.input.string({ required: true, description: 'Display name.', validate: displayName }),
       password: t.input.string({ required: true, description: 'Password.' }),
       setupToken: t.input.string({
-        description: 'What verifySetupCode answered with; taken from the cookie when left out.',
+        description: 'The token returned by verifySetupCode. Default: the token in the cookie.',
         validate: z.string().max(128, 'is not a setup token').nullish(),
       }),
     },

@@ -16,19 +16,16 @@ import { SetupCode } from './entity.ts'
 const completionMs = 30 * 60_000
 const maxFailures = 20
 
-/**
- * Announces a setup code in the log, when there is no owner yet. It is a fresh one, and older codes are dead from then on, unless it is the one that
- * other instances have announced.
- */
+/** Logs a setup code if the server has no owner. Creates a new code, which invalidates older ones, unless another instance has announced one. */
 export async function announceSetupCode(services: Services): Promise<void> {
   if (await isSetUp(services)) return
   announce(services, await services.database.fork().transactional((em) => codeForStart(em, services)))
 }
 
 /**
- * Checks the setup code; afterwards only the address that sent it can complete the setup, within 30 minutes, with the one-time secret that
- * this returns and sets as a cookie. Verifying again gives a new secret; the one before is worthless then.
- * @throws ApiError InvalidInput for a wrong code, InsufficientPermissions when another address was first.
+ * Verifies the setup code. After that, only the same IP address can complete the setup within 30 minutes, with the one-time secret that is returned
+ * and set as a cookie. Verifying again replaces the secret.
+ * @throws ApiError InvalidInput for a wrong code; InsufficientPermissions when another address verified the code first.
  */
 export async function verifySetupCode(context: Context, code: string): Promise<string> {
   const { em, ip, now, request, reply, config } = context
@@ -49,14 +46,14 @@ export async function verifySetupCode(context: Context, code: string): Promise<s
 export type OwnerAccount = { email: string; displayName: string; password: string }
 
 /**
- * Makes the owner, from the address that verified the code, with the secret that it was given: as `setupToken`, else in the cookie.
- * @throws ApiError NotFound after the setup, InsufficientPermissions without a verified code, InvalidInput for the account.
+ * Creates the owner. Requires the IP address that verified the code, and its secret as `setupToken` or in the cookie.
+ * @throws ApiError NotFound after the setup; InsufficientPermissions without a verified code; InvalidInput for the account.
  */
 export async function completeSetup(context: Context, input: OwnerAccount & { setupToken?: string | null | undefined }): Promise<User> {
   const { em, ip, now, config, request, reply } = context
   const secure = isSecure(request, config.SERVER_URL)
   const code = await newestCode(em)
-  // Codes vanish with the setup's end: another completion may just have won.
+  // Codes are deleted when the setup is completed, possibly by a concurrent request.
   if (!code) await refuseAfterSetup(context)
   const proven = requireVerified(code, { ip, token: input.setupToken ?? setupCookie(request, secure), now: now() })
   const password = await acceptPassword(context, input.password, input)
@@ -68,7 +65,7 @@ export async function completeSetup(context: Context, input: OwnerAccount & { se
 
 type NewOwner = Pick<OwnerAccount, 'email' | 'displayName'> & { passwordHash: string }
 
-/** Makes the owner and ends the setup, while the code is still the one that was proven: another client may have entered it meanwhile. */
+/** Creates the owner and ends the setup, unless another client has verified the code since. */
 async function makeOwner(context: Context, proven: SetupCode, { email, displayName, passwordHash }: NewOwner): Promise<User> {
   const { em, ip, now } = context
   try {
@@ -82,13 +79,13 @@ async function makeOwner(context: Context, proven: SetupCode, { email, displayNa
       return owner
     })
   } catch (error) {
-    // The database holds at most one owner, so of two completions at once one lands here.
+    // A unique index allows only one owner, so one of two concurrent completions fails here.
     if (error instanceof UniqueConstraintViolationException) throw alreadySetUp()
     throw error
   }
 }
 
-const alreadySetUp = () => notFound('The server is set up already. Sign in instead.')
+const alreadySetUp = () => notFound('The server is already set up. Sign in instead.')
 const otherAddress = () =>
   insufficientPermissions(
     'The code was verified from another address. Restart the server for a new code; behind a proxy, check TRUST_PROXY.',
@@ -96,7 +93,7 @@ const otherAddress = () =>
 
 const otherClient = () =>
   insufficientPermissions(
-    'Another client verified the code. Enter the code again here, or send the setupToken that POST /api/setup/verify answered with.',
+    'Another client verified the code. Enter the code again here, or send the setupToken that POST /api/setup/verify returned.',
   )
 
 /** @throws ApiError NotFound once there is an owner. */
@@ -106,7 +103,7 @@ export async function refuseAfterSetup(context: Context): Promise<void> {
 
 async function refuseWrongCode(context: Context, { id }: SetupCode): Promise<never> {
   const replacement = await context.em.transactional(async (inner) => {
-    // Counted by the statement, so that wrong codes sent at once all count, and one of them is the last.
+    // Incremented by the statement itself, so that concurrent wrong attempts are all counted and exactly one reaches the limit.
     await inner.nativeUpdate(SetupCode, { id }, { failures: raw('failures + 1') })
     const counted = await inner.findOne(SetupCode, { id }, { refresh: true })
     return counted?.failures === maxFailures ? makeCode(inner, context.keys, context.now()) : null
