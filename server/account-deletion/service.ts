@@ -11,9 +11,9 @@ import { User } from '../users/entity.ts'
 import { isOneself } from '../users/policy.ts'
 
 /**
- * Deletes an account with its sessions, tokens, memberships and likes. What the person published stays, and shows "deleted user".
- * @throws ApiError NotFound; InsufficientPermissions for the owner and for oneself; Conflict, with the names, while packages or publishers
- * would be left to nobody.
+ * Deletes an account with its sessions, tokens, memberships and likes. Published packages remain, and show "deleted user".
+ * @throws ApiError NotFound; InsufficientPermissions for the owner and for the caller's own account; Conflict, with the names, when packages or
+ * publishers would be left without an uploader or administrator.
  */
 export async function deleteUser(context: SignedInContext, id: string): Promise<void> {
   const { em, viewer, ip } = context
@@ -21,7 +21,7 @@ export async function deleteUser(context: SignedInContext, id: string): Promise<
   await em.transactional(async (inner) => {
     await editable(inner, id)
     const locked = await lockBelongings(inner, id)
-    // Locked, so that neither a transfer of ownership nor a first publish slips in between.
+    // The lock prevents a concurrent transfer of ownership or first publish.
     await inner.findOne(User, id, { lockMode: LockMode.PESSIMISTIC_WRITE })
     const user = await editable(inner, id)
     const obstacles = await obstaclesTo(inner, id, locked)
@@ -35,7 +35,7 @@ export async function deleteUser(context: SignedInContext, id: string): Promise<
 
 type Belongings = { packages: string[]; publishers: string[] }
 
-/** Locks what the person uploads to and belongs to, in the order in which everybody locks: packages, then publishers, then people. */
+/** Locks the user's packages and publishers, in the global lock order: packages, then publishers, then users. */
 async function lockBelongings(em: EntityManager, userId: string): Promise<Belongings> {
   const belongings = await belongingsOf(em, userId)
   const options = { lockMode: LockMode.PESSIMISTIC_WRITE, orderBy: { id: 'asc' }, fields: ['id'] } as const
@@ -50,11 +50,11 @@ async function belongingsOf(em: EntityManager, userId: string): Promise<Belongin
   return { packages: packages.map(({ id }) => id), publishers: publishers.map(({ id }) => id) }
 }
 
-/** What would be left to nobody, in words that follow "is". Nobody joins anything while the person's row is locked. */
+/** Returns why the account cannot be deleted yet, as texts that follow "is". The lock of the user's row prevents new memberships. */
 async function obstaclesTo(em: EntityManager, userId: string, locked: Belongings): Promise<string[]> {
   const now = await belongingsOf(em, userId)
   const fresh = now.packages.some((id) => !locked.packages.includes(id)) || now.publishers.some((id) => !locked.publishers.includes(id))
-  if (fresh) throw conflict('The person joined a package or a publisher a moment ago. Reload, then try again.')
+  if (fresh) throw conflict('The user has just joined a package or publisher. Reload, then try again.')
   const packages = await onlyUploaderOf(em, userId, now.packages)
   const publishers = await lastAdminOf(em, userId, now.publishers)
   return [
@@ -63,7 +63,7 @@ async function obstaclesTo(em: EntityManager, userId: string, locked: Belongings
   ]
 }
 
-/** Names of those packages that have neither another uploader nor a publisher. */
+/** Returns the names of the packages without another uploader or a publisher. */
 async function onlyUploaderOf(em: EntityManager, userId: string, packageIds: string[]): Promise<string[]> {
   const shared = await em.find(PackageUploader, { package: { $in: packageIds }, user: { $ne: userId } })
   const kept = new Set(shared.map((upload) => upload.package.id))
@@ -72,7 +72,7 @@ async function onlyUploaderOf(em: EntityManager, userId: string, packageIds: str
   return orphans.map(({ name }) => name)
 }
 
-/** Ids of those publishers whose other members are no admins. */
+/** Returns the ids of the publishers without another administrator. */
 async function lastAdminOf(em: EntityManager, userId: string, publisherIds: string[]): Promise<string[]> {
   const admins = await em.find(PublisherMember, { publisher: { $in: publisherIds }, role: 'admin' }, { orderBy: { publisher: 'asc' } })
   const mine = admins.filter(({ user }) => user.id === userId).map(({ publisher }) => publisher.id)

@@ -10,8 +10,8 @@ import { hostedHere } from '../packages/hosting/hosted-here.ts'
 import { ServerAddress } from '../packages/hosting/address-entity.ts'
 
 /**
- * Remembers the address that the server starts under. When it is a new one, dependencies that named it, as somebody else's so far, are on this
- * server from now on: the index learns that in the background.
+ * Records the address that the server starts with. If it is new, dependencies on that address, which counted as another server's until now, count as
+ * dependencies on this server. The search index is updated in the background.
  */
 export async function rememberAddress({ config, database, now }: Pick<Services, 'config' | 'database' | 'now'>): Promise<void> {
   const address = hostedHere(config)
@@ -24,18 +24,18 @@ export async function rememberAddress({ config, database, now }: Pick<Services, 
   })
 }
 
-/** All addresses that count as this server's, the one used last first. */
+/** Lists the addresses that count as this server, most recently used first. */
 export const listAddresses = (em: EntityManager): Promise<ServerAddress[]> =>
   em.find(ServerAddress, {}, { orderBy: { lastUsedAt: 'desc', address: 'asc' } })
 
 /**
- * Remembers an address that the server had before it remembered addresses by itself.
- * @throws ApiError InvalidInput when it is no address of a registry; Conflict when it is known already.
+ * Adds a former address of the server.
+ * @throws ApiError InvalidInput for an invalid URL; Conflict when the address is already known.
  */
 export async function addAddress(em: EntityManager, url: string, now: Date): Promise<string> {
   const address = normalHostedUrl(url)
-  if (address === null) throw invalidInput(`${url} is not an address that packages can be hosted at. Write it as https://pub.example.com.`)
-  if (await em.count(ServerAddress, { address })) throw conflict(`${address} is remembered already.`)
+  if (address === null) throw invalidInput(`${url} is not a valid server address. Use the form https://pub.example.com.`)
+  if (await em.count(ServerAddress, { address })) throw conflict(`${address} is already known.`)
   await em.transactional(async (inner) => {
     await inner.insert(ServerAddress, { address, firstUsedAt: now, lastUsedAt: now })
     await applyToAll(inner, address)
@@ -45,16 +45,16 @@ export async function addAddress(em: EntityManager, url: string, now: Date): Pro
 }
 
 /**
- * Forgets a former address: what names it is on another server from then on.
- * @throws ApiError NotFound; Conflict for the address that the server has now.
+ * Removes a former address. Dependencies on it then count as dependencies on another server.
+ * @throws ApiError NotFound; Conflict for the current address.
  */
 export async function forgetAddress(em: EntityManager, config: Pick<Config, 'SERVER_URL'>, url: string): Promise<string> {
   const address = normalHostedUrl(url) ?? url
-  if (address === hostedHere(config)) throw conflict(`${address} is the address that the server has now (SERVER_URL). Change that first.`)
+  if (address === hostedHere(config)) throw conflict(`${address} is the current address of the server (SERVER_URL). Change SERVER_URL first.`)
   await em.transactional(async (inner) => {
     if (!(await inner.nativeDelete(ServerAddress, { address }))) throw notFound(`${address} is not among the addresses of this server.`)
     await applyToAll(inner, address)
-    recordByOperator(inner, `took ${address} from the addresses of this server`)
+    recordByOperator(inner, `removed ${address} from the addresses of this server`)
   })
   return address
 }
@@ -62,7 +62,7 @@ export async function forgetAddress(em: EntityManager, config: Pick<Config, 'SER
 const recordByOperator = (em: EntityManager, done: string): void =>
   audit(em, { kind: 'server.settings_updated', actor: null, summary: `The operator ${done}, on the command line` })
 
-/** Tells caches and index that dependencies which name this address are on another server than before, if there are any. */
+/** Invalidates caches and the search index if any dependency refers to this address. */
 async function applyToAll(em: EntityManager, address: string): Promise<void> {
   const named = await em.execute<object[]>('select 1 from package_dependencies where hosted_url = ? limit 1', [address])
   if (named.length === 0) return

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { User } from './entity.ts'
 
-/** A person's picture: 512×512 PNG, at most a few hundred kilobytes, so that it lives and dies with its row. */
+/** A user's picture: a PNG of 512×512 pixels and at most a few hundred kilobytes. Small enough to be stored in the database. */
 export const Avatar = defineEntity({
   name: 'Avatar',
   tableName: 'avatars',

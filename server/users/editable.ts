@@ -5,8 +5,8 @@ import { User } from './entity.ts'
 import { isOutOfReach } from './policy.ts'
 
 /**
- * Somebody whom the admin API may edit.
- * @throws ApiError NotFound, InsufficientPermissions for the owner.
+ * Returns a user that the admin API may edit.
+ * @throws ApiError NotFound; InsufficientPermissions for the owner.
  */
 export async function editable(em: EntityManager, id: string): Promise<Loaded<User, 'passwordHash'>> {
   const user = await em.findOne(User, id, { populate: ['passwordHash'], refresh: true })
@@ -18,8 +18,8 @@ export async function editable(em: EntityManager, id: string): Promise<Loaded<Us
 const untouchableOwner = () => insufficientPermissions('The owner cannot be changed here. Transfer the ownership first.')
 
 /**
- * Changes columns of somebody; the condition is in the statement, so that a transfer of ownership a moment ago is not overwritten.
- * @throws ApiError NotFound for who was deleted meanwhile, InsufficientPermissions for the owner.
+ * Updates columns of a user other than the owner. The statement repeats the condition, so that a concurrent transfer of ownership is respected.
+ * @throws ApiError NotFound when the user was deleted concurrently; InsufficientPermissions for the owner.
  */
 export async function changeUnlessOwner(
   em: EntityManager,
@@ -32,14 +32,14 @@ export async function changeUnlessOwner(
 }
 
 /**
- * Gives somebody a password that they must change: of two resets at once one counts, so that nobody hands on a password that is worthless already.
- * `user` is as it was read before. One that they chose meanwhile, or that a sign-in only hashed anew, is replaced.
- * @throws ApiError as `changeUnlessOwner`; Conflict when the password was reset meanwhile.
+ * Sets a password that the user must change. Of two concurrent resets, the second fails, so that no administrator passes on a password that is
+ * already invalid. `user` is the state before the reset. A password that the user chose, or that a sign-in rehashed, in the meantime is replaced.
+ * @throws ApiError as `changeUnlessOwner`; Conflict when the password was reset concurrently.
  */
 export async function replacePassword(em: EntityManager, user: Loaded<User, 'passwordHash'>, passwordHash: string): Promise<void> {
   const notReset = [{ passwordHash: user.passwordHash ?? null }, { mustChangePassword: false }]
   const still = { id: user.id, role: { $ne: 'owner' }, $or: notReset } as const
   if ((await em.nativeUpdate(User, still, { passwordHash, mustChangePassword: true })) > 0) return
   await editable(em, user.id)
-  throw conflict(`The password of ${user.displayName} was reset a moment ago. Reset it again if that was not meant.`)
+  throw conflict(`The password of ${user.displayName} was just reset by someone else. Reset it again to replace that password.`)
 }

@@ -1,7 +1,7 @@
 import bcrypt from 'bcrypt'
 import { answerQuestions } from '../threads/answer.ts'
 
-/** To hash a password at a cost, or to compare it with a hash. */
+/** Hash a password at a cost, or compare it with a stored hash. */
 export type Task = { password: string; cost: number } | { password: string; stored: string }
 
 answerQuestions((task: Task) =>

@@ -2,9 +2,10 @@ import { ApiError } from '../errors.ts'
 import type { Limits } from '../http/limits/limits.ts'
 
 /**
- * Does what names a person by e-mail address, while the caller has tries left: who has an account here is not to be found out address by
- * address. The try is taken first and given back unless the answer told something: that nobody has the address, or what is wrong with the account.
- * @throws ApiError RateLimitExceeded; whatever `work` throws.
+ * Rate-limits operations that look up a user by e-mail address, so that accounts cannot be enumerated. An attempt is charged first and refunded
+ * unless
+ * the result reveals something: that no account has the address, or the state of the account.
+ * @throws ApiError RateLimitExceeded; rethrows errors of `work`.
  */
 export async function limitLookups<Result>(
   { limits, viewer }: { limits: Limits; viewer: { id: string } },

@@ -2,8 +2,8 @@ import { serviceUnavailable } from '../errors.ts'
 import { threadsOf } from '../threads/pool.ts'
 
 /**
- * Makes a function that asks threads of a module about passwords. They leave when they had nothing to do for a minute.
- * @throws ApiError ServiceUnavailable when a thread fails or does not answer in time; the cause is for the log.
+ * Returns a function that runs password work in threads of the given module. Threads exit after being idle for a minute.
+ * @throws ApiError ServiceUnavailable when a thread fails or misses the deadline, with the cause for the log.
  */
 export function passwordThreads(module: URL, { deadlineMs, maxHeapMb }: { deadlineMs: number; maxHeapMb: number }) {
   const ask = threadsOf(module, { deadlineMs, idleMs: 60_000, memory: { maxOldGenerationSizeMb: maxHeapMb } })

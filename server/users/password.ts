@@ -6,10 +6,10 @@ import { estimateStrength } from './strength.ts'
 type Person = { email: string; displayName: string }
 
 /**
- * The password as it is hashed, when it keeps the rules: NFC-normalised, PASSWORD_MIN_LENGTH characters or more, at most 72 bytes (bcrypt
- * reads no further), not the person's own e-mail address or name, not among the most common ones, and not guessable in minutes by zxcvbn's
- * estimate, which knows the person and the server.
- * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many are being checked.
+ * Validates a new password and returns it in NFC form, ready to be hashed. It must have at least PASSWORD_MIN_LENGTH characters and at most 72 bytes
+ * (the limit of bcrypt), and must not be the user's e-mail address or name, a common password, or guessable within minutes by the estimate of
+ * zxcvbn, which takes the names of the user and the server into account.
+ * @throws ApiError InvalidInput with `field`; RateLimitExceeded when too many passwords are being checked.
  */
 export async function acceptPassword(
   caller: Caller & { config: Config },
@@ -34,8 +34,8 @@ export async function acceptPassword(
   return password
 }
 
-/** A name and its words: longer ones than these are of no use to anybody who guesses. */
+/** Returns a name and its words, truncated to the maximum length of a password. */
 const withParts = (name: string): string[] => [name, ...name.split(/[^\p{L}\p{N}]+/u)].map((word) => word.slice(0, 72)).filter(Boolean)
 
-/** What this server is called. */
+/** Returns the names of this server. */
 const namesOf = (serverUrl: string): string[] => ['snug', ...withParts(new URL(serverUrl).hostname)]

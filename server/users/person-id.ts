@@ -3,10 +3,10 @@ import { idOf } from '../db/base.ts'
 import { User } from './entity.ts'
 import { emailKey } from './input.ts'
 
-/** Nobody has it, so an address that nobody has finds nothing. */
+/** An id that no user has, so that a filter by an unknown address matches nothing. */
 const nobody = '00000000-0000-0000-0000-000000000000'
 
-/** The id of a person whom a filter names by e-mail address or by id. */
+/** Returns the id of a user given by e-mail address or id. */
 export async function personId(em: EntityManager, person: string): Promise<string> {
   const id = idOf(person)
   if (id) return id

@@ -8,15 +8,15 @@ import { type Hasher, verifyPassword } from './hashing.ts'
 type Prover = Hasher & { em: EntityManager; viewer: { id: string }; limits: Limits; database: Database }
 
 /**
- * Lets the caller prove who they are with their password.
- * @returns the hash that it fits. What is written because of it must look whether the account still has that.
- * @throws ApiError InvalidInput when it is wrong, RateLimitExceeded after five wrong ones, MissingAuthentication when the account was disabled or
- *   deleted meanwhile.
+ * Verifies the caller's password.
+ * @returns the hash that was verified. A change based on the result must check that the account still has this hash.
+ * @throws ApiError InvalidInput for a wrong password; RateLimitExceeded after five wrong ones; MissingAuthentication when the account was disabled
+ * or deleted concurrently.
  */
 export async function provePassword(context: Prover, password: string, field = 'currentPassword'): Promise<string> {
   const { em, viewer, limits } = context
   const user = await em.findOne(User, { id: viewer.id, isActive: true }, { populate: ['passwordHash'], refresh: true })
-  if (!user) throw missingAuthentication('Your account was disabled or deleted a moment ago.')
+  if (!user) throw missingAuthentication('Your account was disabled or deleted.')
   const stored = user.passwordHash ?? null
   const judge = () => verifyPassword(context, password, stored)
   const fits = await countFailures(limits, 'wrongPassword', viewer.id, judge, (right) => !right)

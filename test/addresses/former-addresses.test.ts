@@ -91,7 +91,7 @@ it('shows administrators its addresses, which the operator adds and forgets', as
   await expect(forgetServerAddress(operation(), now)).rejects.toThrow('SERVER_URL')
   await rememberServerAddress(operation(), before)
   expect(await dependents(alice.at(app), 'icons')).toEqual(['shop'])
-  await expect(rememberServerAddress(operation(), before)).rejects.toThrow('remembered already')
+  await expect(rememberServerAddress(operation(), before)).rejects.toThrow('is already known')
   await expect(rememberServerAddress(operation(), 'ftp://x')).rejects.toThrow('not an address')
   expect((await listServerAddresses(operation())).text.split('\n')).toHaveLength(2)
 })

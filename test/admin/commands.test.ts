@@ -51,7 +51,7 @@ it.each([
   [2, ['restore-archive', 'acme'], 'Give the SHA-256 of the archive'],
   [2, ['move-blobs', 'tape'], 'Unknown store tape: write s3 or filesystem.'],
   [2, ['backup', 's3://'], 'The place for backups cannot be used'],
-  [2, ['remember-address', 'nowhere'], 'nowhere is not an address that packages can be hosted at.'],
+  [2, ['remember-address', 'nowhere'], 'nowhere is not a valid server address.'],
   [2, ['verify-audit', 'svc'], 'svc is not a valid hash'],
   [1, ['import-advisories', import.meta.filename], ''],
   [1, ['revoke-token', 'svc_pat_x'], 'There is no token'],
@@ -121,7 +121,7 @@ it('keeps in the audit log what a command changes of the store, and of what coun
   const summaries = [
     `tied the archive store ${app.config.BLOB_PATH} to this database`,
     `put the removed archive of acme 1.0.0 (${sha256}) back into the store`,
-    'took https://before.example from the addresses of this server',
+    'removed https://before.example from the addresses of this server',
     'added https://before.example to the addresses of this server',
   ]
   expect(entries).toMatchObject(summaries.map((done) => ({ agent: null, summary: `The operator ${done}, on the command line` })))

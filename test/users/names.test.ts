@@ -41,7 +41,7 @@ it('takes no name that nobody can see, nor one that turns what stands beside it'
           error: {
             code: 'InvalidInput',
             message: expect.stringMatching(
-              /^(?:displayName|name): must (?:contain a character that can be seen|not (?:contain control characters|be empty))/,
+              /^(?:displayName|name): must (?:contain a visible character|not (?:contain control characters|be empty))/,
             ),
           },
         },

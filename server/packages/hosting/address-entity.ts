@@ -1,14 +1,14 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 
-/** An address that this server has, or had: what was published under it names it for good. */
+/** A current or former address of this server. Published packages refer to it permanently. */
 export const ServerAddress = defineEntity({
   name: 'ServerAddress',
   tableName: 'server_addresses',
   properties: {
-    /** In the form to compare by. */
+    /** Normalized form, for comparison. */
     address: p.string().length(2048).primary(),
     firstUsedAt: p.datetime(3),
-    /** When a server last started under it. */
+    /** When the server last started with this address. */
     lastUsedAt: p.datetime(3),
   },
 })
