@@ -40,8 +40,7 @@ export async function findAvatar(reads: Reads, userId: string): Promise<{ png: B
 
 /** Called first in each transaction, so that the row lock of the account serializes concurrent changes. */
 async function tag(em: EntityManager, userId: string, avatarTag: string | null): Promise<void> {
-  if ((await em.nativeUpdate(User, { id: userId }, { avatarTag })) === 0)
-    throw missingAuthentication('Your account was deleted.')
+  if ((await em.nativeUpdate(User, { id: userId }, { avatarTag })) === 0) throw missingAuthentication('Your account was deleted.')
 }
 
 const read = (em: EntityManager, id: string) => em.findOneOrFail(User, id, { populate: ['passwordHash'], refresh: true })

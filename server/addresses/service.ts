@@ -50,7 +50,8 @@ export async function addAddress(em: EntityManager, url: string, now: Date): Pro
  */
 export async function forgetAddress(em: EntityManager, config: Pick<Config, 'SERVER_URL'>, url: string): Promise<string> {
   const address = normalHostedUrl(url) ?? url
-  if (address === hostedHere(config)) throw conflict(`${address} is the current address of the server (SERVER_URL). Change SERVER_URL first.`)
+  if (address === hostedHere(config))
+    throw conflict(`${address} is the current address of the server (SERVER_URL). Change SERVER_URL first.`)
   await em.transactional(async (inner) => {
     if (!(await inner.nativeDelete(ServerAddress, { address }))) throw notFound(`${address} is not among the addresses of this server.`)
     await applyToAll(inner, address)

@@ -45,7 +45,8 @@ export const oauthBinaries = [
   binary('POST /oauth/token', {
     access: 'open',
     anyCredential: true,
-    summary: 'Exchanges a code and its PKCE verifier for a personal access token. Errors have the format of RFC 6749: `{error, error_description}`.',
+    summary:
+      'Exchanges a code and its PKCE verifier for a personal access token. Errors have the format of RFC 6749: `{error, error_description}`.',
     admit: ({ limits, ip }) => limits.use('oauth', `token ${addressKey(ip)}`),
     handler: token,
     accept: async (scope) => {

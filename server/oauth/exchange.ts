@@ -32,10 +32,7 @@ export async function exchangeCode({ em, ip, now, config }: Context, given: Exch
   // A refusal must not throw inside the transaction, since the rollback would make the code valid again.
   const grant = await em.transactional((inner) => spend(inner, given, { now: moment, ip, maxDays: config.TOKEN_MAX_DAYS }))
   if (!grant)
-    throw new OauthError(
-      'invalid_grant',
-      'The code is unknown, expired or already used, or redirect_uri or code_verifier do not match it.',
-    )
+    throw new OauthError('invalid_grant', 'The code is unknown, expired or already used, or redirect_uri or code_verifier do not match it.')
   return grant
 }
 

@@ -19,7 +19,10 @@ builder.node(SessionRef, {
     uuid: t.exposeID('id', { description: 'The plain identifier, which REST returns as `id`.' }),
     createdAt: t.expose('createdAt', { type: 'DateTime', description: 'When the session started.' }),
     lastUsedAt: t.expose('lastUsedAt', { type: 'DateTime', description: 'When the session was last used, to the minute.' }),
-    expiresAt: t.expose('expiresAt', { type: 'DateTime', description: 'When the session expires. It ends earlier after 7 days without use.' }),
+    expiresAt: t.expose('expiresAt', {
+      type: 'DateTime',
+      description: 'When the session expires. It ends earlier after 7 days without use.',
+    }),
     clientIp: t.exposeString('clientIp', { description: 'IP address of the sign-in.' }),
     userAgent: t.exposeString('userAgent', { description: 'User agent of the browser that signed in.' }),
     current: t.boolean({

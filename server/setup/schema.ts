@@ -41,7 +41,8 @@ builder.mutationField('verifySetupCode', (t) =>
       setupToken: {
         extensions: { secret: true },
         type: 'String',
-        description: 'Token to complete the setup, once and within 30 minutes. Also set as an HttpOnly cookie, so browsers need not store it.',
+        description:
+          'Token to complete the setup, once and within 30 minutes. Also set as an HttpOnly cookie, so browsers need not store it.',
       },
     }),
     description: 'Verifies the setup code. After that, only a client with the same IP address and this token can complete the setup.',
@@ -50,7 +51,11 @@ builder.mutationField('verifySetupCode', (t) =>
     typeOptions: { description: "The code from the server's log." },
     argOptions: { description: 'The code.' },
     input: {
-      code: t.input.string({ required: true, description: 'The code, with or without dashes.', validate: z.string().max(64, 'is not a setup code') }),
+      code: t.input.string({
+        required: true,
+        description: 'The code, with or without dashes.',
+        validate: z.string().max(64, 'is not a setup code'),
+      }),
     },
     resolve: async (_root, { input }, context) => ({ setupToken: await verifySetupCode(context, input.code) }),
   }),

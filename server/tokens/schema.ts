@@ -54,7 +54,10 @@ builder.mutationField('createToken', (t) =>
     argOptions: { description: 'Name, scopes and lifetime of the token.' },
     input: {
       name: t.input.string({ required: true, description: 'Name of the token.', validate: label(100) }),
-      scopes: t.input.field({ type: [TokenScope], description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE.' }),
+      scopes: t.input.field({
+        type: [TokenScope],
+        description: 'Scopes of the token, limited to what your role allows. Default: READ and WRITE.',
+      }),
       expiresInDays: t.input.int({
         description:
           'Lifetime in days. Default: the maximum that the server allows (Server.tokenMaxDays), or no expiry if there is no maximum.',
