@@ -38,7 +38,7 @@ declare module 'fastify' {
 
 const routerOptions = { maxParamLength: 512, ignoreTrailingSlash: false }
 
-/** Composes the HTTP server: REST, GraphQL, binary routes, the console's files. It does not listen yet. */
+/** Builds the HTTP server with REST, GraphQL, binary routes and the console. Does not start listening. */
 export async function createApp(
   services: Services,
   timings: Timings = timingsFor(services.config.MAX_UPLOAD_BYTES),
@@ -50,7 +50,7 @@ export async function createApp(
     requestTimeout: timings.requestMs,
     connectionTimeout: timings.silenceMs,
     routerOptions,
-    // Also for what fails before any route is found.
+    // Handles errors that occur before routing.
     frameworkErrors: (error, request, reply) => void sendFailure(log, error, request, reply),
     clientErrorHandler: malformedHandler(log),
     return503OnClosing: false,
@@ -73,7 +73,7 @@ export async function createApp(
   return app
 }
 
-/** Mounts everything that lies below the path of SERVER_URL. */
+/** Mounts all routes below the path of SERVER_URL. */
 async function mountRegistry(scope: FastifyInstance, services: Services): Promise<void> {
   mountRoutes(scope, services, schema, routes)
   await mountGraphql(scope, services, schema)
@@ -82,12 +82,12 @@ async function mountRegistry(scope: FastifyInstance, services: Services): Promis
   await mountConsole(scope, services)
 }
 
-/** Logs requests, counts and traces them, as far as settings ask for it. */
+/** Sets up request logging, metrics and tracing, depending on the settings. */
 function observeRequests(app: FastifyInstance, { config, log, metrics, tracing }: Services): void {
   const isJson = config.LOG_FORMAT === 'json'
   if (isJson || config.SLOW_QUERY_MS !== undefined) scopeRequests(app)
-  const alsoTell = [metrics?.countRequest, tracing?.requests(app)].filter((tell) => tell !== undefined)
-  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell, probes: config.LOG_PROBES })
+  const observers = [metrics?.countRequest, tracing?.requests(app)].filter((observer) => observer !== undefined)
+  logRequests(app, log, { write: isJson ? describeInFields(app) : undefined, alsoTell: observers, probes: config.LOG_PROBES })
 }
 
 /** Rejects HTTP/1.1 requests without a Host header (RFC 9112, section 3.2). Node's own answer has no error envelope. */
@@ -109,7 +109,7 @@ function acceptJson(app: FastifyInstance): void {
   })
 }
 
-/** Bounds what one client holds, and lets the server end its connections in good order. Gives what takes the timers away. */
+/** Limits the resources that one client can hold and enables a graceful shutdown of connections. Returns a function that stops the timers. */
 function guardConnections(app: FastifyInstance, { config, log }: Services, { pace, discard }: Timings): () => void {
   const { isProxy } = proxyTrust(config.TRUST_PROXY)
   capConnections(app.server, { maximum: config.MAX_CONNECTIONS_PER_ADDRESS, isProxy }, log)
@@ -121,7 +121,7 @@ function guardConnections(app: FastifyInstance, { config, log }: Services, { pac
   return keepPace(sockets.open, pace)
 }
 
-// GraphQL and zod check what comes in, so no route has a JSON schema. Without these, Fastify would load its compilers for them.
+// GraphQL and zod validate all input, so routes have no JSON schemas. These stubs keep Fastify from loading its schema compilers.
 const compiler = (): never => {
   throw new Error('Routes have no JSON schemas here.')
 }

@@ -30,7 +30,7 @@ import { Upload } from './uploads/entity.ts'
 import { Avatar } from './users/avatar-entity.ts'
 import { User } from './users/entity.ts'
 
-/** Every entity of the service. */
+/** All database entities. */
 export const entities = [
   User,
   Session,

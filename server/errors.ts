@@ -1,6 +1,6 @@
 import { GraphQLError } from 'graphql'
 
-/** The stable error codes of the API and the HTTP status each answers with. */
+/** Stable error codes of the API, with the HTTP status of each. */
 export const statusOf = {
   MissingAuthentication: 401,
   InsufficientPermissions: 403,
@@ -18,17 +18,17 @@ export const statusOf = {
 export type ErrorCode = keyof typeof statusOf
 
 type Details = {
-  /** HTTP status where it differs from the code's own: 405, 413 and 415 are told apart by status only. */
+  /** HTTP status, if it differs from the code's default. Clients distinguish 405, 413 and 415 by status only. */
   status?: number
-  /** The input field to blame, dotted. */
+  /** Dotted path of the invalid input field. */
   field?: string
-  /** Seconds until another try makes sense. */
+  /** Seconds to wait before retrying. */
   retryAfter?: number
-  /** What the caller has to prove first. */
+  /** Confirmation that the caller must provide first. */
   proof?: 'password'
 }
 
-/** An error that its receiver may read: a stable code, a message that says what to do, an HTTP status. */
+/** An error whose message may be shown to the client: a stable code, a message that says what to do, and an HTTP status. */
 export class ApiError extends GraphQLError {
   readonly code: ErrorCode
   readonly status: number
@@ -36,7 +36,7 @@ export class ApiError extends GraphQLError {
 
   constructor(code: ErrorCode, message: string, details: Details = {}) {
     const { status = statusOf[code], field, retryAfter, proof } = details
-    // Yoga takes the status and headers of its answer from here.
+    // GraphQL Yoga reads the status and headers of its response from this extension.
     const http = { status, ...(retryAfter && { headers: { 'retry-after': String(retryAfter) } }) }
     super(message, { extensions: { code, ...(field && { field }), ...(retryAfter && { retryAfter }), ...(proof && { proof }), http } })
     this.name = 'ApiError'
@@ -46,10 +46,10 @@ export class ApiError extends GraphQLError {
   }
 }
 
-/** 401: the request comes without a valid credential. The message says where a token is created. */
+/** 401: the request has no valid credential. */
 export const missingAuthentication = (message = 'Sign in, or send a valid access token.') => new ApiError('MissingAuthentication', message)
 
-/** 403: known, but not allowed. */
+/** 403: the caller is authenticated, but not permitted. */
 export const insufficientPermissions = (message: string) => new ApiError('InsufficientPermissions', message)
 
 /** 403 with `extensions.proof`: the session must confirm its password first. */
@@ -60,7 +60,7 @@ export const passwordProofRequired = () =>
     { proof: 'password' },
   )
 
-/** 403: a state-changing request rides on a cookie without proof that our own page sent it. */
+/** 403: a state-changing request is authenticated by a cookie, but has no CSRF token from this server's own pages. */
 export const csrfMismatch = (
   message = 'The X-CSRF-Token header is missing or does not belong to this session. Reload the page and try again.',
 ) => new ApiError('CsrfMismatch', message)
@@ -68,38 +68,38 @@ export const csrfMismatch = (
 /** 404. */
 export const notFound = (message: string) => new ApiError('NotFound', message)
 
-/** 404 for a path that no route serves, often a wrong base URL: the message names the right one. */
+/** 404: no route matches the path, often because of a wrong base URL. The message contains the correct one. */
 export const unknownAddress = (serverUrl: string) => notFound(`Not found. This registry is at ${serverUrl}.`)
 
-/** 400: the input is wrong; `field` names the culprit. */
+/** 400: the input is invalid; `field` is the invalid field. */
 export const invalidInput = (message: string, field?: string) => new ApiError('InvalidInput', message, field ? { field } : {})
 
-/** 405: the path exists, the method does not. */
+/** 405: the path does not support the method. */
 export const methodNotAllowed = (allowed: string) => new ApiError('InvalidInput', `This path answers ${allowed} only.`, { status: 405 })
 
-/** 406: the answer cannot be had in any of the forms that the client takes. */
+/** 406: the response is not available in any format that the client accepts. */
 export const notAcceptable = (offered: string) => new ApiError('InvalidInput', `This path answers in ${offered}.`, { status: 406 })
 
-/** 408: the body comes so slowly that nobody waits for the rest. */
+/** 408: the request body was not received in time. */
 export const tooSlow = () =>
   new ApiError('InvalidInput', 'The request body came too slowly. Check the connection and send it again.', { status: 408 })
 
-/** 413: the body is larger than the endpoint takes. */
+/** 413: the request body exceeds the limit of the endpoint. */
 export const bodyTooLarge = (limit: number) =>
   new ApiError('InvalidInput', `The request body is larger than ${limit} bytes.`, { status: 413 })
 
-/** 415: the body is not of a type that the endpoint reads. */
+/** 415: the endpoint does not support the content type of the body. */
 export const unsupportedMediaType = (wanted: string) => new ApiError('InvalidInput', `Send the body as ${wanted}.`, { status: 415 })
 
-/** 415: the body is compressed, which no endpoint undoes. */
+/** 415: the body has a Content-Encoding; no endpoint supports any. */
 export const encodedBody = (encoding: string) =>
   new ApiError('InvalidInput', `The body has the Content-Encoding ${encoding}. Send it without one.`, { status: 415 })
 
-/** 416: the representation of so many bytes has no such part. */
+/** 416: the requested range is outside of an archive of `size` bytes. */
 export const rangeNotSatisfiable = (size: number) =>
   new ApiError('InvalidInput', `There is no such range: the archive has ${size} bytes.`, { status: 416 })
 
-/** 400: the uploaded archive breaks a rule of the registry. */
+/** 400: the uploaded archive violates a rule of the registry. */
 export const packageRejected = (message: string) => new ApiError('PackageRejected', message)
 
 /** 413 with the package code: the archive is larger than MAX_UPLOAD_BYTES. */
@@ -108,25 +108,25 @@ export const archiveTooLarge = (limit: number) =>
     status: 413,
   })
 
-/** 409: the request contradicts what is there. */
+/** 409: the request conflicts with the current state. */
 export const conflict = (message: string) => new ApiError('Conflict', message)
 
-/** 400: the request took all that one request may take of something. */
+/** 400: the request exceeds the budget of a single request. */
 export const budgetSpent = (what: string, limit: string) =>
   new ApiError(
     'InvalidInput',
     `This request takes more ${what} than one request may (${limit}). Request less at a time: smaller pages, fewer fields.`,
   )
 
-/** 429, with the seconds to wait; `what` says what there is too much of. */
+/** 429: a rate limit was exceeded. `retryAfter` is in seconds; `what` describes the limit. */
 export const rateLimited = (retryAfter: number, what = 'Too many requests.') =>
   new ApiError('RateLimitExceeded', `${what} Try again in ${retryAfter} seconds.`, { retryAfter })
 
-/** 429: one address has more connections open than it may have. */
+/** 429: one client address has too many open connections. */
 export const tooManyConnections = () =>
   new ApiError('RateLimitExceeded', 'Too many connections are open from this address. Close some, then try again.', { retryAfter: 10 })
 
-/** 503: the resolvers did not say whether a domain shows what it should. */
+/** 503: the DNS resolvers did not answer, so a domain could not be verified. */
 export const verificationUnavailable = () =>
   new ApiError(
     'VerificationTemporarilyUnavailable',
@@ -134,14 +134,14 @@ export const verificationUnavailable = () =>
     { retryAfter: 60 },
   )
 
-/** 503, with the seconds to wait: the database or the storage is away or full, or the server is stopping. The message says which. */
+/** 503: the database or the storage is unavailable or full, or the server is stopping; the message says which. `retryAfter` is in seconds. */
 export const serviceUnavailable = (message: string, retryAfter = 5) => new ApiError('ServiceUnavailable', message, { retryAfter })
 
-/** 503: there is no room for what should be written. */
+/** 503: the disk is full. */
 export const diskFull = () =>
   serviceUnavailable("The server's disk is full, so nothing was stored. Ask an administrator to make room, then try again.", 60)
 
-/** 503: less space is free than MIN_FREE_BYTES. The reason is for the log. */
+/** 503: less disk space is free than MIN_FREE_BYTES. The reason is only logged. */
 export const lowSpace = (reason: string) =>
   Object.assign(
     serviceUnavailable('The server is low on disk space and accepts no archives. Ask an administrator to make room, then try again.', 60),
@@ -150,19 +150,19 @@ export const lowSpace = (reason: string) =>
     },
   )
 
-/** 503: what archives are stored on is not there, or fails. The cause is for the log. */
+/** 503: the archive storage is unavailable or failing. The cause is only logged. */
 export const storageAway = (cause?: unknown) =>
   Object.assign(serviceUnavailable('The storage of this server cannot be reached at the moment. Try again later.', 30), { cause })
 
-/** What an error that its receiver may read was made from, for the log and the operator; any other error as it is. */
+/** Returns the internal cause of an ApiError for the log; returns any other error unchanged. */
 export const causeOf = (error: unknown): unknown => (error instanceof ApiError && error.cause instanceof Error ? error.cause : error)
 
-/** The same, with where it came from. */
+/** Returns the stack trace of the internal cause of an error, for the log. */
 export function traceOf(error: unknown): string {
   const cause = causeOf(error)
   return cause instanceof Error ? (cause.stack ?? cause.message) : String(cause)
 }
 
-/** 500 without details: the cause is in the log, under the request id. */
+/** 500: an unexpected error. The response has no details; the cause is logged with the request id. */
 export const internalError = (requestId: string) =>
   new ApiError('InternalError', `Something went wrong on the server (request ${requestId}).`)

@@ -14,7 +14,7 @@ import { panaAnalysis } from './scoring/pana.ts'
 import { analysisKind, panaKind } from './scoring/requests.ts'
 import type { Services } from './services.ts'
 
-/** Who does which kind of job. */
+/** Returns the job handlers by job kind. */
 export const jobHandlers = (services: Services): Handlers => ({
   [removalKind]: archiveRemoval(services, (sha256) => removePages(services, sha256)),
   [excerptsKind]: excerptsJob(services),
@@ -24,6 +24,6 @@ export const jobHandlers = (services: Services): Handlers => ({
   [sdkRemovalKind]: sdkRemoval(services),
   [analysisKind]: analysis(services),
   [panaKind]: panaAnalysis(services),
-  // An instance without the place leaves them to the others.
+  // Instances without BACKUP_TO leave backup jobs to other instances.
   ...(services.config.BACKUP_TO !== undefined && { [backupKind]: backupJob(services, services.config.BACKUP_TO) }),
 })

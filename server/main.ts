@@ -41,10 +41,10 @@ import { version } from './version.ts'
 const collectEveryMs = 10 * 60_000
 const sealEveryMs = 60_000
 const scheduleEveryMs = 30_000
-/** So much of the downloads' count is lost when the process is killed. */
+/** Interval for writing download counts. At most this period of counts is lost when the process is killed. */
 const countEveryMs = 5000
 
-/** EX_CONFIG of sysexits.h. */
+/** Exit code EX_CONFIG of sysexits.h. */
 const badConfiguration = 78
 
 const config = configOrExit()
@@ -59,7 +59,7 @@ try {
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
-/** Logs what an operator should know when the server starts, not only when the first job or backup is due. */
+/** Logs problems at startup that would otherwise only appear when the first job or backup runs. */
 function logProblems(services: Services): void {
   const failed = (error: unknown) => log.warning(String(error))
   sandboxProblem(services.config).then((problem) => problem !== null && log.warning(problem), failed)
@@ -76,7 +76,7 @@ async function serve(config: Config): Promise<void> {
   const app = await createApp(services)
   await listenForMetrics(services)
   await listen(app, config)
-  const timers = [logMove(services), ...lookAfter(services)]
+  const timers = [logMove(services), ...startMaintenanceTimers(services)]
   void completeIndex(services).catch((error: unknown) => log.error(`completing the search index: ${String(error)}`))
   logProblems(services)
   const worker = await startWork(services, watchUse(app.server))
@@ -90,7 +90,7 @@ async function serve(config: Config): Promise<void> {
   }
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => void stop(signal))
 
-  // Whoever waits for this line may send a signal at once.
+  // Must come after the signal handlers are installed: a supervisor that waits for the readiness line may send a signal immediately.
   await announceSetupCode(services)
   log.announce(`Snug is ready: ${config.SERVER_URL}`)
   await log.flush()
@@ -105,16 +105,16 @@ async function listen(app: FastifyInstance, { HOST: host, LISTEN_PORT: port }: C
   }
 }
 
-/** Does at intervals what no request asks for. Gives what ends it. */
-function lookAfter(services: Services): (() => void)[] {
+/** Starts the periodic maintenance tasks. Returns functions that stop them. */
+function startMaintenanceTimers(services: Services): (() => void)[] {
   return [
-    regularly('collecting what is left over', collectEveryMs, services, () => collectGarbage(services)),
+    regularly('collecting leftover uploads and files', collectEveryMs, services, () => collectGarbage(services)),
     regularly('collecting documentation', collectEveryMs, services, () => collectDocs(services)),
     regularly('reading damaged archives again', collectEveryMs, services, () => recheckFaults(services)),
     regularly('counting downloads', countEveryMs, services, () => keepDownloads(services)),
-    regularly('forgetting downloads of long ago', collectEveryMs, services, () => rollDownloads(services)),
+    regularly('removing old downloads from totals', collectEveryMs, services, () => rollDownloads(services)),
     regularly('counting dependents', collectEveryMs, services, () => recountDependents(services)),
-    regularly('reviewing what anybody finds', collectEveryMs, services, () => reviewExcerpts(services)),
+    regularly('reviewing public search entries', collectEveryMs, services, () => reviewExcerpts(services)),
     regularly('sealing the audit log', sealEveryMs, services, () => sealEntries(services)),
     regularly('deleting old audit entries', collectEveryMs, services, () => deleteOldEntries(services)),
     regularly('scheduling backups', scheduleEveryMs, services, () => scheduleBackups(services)),
@@ -122,14 +122,14 @@ function lookAfter(services: Services): (() => void)[] {
     regularly('collecting authorizations', collectEveryMs, services, () => collectAuthorizations(services)),
     regularly('collecting rate limits', collectEveryMs, services, () => services.limits.collect()),
     regularly('looking up verified domains', collectEveryMs, services, () => enqueueDomainChecks(services)),
-    regularly('looking after SDKs', collectEveryMs, services, () => collectSdks(services)),
+    regularly('cleaning up SDKs', collectEveryMs, services, () => collectSdks(services)),
     regularly('collecting old jobs', collectEveryMs, services, () => collectJobs(services.database.fork(), services.now())),
   ]
 }
 
 async function startWork(services: Services, isInUse: () => boolean): Promise<Worker> {
   const { config, database, now } = services
-  // An SQLite file has one process: whoever held jobs there is dead.
+  // Only one process uses an SQLite file, so the holders of earlier job leases no longer run.
   if (config.DB_BACKEND === 'sqlite') await releaseAll(database.fork(), now())
   return startWorker(services, jobHandlers(services), { isInUse, graceMs: Math.min(5000, config.DRAIN_TIMEOUT_MS / 2) })
 }

@@ -29,13 +29,13 @@ import { openTracing } from './tracing/open.ts'
 type Options = { now?: () => Date; onQuery?: (sql: string) => void }
 
 /**
- * Opens what lives as long as the server. `options` are for tests: a clock, and an ear for every statement.
- * What is refused leaves no folders behind.
- * @throws ConfigError when a folder or the database cannot be used, the database and the archive store do not belong together, a running instance
- * has other settings, or backups cannot be made where they should be.
+ * Opens all services of the server. `options` are for tests: a clock, and a callback for every SQL statement. If a check fails, no folders are left
+ * behind.
+ * @throws ConfigError if a folder or the database is unusable, the database and the archive store do not belong together, a running instance has
+ *   different settings, or the backup location is unusable.
  */
 export async function openServices(config: Config, log: Log, options: Options = {}): Promise<Services> {
-  refuseUnmakeable(config)
+  requireMakeableFolders(config)
   await checkBackupPlace(config, log)
   const tracing = await openTracing(config, log)
   const keys = deriveKeys(config.JWT_SECRET, config.JWT_SECRET_PREVIOUS)
@@ -62,8 +62,8 @@ export async function openServices(config: Config, log: Log, options: Options = 
   }
 }
 
-/** What can be refused is, before a folder is made for the rest. */
-function refuseUnmakeable({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEND, DOCS_PATH }: Config): void {
+/** Throws if any of the configured folders cannot be created. Runs before any folder is created. */
+function requireMakeableFolders({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEND, DOCS_PATH }: Config): void {
   const folders = {
     DATA_DIR,
     ...(BLOB_BACKEND === 'filesystem' && { BLOB_PATH }),
@@ -78,17 +78,19 @@ function refuseUnmakeable({ DATA_DIR, BLOB_BACKEND, BLOB_PATH, DOCS_BACKEND, DOC
 }
 
 type Opened = Pick<Services, 'database' | 'blobs' | 'docs' | 'now'>
-type Surroundings = Pick<Services, 'config' | 'keys' | 'log' | 'tracing'>
+type Environment = Pick<Services, 'config' | 'keys' | 'log' | 'tracing'>
 
-/** Opens the database unless it is another store's, upgrades it, and opens its store; closes the database when something is refused later. */
-async function openOwnDatabase({ config, keys, log, tracing }: Surroundings, { now: clock, onQuery }: Options): Promise<Opened> {
+/**
+ * Opens and migrates the database, unless it belongs to a different archive store, and opens the stores. Closes the database if a later check fails.
+ */
+async function openOwnDatabase({ config, keys, log, tracing }: Environment, { now: clock, onQuery }: Options): Promise<Opened> {
   const open = once(async () => traced(tracing, await openBlobs(config), config.BLOB_BACKEND))
-  const look = async () => (isStoreUnmade(config) ? null : open())
-  await refuseNewFileBesideArchives(config, look)
+  const openExisting = async () => (isStoreUnmade(config) ? null : open())
+  await refuseNewFileBesideArchives(config, openExisting)
   const database = await openDatabase(config, {
     onQuery,
-    watch: inside(tracing?.statements, watchStatements(config, log)),
-    beforeMigrating: async (orm) => refuseForeignStore(orm, await look(), config),
+    watch: nest(tracing?.statements, watchStatements(config, log)),
+    beforeMigrating: async (orm) => refuseForeignStore(orm, await openExisting(), config),
     onMigration: (message) => log.info(message),
     onReplica: (message, isUsed) => (isUsed ? log.info(message) : log.warning(message)),
   })
@@ -109,7 +111,7 @@ async function openOwnDatabase({ config, keys, log, tracing }: Surroundings, { n
   }
 }
 
-/** Makes the folder of the data, without what killed processes left in it, and that of the backups. */
+/** Creates the data folder, removes leftovers of killed processes from it, and creates the backup folder. */
 async function openDataFolder({ config, log }: Pick<Services, 'config' | 'log'>): Promise<void> {
   const { DATA_DIR } = config
   try {
@@ -123,15 +125,15 @@ async function openDataFolder({ config, log }: Pick<Services, 'config' | 'log'>)
   await makeBackupFolder(config)
 }
 
-/** Does something when it is asked for, and not again. */
+/** Returns a function that runs `work` at the first call and returns the same promise from then on. */
 function once<Value>(work: () => Promise<Value>): () => Promise<Value> {
-  let begun: Promise<Value> | undefined
-  return () => (begun ??= work())
+  let result: Promise<Value> | undefined
+  return () => (result ??= work())
 }
 
-/** A store whose calls are traced, if a setting asks for that. */
+/** Wraps a store so that its calls are traced, if tracing is enabled. */
 const traced = (tracing: Services['tracing'], store: BlobStore, kept: string): BlobStore => tracing?.blobs(store, kept) ?? store
 
-/** Two that watch statements, one within the other. */
-const inside = (outer?: StatementWatch, inner?: StatementWatch): StatementWatch | undefined =>
+/** Combines two statement watchers, one nested in the other. */
+const nest = (outer?: StatementWatch, inner?: StatementWatch): StatementWatch | undefined =>
   outer && inner ? (sql, work) => outer(sql, () => inner(sql, work)) : (outer ?? inner)

@@ -10,29 +10,29 @@ import type { Metrics } from './metrics/metrics.ts'
 import type { AfterPackageChange } from './packages/changes/after-change.ts'
 import type { Tracing } from './tracing/tracing.ts'
 
-/** What lives as long as the server and is handed to every request. */
+/** Services that live as long as the server and are passed to every request. */
 export type Services = {
   config: Config
   database: Database
-  /** What is kept in memory to be found faster; together no more than a setting allows. */
+  /** In-memory caches. Their total size is limited by a setting. */
   caches: Caches
   blobs: BlobStore
-  /** Where generated documentation is kept: with the archives, or in a store of its own. */
+  /** Store for generated documentation: the archive store, or a separate one. */
   docs: BlobStore
-  /** The built-in engine that scores versions. */
+  /** Built-in engine that scores versions. */
   analyzer: Analyzer
   afterPackageChange: AfterPackageChange
   keys: Keys
   limits: Limits
   log: Log
-  /** What the server counts about itself; null unless a setting asks for it. */
+  /** Metrics; null unless enabled by a setting. */
   metrics: Metrics | null
-  /** Traces of requests and jobs; null unless a setting asks for them. */
+  /** Tracing of requests and jobs; null unless enabled by a setting. */
   tracing: Tracing | null
-  /** Aborted as soon as the server begins to stop. */
+  /** Aborted when the server begins to shut down. */
   stopping: AbortController
-  /** When the server was opened. */
+  /** When the services were opened. */
   startedAt: Date
-  /** The clock; tests bring their own. */
+  /** Clock; tests can replace it. */
   now: () => Date
 }

@@ -7,16 +7,16 @@ type Running = {
   services: Services
   app: FastifyInstance
   worker: Worker
-  /** Ends what is done at intervals. */
+  /** Functions that stop the periodic maintenance tasks. */
   timers: (() => void)[]
 }
 
-/** What of the drain is kept for writing down what is left, after the connections. */
+/** Part of the drain timeout reserved for writing pending data after connections are closed, in milliseconds. */
 const reserveMs = 1000
 
 /**
- * Ends the server in good order, whatever its clients, its database and its storage do: announces it through the readiness probe for
- * DRAIN_DELAY_MS, then lets requests and jobs end within DRAIN_TIMEOUT_MS. What does not end by then is left, and named in the log.
+ * Shuts the server down gracefully, regardless of the state of clients, database and storage. The readiness probe reports the shutdown for
+ * DRAIN_DELAY_MS; then requests and jobs have DRAIN_TIMEOUT_MS to finish. Anything that does not finish in time is abandoned and logged.
  */
 export async function stopServer({ services, app, worker, timers }: Running): Promise<void> {
   const { config, log, stopping } = services
@@ -41,8 +41,8 @@ export async function stopServer({ services, app, worker, timers }: Running): Pr
 }
 
 /**
- * Ends the process with code 0. `process.exit` would wait for ever for a thread that the file system keeps, such as one that reads from a
- * storage that hangs; another program in this one's place waits for none.
+ * Exits the process with code 0. `process.exit` would block while a thread is stuck in a file system call, such as a read from unresponsive storage.
+ * Replacing the process by another program does not wait for such threads.
  */
 export function endProcess(): never {
   const isHeld = process.getActiveResourcesInfo().some((kind) => kind.startsWith('FSReq'))

@@ -6,11 +6,11 @@ const manifest = JSON.parse(readFileSync(new URL('../package.json', import.meta.
   snug?: { platform: string }
 }
 
-/** The version of this program. */
+/** Version of this program. */
 export const version = manifest.version
 
-/** The oldest version of Node that it works with. */
+/** Oldest supported Node.js version. */
 export const oldestNode = manifest.engines.node.replace(/^>=/, '')
 
-/** What operators write before a command: a package has no npm scripts. */
+/** Prefix of admin commands. Installed packages have no npm scripts, so their command is `snug admin`. */
 export const adminCommand = manifest.snug ? 'snug admin' : 'npm run admin --'
