@@ -15,7 +15,7 @@ import { countDownload } from './tally.ts'
 
 const found = { 303: { description: 'The archive is at `Location`.' } }
 
-/** The archives of versions, at the address in listings and at two older ones. */
+/** Routes for archives: the URL in listings and two older ones. */
 export const archiveBinaries = [
   binary('GET /api/archives/:file', {
     pub: true,
@@ -57,7 +57,7 @@ async function sendArchive(context: Context): Promise<unknown> {
     return reply.header('cache-control', 'no-store').header('vary', 'authorization, cookie').redirect(link, 302)
   }
   const isTaken = () => reply.raw.writableLength === 0
-  // Before any header is set: what cannot be read is an answer of its own.
+  // Must run before headers are set, because a failure is answered with an error response.
   const place = isCached ? null : await placeFor(context, archive, range)
   const bytes = isCached || place !== null ? null : await openArchive(context, archive, range ?? undefined, isTaken)
   reply.header('etag', etag).header('accept-ranges', 'bytes').header('vary', 'authorization, cookie')
@@ -66,7 +66,7 @@ async function sendArchive(context: Context): Promise<unknown> {
   if (isCached) return sendHeadersOnly(request, reply.code(304))
   countArchive(context, archive, range)
   if (place !== null) {
-    // With the whole the proxy says itself that there are parts.
+    // For the full archive, the proxy adds its own Accept-Ranges header.
     if (!range) reply.removeHeader('accept-ranges')
     return reply.header('x-accel-redirect', place).send()
   }
@@ -86,7 +86,10 @@ async function requestedArchive(context: Context): Promise<Requested> {
   return { ...named, ...archive }
 }
 
-/** Where the proxy finds the archive to send it: for what came through one, and is asked for in a way that it answers as this server does. */
+/**
+ * Returns the internal path for X-Accel-Redirect, or null if this server must send the archive itself: for HEAD requests, requests that did not pass
+ * a proxy, and conditional or range headers that the proxy would handle differently.
+ */
 function placeFor(context: Context, archive: Requested, range: ByteRange | null): Promise<string | null> | null {
   const { method, headers } = context.request
   const isProxied = headers['x-forwarded-for'] !== undefined
@@ -94,14 +97,17 @@ function placeFor(context: Context, archive: Requested, range: ByteRange | null)
   return method === 'HEAD' || !isProxied || isOdd ? null : placeForProxy(context, archive)
 }
 
-/** Where to send whoever asks, if anywhere. A link is good for one method; the jobs of this server reach nothing but it. */
+/**
+ * Returns a URL to redirect the client to, or null. HEAD requests get no redirect because a link is valid for one method; jobs of this server get
+ * none because they can reach only this server.
+ */
 function linkFor(context: Context, archive: Requested): Promise<string | null> | null {
   const { method, headers } = context.request
   if (method === 'HEAD' || isOfJob(headers.authorization)) return null
   return linkToArchive(context, archive, audienceOf(context))
 }
 
-/** Whoever asks for the rest of an archive was counted at its beginning. */
+/** Counts a download, except for range requests that start later in the archive, which were counted with the first request. */
 function countArchive(context: Context, { name, version }: { name: string; version: string }, range: { start: number } | null): void {
   if (!range || range.start === 0) countDownload(context, context.request, name, version)
 }
@@ -110,7 +116,7 @@ async function redirectToArchive(context: Context): Promise<unknown> {
   const { request, reply, config } = context
   const [name, version] = [packageParameter(request), versionParameter(request)]
   const url = archiveUrl(publicUrl(request, config.SERVER_URL), name, version)
-  // Members learn there whether it exists; nobody else follows a redirect to what is not for them.
+  // Signed-in callers find out at the target whether the archive exists. For all others the redirect itself must not reveal private packages.
   if (!context.viewer && !(await findArchive(context, name, version, 'public'))) throw unknownVersion(name, version)
   return reply.redirect(url, 303)
 }
