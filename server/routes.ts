@@ -29,7 +29,7 @@ import { visibilityRoutes } from './visibility/rest.ts'
 import type { RouteGroup } from './rest/openapi.ts'
 import type { BinaryRoute, Route } from './rest/route.ts'
 
-/** The whole REST contract, by the headings of the reference. */
+/** All REST routes by section of the API reference. */
 export const routeGroups: readonly RouteGroup[] = [
   { tag: 'Server', description: 'Health, version and first-run setup.', routes: [...healthRoutes, ...setupRoutes] },
   {
@@ -39,13 +39,13 @@ export const routeGroups: readonly RouteGroup[] = [
   },
   { tag: 'Tokens', description: 'Personal access tokens.', routes: tokenRoutes },
   { tag: 'OAuth', description: 'Sign-in for command-line clients: authorization codes with PKCE.', routes: oauthRoutes },
-  { tag: 'Audit log', description: 'Everything that happened, for administrators.', routes: auditRoutes },
+  { tag: 'Audit log', description: 'Audit log of security-relevant events, for administrators.', routes: auditRoutes },
   {
     tag: 'Packages',
     description: 'Packages and their versions: listings, archives, options, uploaders and owners.',
     routes: [...packageBinaries, ...archiveBinaries, ...packageRoutes, ...packagePublisherRoutes],
   },
-  { tag: 'Publishing', description: 'Uploads, as package clients do them.', routes: uploadRoutes },
+  { tag: 'Publishing', description: 'Upload endpoints for package clients.', routes: uploadRoutes },
   {
     tag: 'Package administration',
     description: 'Deletion of packages, and reserved names.',
@@ -64,8 +64,8 @@ export const routeGroups: readonly RouteGroup[] = [
   { tag: 'SDKs', description: 'Installed Dart and Flutter SDKs.', routes: sdkRoutes },
   { tag: 'Visibility', description: 'Public packages.', routes: visibilityRoutes },
   { tag: 'Legal pages', description: 'Privacy policy and terms of use.', routes: legalRoutes },
-  { tag: 'Statistics', description: 'Figures of the server, for administrators.', routes: statsRoutes },
+  { tag: 'Statistics', description: 'Server statistics, for administrators.', routes: statsRoutes },
 ]
 
-/** The same in one list. */
+/** All REST routes. */
 export const routes: readonly (Route | BinaryRoute)[] = routeGroups.flatMap((group) => group.routes)

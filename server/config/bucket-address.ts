@@ -1,17 +1,18 @@
 import { z } from 'zod'
 import { keyPrefix } from './forms.ts'
 
-/** Part of a bucket. */
+/** A bucket and a key prefix in it. */
 export type BucketAddress = { bucket: string; prefix: string }
 
 /**
- * Reads `s3://bucket/prefix`. Null for what is a path.
- * @throws RangeError for any other address, without what is in it: that may be a secret.
+ * Parses `s3://bucket/prefix`. Returns null for a file system path.
+ * @throws RangeError for any other URL. The message does not quote the value, which may contain a secret.
  */
 export function readBucketAddress(text: string): BucketAddress | null {
   const [, scheme, rest = ''] = /^([a-z][a-z0-9+.-]*):\/\/(.*)$/is.exec(text) ?? []
   if (scheme === undefined && !/^s3:/i.test(text)) return null
-  if (/^[^/]*@/.test(rest)) throw new RangeError('an address has no key in it: set BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY')
+  if (/^[^/]*@/.test(rest))
+    throw new RangeError('must not contain credentials: set BACKUP_S3_ACCESS_KEY_ID and BACKUP_S3_SECRET_ACCESS_KEY')
   const [, bucket, path = ''] = /^([A-Za-z0-9][A-Za-z0-9._-]{1,62})(?:\/(.*))?$/.exec(rest) ?? []
   const prefix = keyPrefix.safeParse(path)
   if (scheme?.toLowerCase() !== 's3' || bucket === undefined || !prefix.success)
@@ -19,7 +20,7 @@ export function readBucketAddress(text: string): BucketAddress | null {
   return { bucket, prefix: prefix.data }
 }
 
-/** Where backups are: a folder or part of a bucket. */
+/** Backup destination: a folder, or a bucket with a key prefix. */
 export const backupAddress = z
   .string()
   .trim()

@@ -39,10 +39,10 @@ type Optional =
   | 'SCORING_SANDBOX'
 type Values = { [Name in VariableName]: z.infer<(typeof variables)[Name]['schema']> }
 
-/** The effective configuration, by the names of the variables. Paths are absolute; SERVER_URL has no trailing slash. */
+/** The effective configuration by setting name. Paths are absolute; SERVER_URL has no trailing slash. */
 export type Config = Omit<Values, Optional> & Partial<Pick<Values, Optional>> & Required<Pick<Values, Derived>>
 
-/** A configuration that cannot be used; `problems` lists everything that is wrong with it, a line each. */
+/** An invalid configuration. `problems` lists every error, one line each. */
 export class ConfigError extends Error {
   readonly problems: string[]
   constructor(problems: string[]) {
@@ -51,12 +51,12 @@ export class ConfigError extends Error {
   }
 }
 
-/** The environment of this process, with what `.env` added to it. */
+/** The environment of this process, including variables from `.env`. */
 export const processEnvironment: Environment = process.env
 
 /**
- * Reads the configuration from the environment. `NAME_FILE` names a file that holds NAME; only one of the two may be set.
- * @throws ConfigError with every problem at once.
+ * Reads the configuration from the environment. `NAME_FILE` is the path of a file that contains the value of NAME; setting both is an error.
+ * @throws ConfigError with all problems.
  */
 export function readConfig(environment: Environment = processEnvironment): Config {
   const problems: string[] = []
@@ -73,7 +73,7 @@ export function readConfig(environment: Environment = processEnvironment): Confi
   return withDerivedPaths(values as Config)
 }
 
-/** What the log says at start: a line for each variable that has a value, secrets and passwords in addresses masked. */
+/** Returns the settings for the log at startup, one line per setting that has a value. Secrets and passwords in URLs are masked. */
 export function describeConfig(config: Config): string[] {
   return (Object.keys(variables) as VariableName[]).flatMap((name) => {
     const value = config[name]
@@ -85,7 +85,7 @@ export function describeConfig(config: Config): string[] {
 
 const mask = '********'
 
-/** What stands before the host of an address may be a key even without a name. */
+/** Masks credentials in URLs. A user name without a password is masked too, because it may be a key. */
 function withoutPassword(value: unknown): string {
   const text = String(value)
   const url = URL.canParse(text) ? new URL(text) : null
@@ -95,7 +95,7 @@ function withoutPassword(value: unknown): string {
   return url.href
 }
 
-/** What a problem with a value names: the variable, or the file that it was read from. */
+/** Returns the source of a value for error messages: the variable, or the file that the value was read from. */
 function sourceOf(name: VariableName, environment: Environment): string {
   const file = environment[name] ? '' : environment[`${name}_FILE`]
   return file ? `${name}_FILE (${file})` : name
@@ -104,7 +104,7 @@ function sourceOf(name: VariableName, environment: Environment): string {
 function rawValue(name: VariableName, environment: Environment, problems: string[]): string | undefined {
   const definition = variables[name]
   const file = environment[`${name}_FILE`]
-  // Whichever won, somebody would be wrong about which value is used.
+  // An error, because neither value has an obvious precedence.
   if (file && environment[name]) problems.push(`${name} and ${name}_FILE: both are set. Remove one of them.`)
   const value = file && !environment[name] ? fileValue(name, file, problems) : environment[name]
   if (value !== undefined && value !== '') return value
@@ -117,7 +117,7 @@ function fileValue(name: string, file: string, problems: string[]): string | und
   try {
     const value = readFileSync(file, 'utf8').replace(/\r?\n$/, '')
     if (value !== '') return value
-    // Without it, METRICS_TOKEN say, everybody would be let in.
+    // An empty METRICS_TOKEN, for example, would disable authentication.
     problems.push(`${name}_FILE: the file ${file} is empty`)
   } catch {
     problems.push(`${name}_FILE: the file ${file} cannot be read`)
@@ -125,7 +125,7 @@ function fileValue(name: string, file: string, problems: string[]): string | und
   return undefined
 }
 
-/** So many bytes a service copies at once, and an archive is copied when it is published. */
+/** S3's size limit for copying an object in one request. Archives are copied when they are published. */
 const largestCopy = 5 * 1024 ** 3
 
 function contradictions(values: Record<string, unknown>): string[] {
@@ -135,9 +135,9 @@ function contradictions(values: Record<string, unknown>): string[] {
   if (values.DB_BACKEND === 'postgres' && !values.POSTGRES_URL) problems.push('POSTGRES_URL: is required with DB_BACKEND=postgres')
   if (values.POSTGRES_READ_URL && values.DB_BACKEND !== 'postgres') problems.push('POSTGRES_READ_URL: only with DB_BACKEND=postgres')
   if (values.POSTGRES_READ_URL && values.POSTGRES_READ_URL === values.POSTGRES_URL)
-    problems.push('POSTGRES_READ_URL: must name a replica, not the database of POSTGRES_URL')
+    problems.push('POSTGRES_READ_URL: must be the URL of a replica, not of the database in POSTGRES_URL')
   if (values.METRICS_PORT !== 0 && values.METRICS_PORT !== undefined && values.METRICS_PORT === values.LISTEN_PORT)
-    problems.push('METRICS_PORT: must differ from LISTEN_PORT; to have the metrics there, set METRICS_TOKEN alone')
+    problems.push('METRICS_PORT: must differ from LISTEN_PORT; to serve metrics on LISTEN_PORT, set only METRICS_TOKEN')
   if (values.BLOB_BACKEND === 's3' && !values.S3_BUCKET) problems.push('S3_BUCKET: is required with BLOB_BACKEND=s3')
   if (values.BLOB_BACKEND === 's3' && values.ACCEL_REDIRECT_PREFIX)
     problems.push('ACCEL_REDIRECT_PREFIX: only with BLOB_BACKEND=filesystem')
@@ -150,12 +150,12 @@ function contradictions(values: Record<string, unknown>): string[] {
   return problems
 }
 
-/** Backups that the server itself would take for what is left over. */
+/** Rejects a backup folder within a data folder, where garbage collection would delete the backups. */
 function misplaced(values: Partial<Config>): string[] {
   if (values.BACKUP_TO === undefined || readBucketAddress(values.BACKUP_TO) || values.DATA_DIR === undefined) return []
   const { BACKUP_TO = '', ...folders } = withDerivedPaths(values as Config)
   const holder = dataFolderAround(folders, BACKUP_TO)
-  return holder === null ? [] : [`BACKUP_TO: ${BACKUP_TO} is in ${holder}. Name a place apart from the data.`]
+  return holder === null ? [] : [`BACKUP_TO: ${BACKUP_TO} is in ${holder}. Choose a folder outside of the data.`]
 }
 
 function withDerivedPaths(values: Config): Config {

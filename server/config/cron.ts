@@ -1,18 +1,18 @@
 import { Cron } from 'croner'
 import { z } from 'zod'
 
-/** A cron expression that names a moment to come. */
+/** A cron expression that has a next run. */
 export const cronExpression = z.string().refine((expression) => {
   try {
     return nextMoment(expression, new Date()) !== null
   } catch {
     return false
   }
-}, 'write a cron expression of five fields that comes due, such as 0 3 * * * for every day at 03:00 UTC')
+}, 'write a cron expression with five fields and a future run, such as 0 3 * * * for every day at 03:00 UTC')
 
 /**
- * The first moment after another one that a cron expression of five fields names, in UTC; null when there is none any more.
- * @throws Error that says what is wrong with the expression.
+ * Returns the first run after a time of a cron expression with five fields, in UTC; null if there is none.
+ * @throws Error if the expression is invalid.
  */
 export const nextMoment = (expression: string, after: Date): Date | null =>
   new Cron(expression, { mode: '5-part', timezone: 'UTC' }).nextRun(after)

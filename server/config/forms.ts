@@ -1,9 +1,9 @@
 import { z } from 'zod'
 
-// The forms that values of variables have, with what is said of others.
+// Schemas of settings, with their error messages.
 
 export const bool = z.stringbool({ truthy: ['true', '1', 'yes', 'on'], falsy: ['false', '0', 'no', 'off'], error: 'write true or false' })
-/** `said` is said of numbers out of the range, where that is not all there is to say. */
+/** An integer in a range. `said` replaces the default message for values out of range. */
 export const integer = (min: number, max: number, said?: string) =>
   z
     .string()
@@ -21,14 +21,14 @@ const list = z.string().transform((text) =>
     .map((part) => part.trim())
     .filter(Boolean),
 )
-/** One of these lower-case words, in any case. */
+/** One of several lower-case values; input is case-insensitive. */
 export const oneOf = <const T extends string[]>(...values: T) =>
   z
     .string()
     .trim()
     .toLowerCase()
     .pipe(z.enum(values, { error: `write one of ${values.join(', ')}` }))
-/** `warn` stands for `warning`. */
+/** A log level. `warn` is an alias of `warning`. */
 export const logLevel = z
   .string()
   .transform((level) => (level.trim().toLowerCase() === 'warn' ? 'warning' : level))
@@ -40,7 +40,7 @@ const isIp = (host: string) => z.union([z.ipv4(), z.ipv6()]).safeParse(host.repl
 export const serverUrl = text.transform((value, context) => {
   const url = URL.canParse(value) ? new URL(value) : null
   if (url && /^https?:$/.test(url.protocol) && !url.username && !url.search && !url.hash) return value.replace(/\/+$/, '')
-  context.addIssue('write the address that clients use, such as https://pub.example.com')
+  context.addIssue('write the URL that clients use, such as https://pub.example.com')
   return z.NEVER
 })
 

@@ -2,9 +2,9 @@ import { accessSync, chmodSync, constants, existsSync, mkdirSync, statSync } fro
 import { dirname } from 'node:path'
 
 /**
- * Makes a folder with those above it, unless they are there; gives those that it made, the outermost first. Node's own way (`recursive`) never
- * ends where a file system refuses a folder with the words for one that is missing above it, as /proc does.
- * @throws Error of the system, for the folder that cannot be made.
+ * Creates a folder and its missing parents. Returns the created folders, outermost first. Replaces Node's `recursive` option, which loops forever on
+ * file systems such as /proc that report a missing parent when they do not allow folders.
+ * @throws Error of the system if a folder cannot be created.
  */
 export function makeFolders(path: string, mode = 0o777): string[] {
   if (isFolder(path)) return []
@@ -13,15 +13,15 @@ export function makeFolders(path: string, mode = 0o777): string[] {
     mkdirSync(path, { mode })
     return [...above, path]
   } catch (error) {
-    // Another process may have been quicker.
+    // Another process may have created the folder concurrently.
     if ((error as NodeJS.ErrnoException).code === 'EEXIST' && isFolder(path)) return above
     throw error
   }
 }
 
 /**
- * Sets the permissions of a file or folder, whatever the umask is. Its setuid, setgid and sticky bits stay. Some file systems have no
- * permissions, only a file's owner may change them, and another process may have removed it: none of these is an error.
+ * Sets the permissions of a file or folder, regardless of the umask. Keeps the setuid, setgid and sticky bits. Does nothing if the file system has no
+ * permissions, the process does not own the file, or the file was removed concurrently.
  */
 export function setMode(path: string, mode: number): void {
   const facts = statSync(path, { throwIfNoEntry: false })
@@ -35,8 +35,8 @@ export function setMode(path: string, mode: number): void {
 }
 
 /**
- * Looks whether a path is a folder or could be made one, and leaves everything as it is.
- * @throws Error of the system when a file is in the way, or the account may not write where it would be made.
+ * Checks whether a path is a folder or could be created as one, without changing anything.
+ * @throws Error of the system if a file has this name, or the parent folder is not writable.
  */
 export function requireMakeable(path: string): void {
   if (isFolder(path)) return

@@ -2,7 +2,7 @@ import { variables } from './variables.ts'
 
 type Environment = Record<string, string | undefined>
 
-/** Beginnings that only this program's variables are expected to have. */
+/** Prefixes that only settings of this program are expected to have. */
 const ownPrefixes = [
   'SNUG_',
   'S3_',
@@ -18,18 +18,18 @@ const ownPrefixes = [
   'SDK_PUB_',
 ]
 
-/** Variables with such a beginning that scripts and the examples for deployment read. */
+/** Variables with such a prefix that scripts and deployment examples read. */
 const usedElsewhere = new Set(['SNUG_TOKEN', 'SNUG_URL', 'SNUG_SITE', 'SNUG_INSTANCES'])
 
-/** Variables that Kubernetes and Docker links set for a service, whatever its name is. */
+/** Variables that Kubernetes and Docker links define for services of any name. */
 const ofService = /_(SERVICE_(HOST|PORT)(_\w+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
-/** Shorter names are one edit from too many others. */
+/** Minimum length of names for the comparison. Shorter names are one edit away from too many others. */
 const shortestToCompare = 7
 
 /**
- * Finds variables that the server does not read although their names look like its own: they have its prefix, or are one edit away from one of
- * its names. Returns a warning for each, without the value.
+ * Returns a warning, without the value, for each variable that resembles a setting but is unknown: it has a prefix of this program, or differs from a
+ * setting's name by one edit.
  */
 export function misspeltVariables(environment: Environment): string[] {
   const names = Object.keys(variables).flatMap((name) => [name, `${name}_FILE`])
@@ -44,14 +44,14 @@ export function misspeltVariables(environment: Environment): string[] {
     })
 }
 
-/** The name that was probably meant: one edit away, or the same without the prefix of the program. */
+/** Returns the setting that was probably meant: one edit away, or equal without the prefix `SNUG_`. */
 function nearest(given: string, names: string[]): string | null {
   const bare = given.toUpperCase().replace(/^SNUG_/, '')
   if (bare !== given && names.includes(bare)) return bare
   return names.find((name) => name.length >= shortestToCompare && isOneEditAway(bare, name)) ?? null
 }
 
-/** Whether one insertion, deletion, replacement or swap of neighbors turns one text into the other. */
+/** Whether two texts differ by one insertion, deletion, replacement or swap of adjacent characters. */
 function isOneEditAway(one: string, other: string): boolean {
   if (Math.abs(one.length - other.length) > 1) return false
   let start = 0

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { configTable } from './table.ts'
 
-// `npm run config-table` writes the table of settings into the help page. A unit test compares the two.
+// Run by `npm run config-table`. Writes the table of settings into the help page; a unit test compares the two.
 const page = new URL('../../web/help/configuration.md', import.meta.url)
 writeFileSync(
   page,

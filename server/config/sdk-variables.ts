@@ -1,15 +1,15 @@
 import { httpUrl, integer, text } from './forms.ts'
 
-/** The variables that say where SDKs come from, and what runs from them. */
+/** Settings for downloading SDKs and for running them. */
 export const sdkVariables = {
   SCORING_SANDBOX: {
     schema: text,
-    about: 'Shuts in what runs from an SDK: `bwrap`, or a command line to put before, in which {folder} is the folder of the job.',
+    about: 'Sandbox for processes of an SDK: `bwrap`, or a command line to prepend, in which {folder} is replaced by the job folder.',
   },
   SCORING_MEMORY_BYTES: {
     schema: integer(2 ** 26, 2 ** 44),
     default: '3221225472',
-    about: 'How much memory the processes that judge one version with an SDK may take together.',
+    about: 'Memory limit for all processes that analyze one version with an SDK, in bytes.',
   },
   SDK_ARCHIVE_URL: {
     schema: httpUrl,
@@ -24,6 +24,6 @@ export const sdkVariables = {
   SDK_PUB_HOSTED_URL: {
     schema: httpUrl,
     default: 'https://pub.dev',
-    about: 'Package server that SDKs get pana from, and dependencies that name no other.',
+    about: 'Package server from which SDKs download pana and dependencies without another host.',
   },
 } as const

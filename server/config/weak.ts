@@ -5,10 +5,10 @@ type Judged = Pick<Config, 'JWT_SECRET' | 'JWT_SECRET_PREVIOUS' | 'BCRYPT_COST'>
 /** A setting that works but weakens security. The message does not contain its value when it is a secret. */
 export type WeakSetting = { name: keyof Judged; message: string }
 
-/** Random secrets of 32 characters have more, also in hexadecimal. */
+/** Random secrets of 32 characters have more distinct characters, also in hexadecimal. */
 const minDistinctCharacters = 8
 
-/** Costs below this make stolen password hashes cheap to try. */
+/** Below this cost, stolen password hashes are cheap to crack. */
 const minBcryptCost = 10
 
 /** Returns the settings that work but weaken security. The server starts with them and warns. */

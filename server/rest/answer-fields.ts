@@ -18,34 +18,34 @@ import {
 import type { Data, FieldChange, Route } from './route.ts'
 
 /**
- * A selected field of a route's operation. Two directives, known to the table of endpoints only, say how REST differs from the selection:
- * `@flatten` puts the fields of an object in the place of the object, and `@omitNull` leaves a field out when it is null.
+ * A selected field of a route's operation. Two directives, removed before execution, define how the REST response differs from the selection:
+ * `@flatten` replaces an object by its fields, and `@omitNull` omits a field that is null.
  */
 export type AnswerField = {
-  /** Its alias or name. */
+  /** Alias, or name if there is none. */
   key: string
   field: GraphQLField<unknown, unknown>
   isFlattened: boolean
   isOmittable: boolean
-  /** Whether it is a connection that is answered as the list of its nodes (`whole`). */
+  /** Whether the field is a connection that REST returns as the list of all its nodes (see `whole`). */
   isWhole: boolean
-  /** How REST shows it, where neither its type nor a directive says so. */
+  /** Custom conversion for REST, if any. */
   change: FieldChange | undefined
   fields: AnswerField[]
 }
 
 const directives = ['flatten', 'omitNull']
 
-/** The document without the table's own directives, as GraphQL runs it. */
+/** Removes the REST directives from a document before execution. */
 export const withoutDirectives = (document: DocumentNode): DocumentNode =>
   visit(document, { Directive: ({ name }) => (directives.includes(name.value) ? null : undefined) })
 
-/** Reads what a route's operation selects. */
+/** Returns the fields that a route's operation selects. */
 export function answerFields(schema: GraphQLSchema, { operation, selectionSet }: OperationDefinitionNode, route: Route): AnswerField[] {
   return fieldsOf(schema.getRootType(operation) as GraphQLObjectType, selectionSet, route)
 }
 
-/** Reads a selection of one type, which is at `path` in the data of a route. */
+/** Returns the fields of a selection set. `path` is its location in the data of the route. */
 export function fieldsOf(
   type: GraphQLObjectType,
   { selections }: SelectionSetNode,
@@ -76,8 +76,8 @@ const has = ({ directives }: FieldNode, name: string) => directives?.some((direc
 type Write = (value: unknown) => unknown
 
 /**
- * Returns a function that turns an operation's data into REST's form: enum values in lower case, and what the directives say.
- * Null when there is nothing to change.
+ * Returns a function that converts the data of an operation to its REST form: enum values in lower case, directives and conversions applied. Returns
+ * null if nothing needs to be converted.
  */
 export function dataWriter(fields: readonly AnswerField[]): ((data: Data) => Data) | null {
   const steps = fields.map((one) => ({ ...one, write: changed(writerOf(one.field.type, one), one.change) }))
@@ -97,7 +97,7 @@ export function dataWriter(fields: readonly AnswerField[]): ((data: Data) => Dat
 const changed = (write: Write | null, change: FieldChange | undefined): Write | null =>
   change ? (value) => change.from(write ? write(value) : value) : write
 
-/** What a flattened object that does not exist leaves behind. */
+/** Returns the fields of a flattened object that is null. */
 const allNull = (fields: readonly AnswerField[]): Data =>
   Object.fromEntries(
     fields.flatMap(({ key, isOmittable, isFlattened, fields: inner }) =>

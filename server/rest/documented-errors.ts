@@ -2,7 +2,7 @@ import type { GraphQLSchema, OperationDefinitionNode } from 'graphql'
 import { rootFields } from '../graphql/caller-check.ts'
 import type { BinaryRoute, CallerRule, ErrorStatus, Route } from './route.ts'
 
-/** What each status of a refused request means, for the reference. */
+/** Name and description of each error status, for the API reference. */
 export const refusals = {
   400: ['BadRequest', 'The request is malformed, or a value in it is not accepted. The message names it.'],
   401: ['Unauthorized', 'The credential is missing, invalid, expired or revoked.'],
@@ -10,24 +10,24 @@ export const refusals = {
     'Forbidden',
     'The credential does not allow this: its scope, the role of its owner, or a missing CSRF token. Or the setup is not finished.',
   ],
-  404: ['NotFound', 'It does not exist, or not for this caller.'],
+  404: ['NotFound', 'The resource does not exist, or the caller may not see it.'],
   408: ['RequestTimeout', 'The body arrived too slowly.'],
-  409: ['Conflict', 'The request contradicts the current state.'],
+  409: ['Conflict', 'The request conflicts with the current state.'],
   413: ['ContentTooLarge', 'The body is larger than this endpoint accepts.'],
   415: ['UnsupportedMediaType', 'The body is not of a media type that this endpoint reads.'],
   416: ['RangeNotSatisfiable', 'The requested range does not exist.'],
   429: ['TooManyRequests', 'Too many requests. Try again after the seconds in `Retry-After`.'],
-  500: ['InternalError', 'Something went wrong on the server. The message has the id under which the log says more.'],
+  500: ['InternalError', 'Something went wrong on the server. The message contains the id of the log entry.'],
   503: [
     'ServiceUnavailable',
-    'The database or the storage is away or full, or the server is stopping. Try again after the seconds in `Retry-After`.',
+    'The database or the storage is unavailable or full, or the server is stopping. Try again after the seconds in `Retry-After`.',
   ],
   default: ['Error', 'Any other failure.'],
 } as const satisfies Record<ErrorStatus | 'default', [name: string, description: string]>
 
 const strictestFirst = ['owner', 'admin', 'session', 'write', 'ownAccount', 'read', 'browse', 'signedIn', 'identity'] as const
 
-/** What an operation asks of its caller, as its root fields declare: the strictest of their rules. */
+/** Returns the strictest authorization rule that the root fields of an operation declare. */
 export function callerRule(schema: GraphQLSchema, definition: OperationDefinitionNode): CallerRule {
   const rules = rootFields(schema, definition).flatMap(({ extensions }) => {
     const { authScopes = {}, skipTypeScopes } = (extensions.pothosOptions ?? {}) as { authScopes?: Scopes; skipTypeScopes?: boolean }
@@ -41,10 +41,13 @@ type Scopes = { $all?: object }
 
 const rulesOf = (scopes: object) => Object.entries(scopes).map(([name, value]) => (name === 'scope' ? value : name) as CallerRule)
 
-/** One of several rules is enough. */
+/** Returns the least strict of several alternative rules. */
 const loosestOf = (rules: CallerRule[]) => strictestFirst.filter((rule) => rules.includes(rule)).slice(-1)
 
-/** How an endpoint authenticates, in OpenAPI's form. The list of a token's entry is the scope that it needs. `further` are the schemes accepted as well. */
+/**
+ * Returns the security requirements of an endpoint in OpenAPI's format. The list of the `token` entry contains the required scope. `further` names
+ * additional schemes that the endpoint accepts.
+ */
 export function securityOf(rule: CallerRule, further: Record<string, boolean | undefined> = {}): object[] {
   if (rule === 'open') return []
   if (rule === 'session') return [{ session: [] }]
@@ -63,7 +66,7 @@ export function securityOf(rule: CallerRule, further: Record<string, boolean | u
   return rule === 'browse' ? [...known, {}] : known
 }
 
-/** The statuses that an endpoint refuses requests with: those that follow from what it is, and those that it names itself. */
+/** Returns the error statuses of an endpoint: those implied by its properties, and those that it declares itself. */
 export function refusalsOf(route: Route | BinaryRoute, rule: CallerRule, extensions: readonly object[] = []): ErrorStatus[] {
   const changes = route.method !== 'GET' || (route.kind === 'operation' && route.changesWith !== undefined)
   const has = (name: string) => extensions.some((one) => name in one)

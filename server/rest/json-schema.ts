@@ -30,7 +30,7 @@ const scalars: Record<string, Json> = {
   SemVer: { type: 'string' },
 }
 
-/** JSON Schema of what an input type takes over REST: the values of an enum are lower-case words there. */
+/** Returns the JSON Schema of an input type for REST, where enum values are lower case. */
 export function inputSchema(type: GraphQLInputType): Json {
   const bare = getNullableType(type)
   if (isListType(bare)) return { type: 'array', items: inputSchema(bare.ofType) }
@@ -45,7 +45,7 @@ export function inputSchema(type: GraphQLInputType): Json {
   }
 }
 
-/** JSON Schema of a route's answer, from what its operation selects and how the route shapes it. */
+/** Returns the JSON Schema of a route's response, derived from the fields that its operation selects and the route's options. */
 export function answerSchema(fields: readonly AnswerField[], { answer, required = {} }: Route): Json {
   const isThere = (path: string) => path in required
   if (answer === ok) return { type: 'object', properties: { status: { const: 'ok' } }, required: ['status'] }
@@ -63,7 +63,7 @@ export function answerSchema(fields: readonly AnswerField[], { answer, required 
   }
 }
 
-/** JSON Schema of what a route for bytes answers with. */
+/** Returns the JSON Schema of a response of a binary route. */
 export function producedSchema(schema: GraphQLSchema, produced: NonNullable<Produced['schema']>): Json {
   if (produced instanceof z.ZodType) return zodSchema(produced)
   const [selection] = parse(`{ ${produced.fields} }`).definitions as OperationDefinitionNode[]
@@ -71,7 +71,7 @@ export function producedSchema(schema: GraphQLSchema, produced: NonNullable<Prod
   return objectSchema(selection ? fieldsOf(type, selection.selectionSet) : [], '', () => false)
 }
 
-/** JSON Schema of a zod schema. Patterns that a format already says, and the bounds of whole numbers, are left out. */
+/** Converts a zod schema to JSON Schema. Omits patterns that a format implies, and the default bounds of integers. */
 export function zodSchema(schema: z.ZodType): Json {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
     io: 'input',
@@ -93,7 +93,7 @@ function fieldAt(fields: readonly AnswerField[], path: string): AnswerField {
   return rest.length > 0 ? fieldAt(field.fields, rest.join('.')) : field
 }
 
-/** It may be null when anything on the way may be. */
+/** Returns the schema of the value at a path. Nullable if any object on the path is nullable. */
 function schemaAt(fields: readonly AnswerField[], path: string, isThere: IsThere): Json {
   const keys = path.split('.')
   const parents = keys.map((_key, index) => keys.slice(0, index).join('.')).filter(Boolean)
@@ -132,7 +132,7 @@ function typeSchema(type: GraphQLOutputType, field: AnswerField, path: string, i
     const items = typeSchema(getNullableType(type.ofType), field, path, isThere)
     return { type: 'array', items: isNonNullType(type.ofType) ? items : orNull(items) }
   }
-  // Of several names for one value, the last one is written.
+  // If several enum names share a value, the last one is used in responses.
   if (isEnumType(type)) {
     const names = new Map(type.getValues().map(({ value, name }) => [value, name.toLowerCase()]))
     return { type: 'string', enum: [...names.values()] }
@@ -149,7 +149,7 @@ function orNull(schema: Json): Json {
 
 type Described = { description?: string | null | undefined; deprecationReason?: string | null | undefined }
 
-/** The description of a field or an argument, and whether it is deprecated. */
+/** Returns the description and deprecation of a field or argument. */
 export const described = ({ description, deprecationReason }: Described = {}): Json => ({
   ...(description && { description }),
   ...(deprecationReason && { deprecated: true }),

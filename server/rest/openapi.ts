@@ -20,18 +20,17 @@ import { answerSchema, described, inputSchema, type Json, producedSchema, zodSch
 import { compileOperation } from './operation.ts'
 import type { BinaryRoute, ErrorStatus, Route } from './route.ts'
 
-/** Endpoints under one heading of the reference. */
+/** Endpoints that form one section of the API reference. */
 export type RouteGroup = { tag: string; description: string; routes: readonly (Route | BinaryRoute)[] }
 
 const json = 'application/json'
 const pubJson = 'application/vnd.pub.v2+json'
 
-/** The path of a route in OpenAPI's form. */
+/** Converts the path of a route to OpenAPI's format. */
 export const openApiPath = ({ path }: { path: string }): string => path.replace(/:(\w+)/g, '{$1}').replace('*', '{path}')
 
 /**
- * The OpenAPI 3.1 document of the table: what an operation selects and takes says what an endpoint answers and reads,
- * so that the reference cannot drift from the code.
+ * Returns the OpenAPI 3.1 document of the routes. Requests and responses are derived from the operations, so the reference always matches the code.
  */
 export function describeRoutes(schema: GraphQLSchema, groups: readonly RouteGroup[], serverUrl: string): Json {
   const paths: Record<string, Json> = {}
@@ -49,7 +48,7 @@ export function describeRoutes(schema: GraphQLSchema, groups: readonly RouteGrou
       title: 'Snug',
       version,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
-      description: 'A self-hosted package registry for Dart and Flutter teams. Everything here is also in GraphQL, at /graphql.',
+      description: 'A self-hosted package registry for Dart and Flutter teams. All of this is also available in GraphQL, at /graphql.',
     },
     servers: [{ url: serverUrl }],
     tags: groups.map(({ tag, description }) => ({ name: tag, description })),
@@ -64,7 +63,11 @@ export function describeRoutes(schema: GraphQLSchema, groups: readonly RouteGrou
 
 const securitySchemes = (serverUrl: string): Json => ({
   token: { type: 'http', scheme: 'bearer', description: 'A personal access token (svc_pat_…).' },
-  basic: { type: 'http', scheme: 'basic', description: 'A personal access token as the password, for clients that can send nothing else.' },
+  basic: {
+    type: 'http',
+    scheme: 'basic',
+    description: 'A personal access token as the password, for clients that only support Basic authentication.',
+  },
   uploadKey: { type: 'apiKey', in: 'query', name: 'upload_key', description: 'The key in the URL of an upload, instead of a token.' },
   session: {
     type: 'apiKey',
@@ -76,7 +79,7 @@ const securitySchemes = (serverUrl: string): Json => ({
 
 const errorSchema = {
   type: 'object',
-  description: 'A stable code for programs, and a message for people that may change.',
+  description: 'A stable error code, and a human-readable message that may change.',
   required: ['error'],
   properties: {
     error: {
@@ -90,7 +93,7 @@ const errorSchema = {
 
 const retryAfter = { 'Retry-After': { description: 'Seconds to wait.', schema: { type: 'integer' } } }
 
-/** References to the shared responses of refused requests, which are noted in `used`. */
+/** Returns references to the shared error responses, and adds these responses to `used`. */
 function refusalResponses(route: Route | BinaryRoute, statuses: readonly ErrorStatus[], used: Map<string, Json>): Json {
   const own = route.kind === 'binary' && route.errorSchema ? zodSchema(route.errorSchema) : null
   const reference = { $ref: '#/components/schemas/Error' }
@@ -131,7 +134,7 @@ function describeOperation(schema: GraphQLSchema, route: Route, used: Map<string
   }
 }
 
-/** What a request to an operation consists of: path and query parameters, and the body's fields. */
+/** Describes a request to an operation: path and query parameters, and the body. */
 function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDefinitionNode) {
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map((match) => match[1] ?? '')
   const uses = variableUses(schema, definition)
@@ -163,7 +166,7 @@ function requestOf(schema: GraphQLSchema, route: Route, definition: OperationDef
 
 type Use = GraphQLArgument | GraphQLInputField
 
-/** The argument or input field that each variable is given to, for its description. */
+/** Returns the argument or input field that each variable is used in, for its description. */
 function variableUses(schema: GraphQLSchema, definition: OperationDefinitionNode): Map<string, Use> {
   const types = new TypeInfo(schema)
   const uses = new Map<string, Use>()

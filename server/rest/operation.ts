@@ -23,30 +23,30 @@ import { variablesReader } from './variables.ts'
 
 export type CompiledOperation = {
   definition: OperationDefinitionNode
-  /** What it selects, and how REST shows it. */
+  /** The selected fields, and how REST returns them. */
   fields: AnswerField[]
-  /** What the request gives for its variables, coerced as for running it; throws an ApiError when something does not fit. */
+  /** Reads and coerces the variables of a request. Throws an ApiError if a value is invalid. */
   variables(request: FastifyRequest): Data
-  /** Whether it needs no credential. */
+  /** Whether the operation needs no credential. */
   isOpen: boolean
-  /** Checks who sends the request, and counts it toward rate limits. Needs no body. Throws an ApiError for a request that is refused. */
+  /** Authorizes the request and counts it toward rate limits. Does not need the body. Throws an ApiError if the request is rejected. */
   admit(context: Context): Promise<void>
-  /** Runs it for a request that was admitted; the data is in REST's form (answer-fields.ts). Throws an ApiError when anything fails. */
+  /** Executes the operation for an admitted request and returns the data in its REST form (see answer-fields.ts). Throws an ApiError on any error. */
   run(context: Context): Promise<Data>
 }
 
 const compiled = new WeakMap<GraphQLSchema, Map<Route, CompiledOperation>>()
 
 /**
- * A route's operation, parsed and validated: once, however many servers of one process have it. Its variables are read from the request by
- * variables.ts; the answer is made of its data by router.ts, as the route says (route.ts).
- * @throws Error when it does not fit the schema, so that a wrong table never serves.
+ * Parses and validates a route's operation, once per process. Variables are read from the request by variables.ts; router.ts builds the response from
+ * the data as the route defines (route.ts).
+ * @throws Error if the operation does not match the schema, so that an invalid route fails at startup.
  */
 export function compileOperation(schema: GraphQLSchema, route: Route): CompiledOperation {
   return compileOperations(schema, [route])(route)
 }
 
-/** The same for a whole table, which takes half as long as one by one: to begin to validate costs more than to go on. */
+/** Compiles the operations of all routes together, which takes half as long as one by one: each validation has a fixed cost. */
 export function compileOperations(schema: GraphQLSchema, table: readonly Route[]): (route: Route) => CompiledOperation {
   const known = compiled.get(schema) ?? new Map<Route, CompiledOperation>()
   compiled.set(schema, known)
@@ -56,7 +56,7 @@ export function compileOperations(schema: GraphQLSchema, table: readonly Route[]
   return (route) => known.get(route) ?? compileOperation(schema, route)
 }
 
-/** `annotated`: the operation with the directives of answer-fields.ts. */
+/** A parsed operation. `annotated` includes the directives of answer-fields.ts. */
 type Written = { route: Route; document: DocumentNode; definition: OperationDefinitionNode; annotated: OperationDefinitionNode }
 
 function readOperation(route: Route): Written {
@@ -64,12 +64,12 @@ function readOperation(route: Route): Written {
   const written = parse(text, { noLocation: true })
   const [annotated, ...others] = written.definitions
   if (annotated?.kind !== Kind.OPERATION_DEFINITION || others.length > 0)
-    throw new Error(`${route.method} ${route.path} must name one operation, and nothing else`)
+    throw new Error(`${route.method} ${route.path} must contain exactly one operation`)
   const document = withoutDirectives(written)
   return { route, document, definition: document.definitions[0] as OperationDefinitionNode, annotated }
 }
 
-/** Operations of one table have no names; beside each other, that would be a fault. */
+/** Validation rules without the one that rejects several anonymous operations in a document, since all operations are validated together. */
 const rules = specifiedRules.filter((rule) => rule !== LoneAnonymousOperationRule)
 
 function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {
@@ -79,7 +79,7 @@ function requireFit(schema: GraphQLSchema, written: readonly Written[]): void {
   throw new Error(`${wrong?.route.method} ${wrong?.route.path} does not fit the schema: ${problem.message}`)
 }
 
-/** Reads the variables of a request; says in REST's names what does not fit. */
+/** Returns a function that reads the variables of a request. Its errors use the REST names of fields. */
 function givenBy(schema: GraphQLSchema, definition: OperationDefinitionNode, route: Route): (request: FastifyRequest) => Data {
   const readVariables = variablesReader(schema, definition, route)
   return (request) => {
@@ -93,7 +93,9 @@ function givenBy(schema: GraphQLSchema, definition: OperationDefinitionNode, rou
 
 function compile(schema: GraphQLSchema, { route, document, definition, annotated }: Written): CompiledOperation {
   if (route.method === 'GET' && definition.operation === OperationTypeNode.MUTATION && !route.changesWith)
-    throw new Error(`${route.path} changes something, so HEAD must not run it: say which scope it needs in changesWith`)
+    throw new Error(
+      `${route.path} is a GET that runs a mutation. Declare the scope that it requires in changesWith, so that HEAD does not run it.`,
+    )
   const isGuarded = needsCsrfToken(schema, document, definition)
   const { isOpen, check: requireCaller } = callerCheck(schema, definition)
   const count = operationAdmission(schema, definition)
@@ -125,7 +127,7 @@ function compile(schema: GraphQLSchema, { route, document, definition, annotated
   return { definition, fields, isOpen, variables, admit, run }
 }
 
-/** The value at a dotted path; null also when something on the way is null. */
+/** Returns the value at a dotted path, or null if any part of the path is null. */
 export const valueAt = (data: Data, path: string): unknown =>
   path.split('.').reduce<unknown>((value, key) => (value as Data | null)?.[key] ?? null, data)
 
@@ -135,7 +137,7 @@ function requireParts(data: Data, { required }: Route, context: Context): void {
 
 type Page = { nodes: unknown[]; pageInfo: { hasNextPage: boolean; endCursor: string } }
 
-/** Puts every further page's nodes behind those of the first. */
+/** Appends the nodes of all further pages to the first page. */
 async function appendPages(data: Data, path: string, next: (after: string) => Promise<Data>): Promise<void> {
   const connectionOf = (from: Data) => valueAt(from, path) as Page
   const first = connectionOf(data)

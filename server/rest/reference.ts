@@ -13,13 +13,13 @@ import { refuseOtherMethods } from '../http/methods.ts'
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Where the build of the console puts the viewer, with compressed copies. */
+/** Folder of the viewer in the console build, including compressed copies. */
 const built = join(import.meta.dirname, '../../web/dist/reference')
 
-/** What of the viewer is served. */
+/** Files of the viewer that are served. */
 const files = ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png']
 
-/** Serves the REST reference at `/api/docs`: a viewer whose every file comes from here, the OpenAPI document it shows, and GraphQL's schema. */
+/** Serves the REST reference at `/api/docs`: a self-hosted viewer, the OpenAPI document, and the GraphQL schema. */
 export async function mountReference(
   app: FastifyInstance,
   { config }: Services,

@@ -28,22 +28,22 @@ const takesBytes = (route: Route | BinaryRoute) => route.kind === 'binary' && ro
 
 const acceptOf = (route: Route | BinaryRoute) => (route.kind === 'binary' && route.accept) || acceptBytes
 
-/** Refuses by the names that REST has. */
+/** Rethrows an error with REST names of fields. */
 const inNamesOf =
   ({ names }: Route) =>
   (error: Error): never => {
     throw inRestNames(error, names)
   }
 
-/** What GraphQL answers is text; a route for bytes says itself what is. */
+/** Compresses responses of operations. Binary routes define their own hook. */
 function onSendOf(route: Route | BinaryRoute): { onSend?: onSendAsyncHookHandler } {
   if (route.kind === 'operation') return { onSend: compressText }
   return route.onSend ? { onSend: route.onSend } : {}
 }
 
 /**
- * Puts the table's endpoints on the server. A path answers the methods it does not have with 405.
- * @throws Error when a route does not fit the schema.
+ * Registers all routes. Unsupported methods of a path get 405.
+ * @throws Error if an operation does not match the schema.
  */
 export function mountRoutes(
   app: FastifyInstance,
@@ -64,7 +64,7 @@ export function mountRoutes(
       ...(route.kind === 'binary' ? binaryRoute(services, route) : operationRoute(services, operationOf(route), route)),
     })
   for (const route of table) if (!takesBytes(route)) mount(app, route)
-  // Scopes of their own: everywhere else such bodies are refused, and no request pays for the form readers.
+  // Separate scopes, so that all other routes reject such bodies without the overhead of the form parsers.
   for (const [accept, group] of Map.groupBy(table.filter(takesBytes), acceptOf)) {
     void app.register(async (scope) => {
       await accept(scope)
@@ -80,17 +80,20 @@ export function mountRoutes(
   }
 }
 
-/** Checks that the server is set up, where a route needs that, and authenticates the request. */
+/** Checks that setup is complete, unless the route works without it, and authenticates the request. */
 async function contextOf(services: Services, route: Route | BinaryRoute, request: FastifyRequest, reply: FastifyReply): Promise<Context> {
   const unfinished = route.beforeSetup ? undefined : requireSetup(services)
-  if (unfinished) await unfinished // an await of nothing would still cost the hottest routes a turn
+  if (unfinished) await unfinished // no needless await: it would cost the most frequent routes a turn of the event loop
   if (route.kind === 'binary' && route.basic) acceptBasic(request, reply)
   return createContext(services, request, reply, route.identifyByKey)
 }
 
 type ServedRoute = { handler: RouteHandlerMethod; preParsing?: preParsingAsyncHookHandler; bodyLimit?: number }
 
-/** Admits a request before its body is read, and answers it. A body that needs no credential may only be small. */
+/**
+ * Returns the handlers of an operation route. Requests are authorized before the body is read. Without a required credential, the body size is
+ * limited further.
+ */
 function operationRoute(services: Services, operation: CompiledOperation, route: Route): ServedRoute {
   const type = route.pub ? pubType : 'application/json; charset=utf-8'
   const admitted = new WeakMap<FastifyRequest, Context>()
@@ -106,7 +109,7 @@ function operationRoute(services: Services, operation: CompiledOperation, route:
   }
   async function handler(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
     const early = admitted.get(request)
-    // Rights may have been lost while a slow body arrived.
+    // Permissions may have been revoked while a slow body arrived.
     const current = early && request.body !== undefined ? await renewContext(services, early) : early
     const context = current ?? (await identify(request, reply))
     if (request.method === 'HEAD' && route.changesWith) {
@@ -119,7 +122,7 @@ function operationRoute(services: Services, operation: CompiledOperation, route:
     return hidingMissing(route, context, async () => {
       const data = await operation.run(context)
       reply.code(route.status ?? 200).type(type)
-      return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // the answer may set another status
+      return reply.send(JSON.stringify(answerOf(route.answer, data, context))) // `answerOf` may set another status
     })
   }
   if (route.method === 'GET') return { handler }
@@ -143,7 +146,7 @@ function binaryRoute(services: Services, route: BinaryRoute): ServedRoute {
   return admit ? { handler, preParsing } : { handler }
 }
 
-/** Checks what a route asks of its caller, and lets it answer. */
+/** Authorizes the caller of a binary route and runs its handler. */
 function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
   if (!route.anyCredential) refuseUselessCredential(context)
   const answer = () => hidingMissing(route, context, () => route.handler(context))
@@ -153,7 +156,7 @@ function answerBinary(route: BinaryRoute, context: Context): Promise<unknown> {
   return answer()
 }
 
-/** The same for a person: why they are refused is said on a page. */
+/** Handles a binary route for a browser: errors are shown as an HTML page. */
 async function withPage(failurePage: NonNullable<BinaryRoute['failurePage']>, route: BinaryRoute, context: Context): Promise<unknown> {
   try {
     return await answerBinary(route, context)
@@ -163,7 +166,7 @@ async function withPage(failurePage: NonNullable<BinaryRoute['failurePage']>, ro
   }
 }
 
-/** To whoever did not sign in, a package that is not there answers like one that is not for them: by asking who they are. */
+/** Hides from anonymous callers whether a package exists: a missing package gets the same 401 as a private one. */
 function hidingMissing(route: { path: string }, context: Context, work: () => Promise<unknown>): Promise<unknown> {
   if (context.viewer || !/:(pkg|file)\b/.test(route.path)) return work()
   return work().catch((error: unknown) => {

@@ -21,13 +21,13 @@ import type { Route } from './route.ts'
 
 type Values = Record<string, unknown>
 
-/** The page size of every REST list. */
+/** Page size of all REST lists. */
 export const pageSize = 50
 
 /**
- * Makes the function that fills an operation's variables from a request. `$input` takes the JSON body's fields and path parameters by name;
- * any other variable is a path parameter, else a query parameter, read as its type says; `$page` also gives `$offset`. Fields that
- * the schema does not know are ignored.
+ * Returns a function that reads the variables of an operation from a request. `$input` gets the JSON body's fields and path parameters by name; any
+ * other variable is a path parameter, or else a query parameter, parsed according to its type. The query parameter `page` sets `$offset`. Unknown
+ * fields are ignored.
  */
 export function variablesReader(
   schema: GraphQLSchema,
@@ -46,7 +46,7 @@ export function variablesReader(
     for (const { name, type } of variables) {
       if (isInputObjectType(getNamedType(type)) && name === 'input')
         values[name] = inputValue(getNamedType(type) as GraphQLInputObjectType, request.body, path, route)
-      // The cursor of a list that is given whole is the router's, not the client's.
+      // For lists returned as a whole, the router sets the cursor itself.
       else if (name === 'after' && route.whole) continue
       else if (name === 'offset') values[name] = offsetOf(pageNumber(query.page))
       else if (path[name] !== undefined) values[name] = path[name]
@@ -56,14 +56,17 @@ export function variablesReader(
   }
 }
 
-/** The `page` of a list: 1 when absent; anything but a positive integer is refused. Numbers above what JSON can carry exactly are one page. */
+/**
+ * Parses the query parameter `page`; 1 if absent. Throws InvalidInput unless it is a positive integer. Caps values that JSON cannot represent
+ * exactly.
+ */
 export function pageNumber(value: unknown): number {
   if (value === undefined) return 1
   if (typeof value !== 'string' || !/^[1-9]\d*$/.test(value)) throw invalidInput('page: must be a positive whole number.', 'page')
   return Math.min(Number(value), Number.MAX_SAFE_INTEGER)
 }
 
-/** Rows before a page; beyond what GraphQL counts, every page is as empty. */
+/** Returns the number of rows before a page, capped at the maximum GraphQL integer; pages beyond it are empty anyway. */
 const offsetOf = (page: number): number => Math.min((page - 1) * pageSize, 2 ** 31 - 1)
 
 function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<string, string> {
@@ -71,7 +74,7 @@ function withGlobalIds(path: Record<string, string>, ids: Route['ids']): Record<
   return Object.fromEntries(Object.entries(path).map(([name, value]) => [name, ids[name] ? globalId(ids[name], value) : value]))
 }
 
-/** Nothing has an empty id, which GraphQL would refuse in words of its own. */
+/** Returns a global id. Throws NotFound for an empty id, which GraphQL would report in another format. */
 function globalId(typename: string, id: string): string {
   if (id === '') throw notFound('No object has this id.')
   return encodeGlobalID(typename, id)
@@ -88,7 +91,7 @@ function inputValue(type: GraphQLInputObjectType, body: unknown, path: Record<st
   return Object.fromEntries(Object.entries(fields).filter(([name]) => name in type.getFields()))
 }
 
-/** With the type's names. Where REST has a name of its own, it does not know the type's. */
+/** Renames fields from REST names to names of the input type. The original name of a renamed field is not accepted. */
 function renamed<Value>(values: Record<string, Value>, names: Route['names'] = {}): Record<string, Value> {
   const ours = new Map(Object.entries(names))
   const hidden = new Set(ours.values())
@@ -109,18 +112,18 @@ function within(type: GraphQLInputType, value: unknown, path: string[]): unknown
   if (value === null) return value
   const bare = isNonNullType(type) ? type.ofType : type
   if (isListType(bare)) {
-    // GraphQL would take a single value for a list of one.
+    // GraphQL would accept a single value as a list of one.
     if (!Array.isArray(value)) throw misfit(path, 'must be a list', value)
     return value.map((entry, index) => within(bare.ofType, entry, [...path, String(index)]))
   }
   if (isEnumType(bare)) return fromWord(bare, value, path)
-  // GraphQL would take a number for an id.
+  // GraphQL would accept a number as an id.
   if (isScalarType(bare) && bare.name === 'ID' && typeof value !== 'string') throw misfit(path, 'must be a string', value)
   if (isInputObjectType(bare) && typeof value === 'object' && !Array.isArray(value)) return knownFields(bare, value as Values, path)
   return value
 }
 
-/** REST writes the words of an enum in lower case. */
+/** Parses an enum value, which is lower case in REST. */
 function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string {
   const words = type.getValues().map(({ name }) => name.toLowerCase())
   if (typeof value === 'string' && words.includes(value)) return value.toUpperCase()
@@ -128,7 +131,7 @@ function fromWord(type: GraphQLEnumType, value: unknown, path: string[]): string
 }
 
 function fromText(name: string, type: GraphQLInputType, value: unknown): unknown {
-  if (Array.isArray(value)) throw invalidInput(`${name}: give it once.`, name)
+  if (Array.isArray(value)) throw invalidInput(`${name}: must be given only once.`, name)
   const kind = String(getNamedType(type))
   if (kind === 'Int' && typeof value === 'string') {
     if (/^-?\d{1,9}$/.test(value)) return Number(value)

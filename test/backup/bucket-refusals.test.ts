@@ -5,7 +5,7 @@ import { backupBucket } from '../support/backup-buckets.ts'
 import { backUp } from '../support/backups.ts'
 import { s3Bucket, type S3Fault } from '../support/s3-service.ts'
 
-const noSecrets = 'an address has no key in it'
+const noSecrets = 'must not contain credentials'
 const form = 'write a folder, or s3://bucket/prefix'
 
 const malformed = {

@@ -178,7 +178,7 @@ it('does not start with a place where backups cannot be', async () => {
   await expect(testApp({ env: { BACKUP_TO: join(folder, 'notes.txt') } })).rejects.toThrow('is a file. Name a folder for the backups.')
   const below = join(folder, 'notes.txt', 'below')
   await expect(testApp({ env: { BACKUP_TO: below } })).rejects.toThrow(
-    `BACKUP_TO: No backup can be made in ${below}: ${below} cannot be made`,
+    `BACKUP_TO: No backup can be made in ${below}: ${below} cannot be created`,
   )
 })
 

@@ -22,7 +22,7 @@ it('reports a DATA_DIR that is mounted read-only in words, in the doctor and whe
   writeFileSync(join(folder, 'registry.sqlite'), '')
   execFileSync('mount', ['-o', 'remount,ro', volume])
   const { code, messages } = await doctor(folder)
-  const said = 'cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.'
+  const said = 'cannot be written to: its file system is mounted read-only. Mount it writable, or choose another path.'
   expect(code).toBe(1)
   expect(messages).toEqual(
     expect.arrayContaining([`folder: DATA_DIR: ${folder} ${said}`, `database: ${join(folder, 'registry.sqlite')} ${said}`]),

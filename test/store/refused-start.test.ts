@@ -42,9 +42,9 @@ it('makes no folders before it knows that it can use the database and the settin
 
   const file = join(folder, 'file')
   writeFileSync(file, '')
-  await expect(start({ ...config, DOCS_PATH: file })).rejects.toThrow(`DOCS_PATH: ${file} cannot be made`)
+  await expect(start({ ...config, DOCS_PATH: file })).rejects.toThrow(`DOCS_PATH: ${file} cannot be created`)
   await expect(start({ ...config, BACKUP_TO: file })).rejects.toThrow(`BACKUP_TO: ${file} is a file`)
-  await expect(start({ ...config, BACKUP_TO: join(file, 'below') })).rejects.toThrow(`below cannot be made`)
+  await expect(start({ ...config, BACKUP_TO: join(file, 'below') })).rejects.toThrow(`below cannot be created`)
   expect(readdirSync(folder)).toEqual(['file'])
 })
 

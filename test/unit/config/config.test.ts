@@ -56,7 +56,7 @@ it('names every problem at once', () => {
   expect(problemsOf(replica)).toEqual(['POSTGRES_READ_URL: only with DB_BACKEND=postgres'])
   expect(problemsOf({ ...replica, DB_BACKEND: 'postgres' })).toEqual(['POSTGRES_URL: is required with DB_BACKEND=postgres'])
   expect(problemsOf({ ...replica, DB_BACKEND: 'postgres', POSTGRES_URL: replica.POSTGRES_READ_URL })).toEqual([
-    'POSTGRES_READ_URL: must name a replica, not the database of POSTGRES_URL',
+    'POSTGRES_READ_URL: must be the URL of a replica, not of the database in POSTGRES_URL',
   ])
   expect(
     problemsOf({
@@ -136,7 +136,7 @@ it('refuses a place for backups within the data, with every other problem', () =
   ])
     expect(problemsOf({ ...placed, LOG_LEVEL: 'loud', BACKUP_TO: place ?? '' })).toEqual([
       expect.stringMatching(/^LOG_LEVEL: /),
-      expect.stringMatching(new RegExp(`^BACKUP_TO: /srv\\S* is in ${holder}\\. Name a place apart from the data\\.$`)),
+      expect.stringMatching(new RegExp(`^BACKUP_TO: /srv\\S* is in ${holder}\\. Choose a folder outside of the data\\.$`)),
     ])
   for (const place of ['/srv/archives-backups', '/srv/..backups', '/srv/data/backups', 's3://archives/x'])
     expect(problemsOf({ ...placed, BACKUP_TO: place })).toEqual([])
@@ -149,13 +149,13 @@ it('wants both halves of a key for backups', () => {
 
 it.each(['daily', '* * * * * *', '60 3 * * *', '0 0 30 2 *', '0 3 * *'])('refuses the schedule %s', (expression) => {
   expect(problemsOf({ ...needed, BACKUP_SCHEDULE: expression })).toEqual([
-    expect.stringMatching(/^BACKUP_SCHEDULE: write a cron expression of five fields that comes due/),
+    expect.stringMatching(/^BACKUP_SCHEDULE: write a cron expression with five fields and a future run/),
   ])
 })
 
 it.each([
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'localhost:4318', /^write an http\(s\) address/],
-  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://user:key@collector.example', /^write keys into OTEL_EXPORTER_OTLP_HEADERS/],
+  ['OTEL_EXPORTER_OTLP_ENDPOINT', 'https://user:key@collector.example', /^write credentials into OTEL_EXPORTER_OTLP_HEADERS/],
   ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc', /^write one of http\/protobuf, http\/json/],
   ['OTEL_TRACES_SAMPLER', 'jaeger_remote', /^write one of always_on/],
   ['OTEL_TRACES_SAMPLER_ARG', '1.5', /^at most 1/],

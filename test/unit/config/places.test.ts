@@ -38,14 +38,14 @@ const configOf = (folder: string, settings: Record<string, string>) =>
 
 it('names the setting whose folder or file a server cannot start with, and what to do', async () => {
   const { folder, file, junk } = places()
-  const cannotBeMade = 'cannot be made: a file has that name, or that of a folder above it. Choose another place.'
+  const cannotBeMade = 'cannot be created: a file already has this name, or the name of a parent folder. Choose another path.'
   const refused: [Record<string, string>, string][] = [
     [{ DATA_DIR: file }, `DATA_DIR: ${file} ${cannotBeMade}`],
     [{ BLOB_PATH: file }, `BLOB_PATH: ${file} ${cannotBeMade}`],
     [{ BLOB_PATH: join(file, 'below') }, `BLOB_PATH: ${join(file, 'below')} ${cannotBeMade}`],
     [{ DOCS_BACKEND: 'filesystem', DOCS_PATH: file }, `DOCS_PATH: ${file} ${cannotBeMade}`],
     [{ SQLITE_PATH: join(file, 'below') }, `SQLITE_PATH: ${join(file, 'below')} ${cannotBeMade}`],
-    [{ SQLITE_PATH: folder }, `SQLITE_PATH: ${folder} is a folder. Name a file in it.`],
+    [{ SQLITE_PATH: folder }, `SQLITE_PATH: ${folder} is a folder. Choose a file in it.`],
     [{ SQLITE_PATH: junk }, `SQLITE_PATH: ${junk} is not an SQLite database, or is damaged. Choose another file, or restore a backup.`],
   ]
   for (const [settings, problem] of refused) {
@@ -63,13 +63,13 @@ it('says which folder the account may not write to: the nearest that is there', 
   expect(problem).toMatchObject({
     cause: error,
     problems: [
-      `BLOB_PATH: the account that the server runs as (number ${process.geteuid?.()}) may not write to ${folder}. Make it the owner (chown -R), or choose another place.`,
+      `BLOB_PATH: the server's account (uid ${process.geteuid?.()}) has no write permission for ${folder}. Change the owner (chown -R), or choose another path.`,
     ],
   })
 })
 
 it.each([
-  ['EROFS', 'BLOB_PATH: /data cannot be written to: its file system is mounted read-only. Mount it writable, or choose another place.'],
+  ['EROFS', 'BLOB_PATH: /data cannot be written to: its file system is mounted read-only. Mount it writable, or choose another path.'],
   ['SQLITE_CORRUPT_VTAB', 'BLOB_PATH: /data is damaged. Restore a backup.'],
 ])('says what to do about %s', (code, problem) => {
   expect(placeProblem(Object.assign(new Error(code), { code }), 'BLOB_PATH', '/data')).toMatchObject({ problems: [problem] })
@@ -83,13 +83,13 @@ it('makes folders with those above them, and ends where a file system takes none
   expect(makeFolders(join(folder, 'one/two'))).toEqual([])
   expect(() => makeFolders(join(file, 'below/further'))).toThrow(/^EEXIST/)
   const path = '/proc/snug/backups'
-  const problem = `BLOB_PATH: ${path} cannot be made: the file system at /proc takes no folders. Choose another place.`
+  const problem = `BLOB_PATH: ${path} cannot be created: the file system at /proc does not allow new folders. Choose another path.`
   expect(problemOf(() => makeFolders(path), path)).toMatchObject({ problems: [problem] })
 })
 
 it('refuses a place for backups that no folder can be made in', async () => {
   await expect(folderPlace('/proc/snug').prepare()).rejects.toThrow(
-    'No backup can be made in /proc/snug: /proc/snug cannot be made: the file system at /proc takes no folders. Choose another place.',
+    'No backup can be made in /proc/snug: /proc/snug cannot be created: the file system at /proc does not allow new folders. Choose another path.',
   )
 })
 
@@ -109,5 +109,5 @@ it('says so to an account without a name, too, as containers have', () => {
     if (process.getuid() === 0) process.setuid(4242)
     console.log(placeProblem(Object.assign(new Error('EACCES'), { code: 'EACCES' }), 'BLOB_PATH', '/').message)`
   const said = execFileSync(process.execPath, ['--input-type=module', '--eval', code], { encoding: 'utf8' })
-  expect(said).toMatch(/^BLOB_PATH: the account that the server runs as \(number [1-9]\d*\) may not write to \/\. /)
+  expect(said).toMatch(/^BLOB_PATH: the server's account \(uid [1-9]\d*\) has no write permission for \/\. /)
 })
