@@ -1,5 +1,5 @@
-// What every npm script runs. Plain JavaScript without dependencies: on a fresh checkout it starts under whatever Node
-// the machine has, before anything is installed.
+// Entry point of every npm script. Plain JavaScript without dependencies, because on a fresh checkout it runs before anything is installed, on
+// whatever Node version the machine has.
 import { fileURLToPath } from 'node:url'
 import * as commands from './launch/commands.mjs'
 import { ensureInstalled } from './launch/install.mjs'
@@ -10,7 +10,7 @@ const known = { start, ...commands }
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)))
 const [name = 'start', ...args] = process.argv.slice(2)
-if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}". There are: ${Object.keys(known).join(', ')}.`, 64)
+if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}". Available commands: ${Object.keys(known).join(', ')}.`, 64)
 if (name === 'start') announceStart()
 await ensureInstalled()
 const code = await known[name](args)

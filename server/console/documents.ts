@@ -4,10 +4,10 @@ import type { Context } from '../access/context.ts'
 import { ApiError, insufficientPermissions, invalidInput } from '../errors.ts'
 import { sha256 } from '../http/keys.ts'
 
-/** The texts of the console's operations, by their SHA-256. Its build writes them; its scripts have the hashes only. */
+/** GraphQL documents of the console by SHA-256. The build writes them to a file; the scripts contain only the hashes. */
 export type TrustedDocuments = ReadonlyMap<string, string>
 
-/** Reads what the console's build has written; nothing when the console is not built. */
+/** Reads the documents written by the console's build. Empty if the console is not built. */
 export function readDocuments(): TrustedDocuments {
   const files = globSync(join(import.meta.dirname, '../../web/dist/assets/documents-*.json'))
   return new Map(files.flatMap((file) => Object.entries(JSON.parse(readFileSync(file, 'utf8')) as Record<string, string>)))
@@ -17,10 +17,10 @@ type Params = { query?: unknown; extensions?: unknown }
 type Caller = Pick<Context, 'credential' | 'config'>
 
 /**
- * What a request asks: its own text, or that of the trusted document whose SHA-256 it names, as clients of persisted queries do. A text of its
- * own is given back as it came: whether it is one at all is for whoever reads it.
- * @throws ApiError InvalidInput for a hash that is none, or of another text; NotFound for one of no document; InsufficientPermissions for a
- * text of one's own where only tokens may send those.
+ * Returns the query of a request: its own text, or the trusted document whose SHA-256 is given, as with persisted queries. A query text is returned
+ * unchecked; the caller validates its type.
+ * @throws ApiError InvalidInput for an invalid hash or one that does not match the query; NotFound for an unknown document; InsufficientPermissions
+ * for an arbitrary query if only requests with tokens may send them.
  */
 export function queryOf(documents: TrustedDocuments, { query, extensions }: Params, { credential, config }: Caller): unknown {
   const hash = hashIn(extensions)
@@ -31,7 +31,7 @@ export function queryOf(documents: TrustedDocuments, { query, extensions }: Para
   const isFree = config.GRAPHQL_FREE_QUERIES === 'everybody' || credential?.kind === 'token'
   if (hash !== undefined && !(typeof query === 'string' && isFree)) throw unknownDocument()
   if (typeof query === 'string' && !isFree)
-    throw insufficientPermissions('This server takes queries of your own only with an access token: send one in the Authorization header.')
+    throw insufficientPermissions('This server accepts custom queries only with an access token. Send one in the Authorization header.')
   return query
 }
 
@@ -47,8 +47,10 @@ function hashIn(extensions: unknown): string | undefined {
   throw invalidInput(`${hashField}: must be a SHA-256, 64 hexadecimal digits in lower case.`, hashField)
 }
 
-/** Its field tells the console that it is the text that is asked for (web/documents.ts). */
+/**
+ * Returns the NotFound error of an unknown document. From its `field`, the console recognizes that it must send the query text (web/documents.ts).
+ */
 const unknownDocument = () =>
-  new ApiError('NotFound', 'This server has no document with this hash. If it was upgraded since you opened the page, reload the page.', {
+  new ApiError('NotFound', 'No query with this hash exists. If the server was upgraded after you opened the page, reload the page.', {
     field: hashField,
   })

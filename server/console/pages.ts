@@ -1,4 +1,4 @@
-/** The addresses of the console's pages, as its router has them: `:name` stands for one segment. A test compares the two. */
+/** Paths of the console's pages; `:name` matches one segment. A test compares them with the console's router. */
 export const consolePages: readonly string[] = [
   '/',
   '/setup',
@@ -22,7 +22,7 @@ export const consolePages: readonly string[] = [
   ...below('/admin', ['/settings/legal', '/settings/legal/terms']),
 ]
 
-/** Whether the console has a page at this path. Like its router, it minds neither case nor a slash at the end. */
+/** Whether the console has a page at this path. Like its router, ignores case and a trailing slash. */
 export const isConsolePage = (path: string): boolean => pattern.test(path)
 
 function below(path: string, ends: string[]): string[] {

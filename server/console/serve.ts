@@ -15,7 +15,7 @@ import { isBrowsingOn } from '../access/browsing.ts'
 const policy =
   "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self'; connect-src 'self'; object-src 'none'; base-uri 'self'; form-action 'self'; frame-ancestors 'none'"
 
-/** Serves the console: its hashed files for ever, its one page for every address that nothing else answers. */
+/** Serves the console: hashed files, cached permanently by browsers, and its single HTML page for all paths that no other route matches. */
 export async function mountConsole(app: FastifyInstance, services: Services): Promise<void> {
   const { config } = services
   const base = `${basePath(config.SERVER_URL)}/`
@@ -29,7 +29,8 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
       lastModified: false,
       preCompressed: true,
     })
-    // The plugin's own route reads the whole folder for every file, to refuse other spellings of a name: nothing here is behind one of them.
+    // Replaces the plugin's own route, which reads the whole folder for each file to reject other spellings of a name. No file here is protected, so
+    // that is not needed.
     app.route<{ Params: { '*': string } }>({
       method: ['HEAD', 'GET'],
       url: '/assets/*',
@@ -54,12 +55,12 @@ export async function mountConsole(app: FastifyInstance, services: Services): Pr
     return !isNoPage(path) && (isConsolePage(path) || path === '/robots.txt' || path === '/favicon.svg')
   }
   for (const path of ['/', '/*']) refuseOtherMethods(app, path, ['GET'], exists)
-  // Below a prefix, `/` is also SERVER_URL itself, without a slash; the page's base makes its addresses hold there too.
+  // With a prefix, `/` also matches SERVER_URL without a trailing slash. The page's `<base>` keeps relative URLs correct there.
   app.get('/', { onSend: compressText }, sendPage)
   app.get('/*', { onSend: compressText, onRequest: app.refuseOtherMethod }, sendPage)
 }
 
-/** What answers with the console's one page, which shows what belongs to the address. */
+/** Returns a handler that serves the console's HTML page, whose scripts render the page of the requested path. */
 export function consoleSender(services: Services): RouteHandlerMethod {
   const base = `${basePath(services.config.SERVER_URL)}/`
   const page = existsSync(join(root, 'index.html'))
@@ -70,7 +71,7 @@ export function consoleSender(services: Services): RouteHandlerMethod {
     const path = pathBelow(base, request)
     if (isNoPage(path)) throw unknownAddress(SERVER_URL)
     const isPage = isConsolePage(path)
-    // A person gets the console's own words about it; what reads no HTML gets an error that it understands.
+    // Browsers get the console's "not found" page; other clients get a JSON error.
     if (!isPage && !prefers(request, 'text/html')) throw unknownAddress(SERVER_URL)
     if (!browsable.test(path) || !(await isBrowsingOn(services))) reply.header('x-robots-tag', 'noindex')
     return reply
@@ -85,13 +86,13 @@ export function consoleSender(services: Services): RouteHandlerMethod {
 const root = join(import.meta.dirname, '../../web/dist')
 const pathBelow = (base: string, request: FastifyRequest) => request.url.slice(base.length - 1).split('?', 1)[0] || '/'
 
-/** What belongs to the other doors; where they have nothing, there is nothing. */
+/** Whether the path belongs to an API or to files. The console page is never served there. */
 const isNoPage = (path: string) => /^\/(api|oauth|graphql|assets|\.well-known)(\/|$)/.test(path) && !isConsolePage(path)
 
-/** The pages that have something to read for whoever did not sign in. */
+/** Pages that can show content to anonymous visitors. */
 const browsable = /^\/(packages(\/[a-z0-9_]+(\/[\w.+-]+)*)?)?$/
 
-/** What search engines may look at while anybody may browse: the pages of packages, and what those need. */
+/** Returns a robots.txt that allows package pages and the files they need, for servers with anonymous browsing. */
 const robots = (base: string) => `User-agent: *
 Disallow: ${base}
 Allow: ${base}$

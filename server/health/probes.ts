@@ -4,7 +4,10 @@ import { basePath } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { openReadiness } from './readiness.ts'
 
-/** For orchestrators: `/livez` while the process can answer, `/readyz` and `/healthz` while it can serve. They need no credentials and no setup. */
+/**
+ * Registers the probes for orchestrators: `/livez` reports that the process runs; `/readyz` and `/healthz` that it can serve requests. They need
+ * neither credentials nor a completed setup.
+ */
 export function mountProbes(app: FastifyInstance, services: Services): void {
   const readiness = openReadiness(services)
   const sayAlive: RouteHandlerMethod = async (_request, reply) => reply.type(json).send(JSON.stringify({ status: 'ok' }))
@@ -14,7 +17,7 @@ export function mountProbes(app: FastifyInstance, services: Services): void {
     if (!isReady) reply.code(503).header('retry-after', '5')
     return reply.type(json).send(JSON.stringify({ status: isReady ? 'ok' : 'unavailable', checks: states }))
   }
-  // Orchestrators query the process itself, at its root; people query SERVER_URL, which may end in a path.
+  // Orchestrators query the root path of the process; users query SERVER_URL, which may include a path.
   for (const place of new Set(['', basePath(services.config.SERVER_URL)])) {
     for (const [path, handler] of [
       ['/livez', sayAlive],

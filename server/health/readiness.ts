@@ -12,8 +12,9 @@ const timeoutMs = 1500
 const keptMs = 2000
 
 /**
- * Finds out whether this process can serve reads: the database answers and its writer is not stuck, the schema is this version's, and the
- * process is not stopping. A full disk or an archive store that is away is not a reason: reads go on, and the health report shows it.
+ * Returns a readiness check. The process is ready if the database answers and its writer is not stuck, the schema has the version of this program,
+ * and the process is not stopping. A full disk or an unavailable archive store does not make it unready, because reads still work; the health report
+ * shows them.
  */
 export function openReadiness(services: Services): () => Promise<Readiness> {
   const { log, stopping } = services
@@ -37,7 +38,10 @@ export function openReadiness(services: Services): () => Promise<Readiness> {
   }
 }
 
-/** A database that refuses writes at once still serves reads. After a move to PostgreSQL they are reads of the past. */
+/**
+ * Throws if the database cannot serve reads. A database that rejects writes immediately still can, except after a move to PostgreSQL, when its data
+ * is outdated.
+ */
 async function checkDatabase({ database }: Services): Promise<void> {
   await database.reads.get('select 1 as one')
   try {

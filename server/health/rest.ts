@@ -15,7 +15,7 @@ export const healthRoutes = [
     'GET /api/v1/health',
     `{ health { status metadata_store: metadataStore ${check} blob_store: blobStore ${check} search_index: searchIndex ${check} version timestamp } }`,
     {
-      summary: 'Whether the server works: 200, or 503 when a component fails.',
+      summary: 'Health of the server: 200, or 503 if a component fails.',
       beforeSetup: true,
       anyCredential: true,
       answer: {

@@ -6,10 +6,10 @@ import { version } from '../version.ts'
 const Server = builder.objectRef<object>('Server').implement({
   description: 'This server.',
   fields: (t) => ({
-    version: t.string({ description: 'Its version.', resolve: () => version }),
+    version: t.string({ description: 'Version of the server.', resolve: () => version }),
     url: t.field({
       type: 'URL',
-      description: 'Its public address, as package clients write it.',
+      description: 'Public URL of the server, as package clients use it.',
       resolve: (_server, _args, { request, config }) => publicUrl(request, config.SERVER_URL),
     }),
     passwordMinLength: t.int({
@@ -18,20 +18,20 @@ const Server = builder.objectRef<object>('Server').implement({
     }),
     tokenMaxDays: t.int({
       nullable: true,
-      description: 'Maximum lifetime of a new access token in days; null when tokens need not expire.',
+      description: 'Maximum lifetime of a new access token in days; null if tokens may have no expiration.',
       resolve: (_server, _args, { config }) => config.TOKEN_MAX_DAYS ?? null,
     }),
     queriesNeedToken: t.boolean({
       description:
-        "Whether GraphQL of one's own is taken only with an access token; with a session or none, only the console's operations.",
+        'Whether custom GraphQL queries require an access token. Other requests may then only use the operations of the console.',
       resolve: (_server, _args, { config }) => config.GRAPHQL_FREE_QUERIES === 'tokens',
     }),
     viewerCanAdminister: t.boolean({
-      description: 'Whether you may administer it.',
+      description: 'Whether you may administer the server.',
       resolve: (_server, _args, context) => holdsScope(context, 'admin'),
     }),
     viewerCanTransferOwnership: t.boolean({
-      description: 'Whether you own it, and may transfer the ownership to another administrator.',
+      description: 'Whether you own the server and may transfer its ownership to another administrator.',
       resolve: (_server, _args, context) => canActAsOwner(context),
     }),
   }),
@@ -40,7 +40,7 @@ const Server = builder.objectRef<object>('Server').implement({
 builder.queryField('server', (t) =>
   t.field({
     type: Server,
-    description: 'This server: its version, its address, and what you may do with it.',
+    description: 'This server: its version, its URL, and your permissions.',
     skipTypeScopes: true,
     extensions: { beforeSetup: true },
     resolve: () => ({}),

@@ -20,13 +20,13 @@ export type Health = {
 type Watched = Pick<Services, 'config' | 'database' | 'blobs' | 'log' | 'now'>
 
 const defaultTimeoutMs = 5000
-/** Writes that succeed are tried at most this often, however often clients ask. */
+/** A successful write check is reused for this long, however often clients request the health report. */
 const writesKeptMs = 10_000
 
 /**
- * Checks whether each component can be read and written, and whether MIN_FREE_BYTES are free. Never throws; failures are named without internal
- * details. A component that does not answer in time (five seconds) has failed. The log has one line when a component begins to fail, and one when
- * it works again.
+ * Checks that each component can be read and written, and that MIN_FREE_BYTES are free. Never throws. Messages contain no internal details. A
+ * component that does not answer within the timeout (five seconds) has failed. A line is logged when a component starts failing, and when it
+ * recovers.
  */
 export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutMs): Promise<Health> {
   const { metadata, blob, search } = componentsOf(services)
@@ -39,7 +39,7 @@ export async function checkHealth(services: Watched, timeoutMs = defaultTimeoutM
 type Examine = (timeoutMs: number) => Promise<Check>
 type Components = Record<'metadata' | 'blob' | 'search', Examine>
 
-/** What is remembered between reports, by the archive store of a server. */
+/** Health checks of each server, keyed by its archive store. They cache results between reports. */
 const known = new WeakMap<BlobStore, Components>()
 
 function componentsOf(services: Watched): Components {
@@ -76,7 +76,7 @@ async function pass(check: SteadyCheck): Promise<void> {
   if (failure) throw failure
 }
 
-/** While the database is being moved, it refuses writes as it should. */
+/** Checks that a row can be written. Rejected writes during a move of the database are expected and not an error. */
 async function writeRow(database: Services['database']): Promise<void> {
   try {
     await database.probeWrite(defaultTimeoutMs)
@@ -96,7 +96,7 @@ async function examine(work: () => Promise<unknown>, timeoutMs: number, note: (f
     return { status: answer === 'initializing' ? answer : 'ok', latencyMs: latency() }
   } catch (error) {
     note(error)
-    const message = error instanceof ApiError ? error.message : "The component does not work; the server's log says why."
+    const message = error instanceof ApiError ? error.message : 'The component does not work. See the log of the server for the cause.'
     return { status: 'error', latencyMs: latency(), message }
   }
 }

@@ -1,17 +1,17 @@
 import { causeOf } from '../errors.ts'
 import type { Log } from '../http/log.ts'
 
-/** A check: returns null when it passes, else the error. */
+/** A check that resolves to null if it passes, or to the error. */
 export type SteadyCheck = () => Promise<Error | null>
 
 type Options = {
-  /** A check without an outcome after this time has failed. */
+  /** Timeout of the check. */
   timeoutMs: number
-  /** How long a pass is returned without running the check again. A failure is not kept. */
+  /** How long a success is cached. Failures are not cached. */
   keptMs: number
 }
 
-/** Returns a check that runs once at a time for all its callers, and does not start again while a run hangs. */
+/** Returns a check that is shared by concurrent callers and does not start again while a run hangs. */
 export function steady(work: () => Promise<unknown>, { timeoutMs, keptMs }: Options): SteadyCheck {
   let passedAt = Number.NEGATIVE_INFINITY
   let begunAt = 0
@@ -30,7 +30,7 @@ export function steady(work: () => Promise<unknown>, { timeoutMs, keptMs }: Opti
   }
 }
 
-/** Returns what a check came to, or throws when it has none within this time. */
+/** Returns the result of `work`, or throws if it takes longer than the timeout. */
 export async function inTime<Value>(work: Promise<Value>, timeoutMs: number): Promise<Value> {
   const { promise, reject } = Promise.withResolvers<never>()
   const timer = setTimeout(() => reject(new Error('no answer in time')), Math.max(timeoutMs, 0))
@@ -41,7 +41,7 @@ export async function inTime<Value>(work: Promise<Value>, timeoutMs: number): Pr
   }
 }
 
-/** Returns a function that logs a line when a check begins to fail, with the details, and one when it passes again. */
+/** Returns a function that logs when a check starts failing, with the error, and when it passes again. */
 export function logChanges(log: Log, { failing, passing }: { failing: string; passing: string }): (failure: unknown) => void {
   let isFailing = false
   return (failure) => {

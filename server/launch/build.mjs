@@ -3,25 +3,25 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { fail, runQuietly } from './process.mjs'
 import { showStep } from './progress.mjs'
 
-/** What is built: from which files and folders, into which folder, and by which settings of vite. */
+/** The builds: source files and folders, target folder, and Vite options. */
 const builds = {
   console: { into: 'web/dist', from: ['package-lock.json', 'schema.graphql', 'web'], options: ['web'] },
   server: { into: 'server/dist', from: ['package-lock.json', 'server'], options: ['--config', 'server/launch/vite.config.ts'] },
 }
 const made = new Set(['web/dist', 'web/generated', 'server/dist'])
 
-/** Builds the console when its sources differ from those of the last build. */
+/** Builds the console if its sources have changed since the last build. */
 export const ensureConsole = () => ensure('console')
 
-/** The same for the server, without what it never runs: it starts sooner than from its sources, and holds a tenth less memory. */
+/** Builds the server if its sources have changed since the last build. The build starts faster than the sources and uses about 10% less memory. */
 export const ensureServer = () => ensure('server')
 
-/** Builds console and server whatever their state; gives vite's exit code. */
+/** Builds the console and the server unconditionally. Returns Vite's exit code. */
 export async function build() {
   return (await buildOne('console')) || buildOne('server')
 }
 
-/** Whether the last build is of the sources that are there now: those that look as they did then, or say the same. */
+/** Whether the last build is up to date: its sources have the same file times and sizes, or the same contents. */
 export function isBuilt(name) {
   const last = stamped(name)
   return last.looks === looksOf(name) || last.contents === contentsOf(name)
@@ -31,14 +31,14 @@ async function ensure(name) {
   const [last, looks] = [stamped(name), looksOf(name)]
   if (last.looks === looks) return
   const contents = contentsOf(name)
-  // Copied or checked out anew: next time, the looks suffice.
+  // The files were copied or checked out again. Storing their new times makes the next check fast.
   if (last.contents === contents) return stamp(name, { looks, contents })
   const code = await buildOne(name)
   if (code !== 0) fail(`The ${name} could not be built: see the messages above.`, code)
 }
 
 async function buildOne(name) {
-  const sources = { looks: looksOf(name), contents: contentsOf(name) } // taken first: an edit during the build must lead to another one
+  const sources = { looks: looksOf(name), contents: contentsOf(name) } // computed before building, so that edits during the build cause another build
   rmSync(stampOf(name), { force: true })
   const { code, output } = await showStep(`Building the ${name}`, (tell) =>
     runQuietly('vite', ['build', ...builds[name].options, '--logLevel', 'info'], { hear: (text) => tell(phaseIn(text)) }),
@@ -48,30 +48,30 @@ async function buildOne(name) {
   return code
 }
 
-/** What vite says that it does: `transforming...`, `1389 modules transformed`, `rendering chunks...` */
+/** Extracts the current phase from Vite's output: `transforming...`, `1389 modules transformed`, `rendering chunks...` */
 const phaseIn = (text) => /(\d+ modules transformed|rendering chunks|transforming)(?!.*(transformed|rendering))/s.exec(text)?.[1]
 
 const stampOf = (name) => `${builds[name].into}/.built-from`
 
-/** What the last build was made of; nothing when there was none that ended well. */
+/** Returns the digests of the last successful build; undefined if there is none. */
 function stamped(name) {
   const [looks, contents] = existsSync(stampOf(name)) ? readFileSync(stampOf(name), 'utf8').split('\n') : []
   return { looks, contents }
 }
 
 function stamp(name, { looks, contents }) {
-  rmSync(stampOf(name), { force: true }) // a copy of the folder may be made of links
+  rmSync(stampOf(name), { force: true }) // the file may be a hard link in a copy of the folder
   writeFileSync(stampOf(name), `${looks}\n${contents}`)
 }
 
-/** A digest of size and times of everything the build reads, which takes a fraction of reading it. Whatever changes a file changes its ctime. */
+/** Digest of the sizes and times of all source files, which is much faster than reading them. Every change of a file updates its ctime. */
 const looksOf = (name) =>
   digest(name, (file) => {
     const { size, mtimeMs, ctimeMs } = statSync(file)
     return `${size} ${mtimeMs} ${ctimeMs}`
   })
 
-/** A digest of everything the build reads: git and copies change times, but no contents. */
+/** Digest of the contents of all source files, unaffected by git and copies, which change file times. */
 const contentsOf = (name) => digest(name, (file) => readFileSync(file))
 
 function digest(name, describe) {
@@ -80,13 +80,13 @@ function digest(name, describe) {
   return hash.digest('hex')
 }
 
-/** The file itself, or all files of a folder, always in the same order; nothing when there is no such file. */
+/** Returns a file, or all files of a folder in a stable order; nothing if the path does not exist. */
 function filesBelow(path) {
   if (made.has(path) || !existsSync(path)) return []
   return statSync(path).isDirectory() ? filesIn(path) : [path]
 }
 
-/** Folders tell which of their entries are folders: none is asked. */
+/** Lists the files of a folder recursively. `withFileTypes` avoids a `stat` per file. */
 function filesIn(folder) {
   const entries = readdirSync(folder, { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1))
   return entries.flatMap((entry) => (entry.isDirectory() ? filesBelow(`${folder}/${entry.name}`) : `${folder}/${entry.name}`))

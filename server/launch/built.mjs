@@ -3,9 +3,9 @@ import { canReadEnvironmentFile, hasEnvironmentFile, loadEnvironmentFile } from 
 import { compileCache, isCapable, nodePath, run } from './process.mjs'
 
 /**
- * Runs a program of server/dist in this process when it can: one process less to start, to signal and to keep in memory; gives its exit code, if
- * it has not set that itself. Otherwise it gets what the start script in package.json sets: a heap that is collected before it has doubled, by
- * one thread, since four of them would take turns with requests; and one arena, since each thread's own would keep what compiling took.
+ * Runs a program of server/dist in this process if its Node version suffices, which saves a process. Otherwise, runs a child process with the same V8
+ * options as the start script in package.json: a heap that is collected before it doubles; one GC thread, since four would compete with requests; and
+ * one malloc arena, since arenas of other threads would keep the memory used for compiling. Returns the exit code of a child process.
  */
 export async function runBuilt(program, args = []) {
   const file = `server/dist/${program}.js`

@@ -5,10 +5,10 @@ import { compileCache, nodePath, run } from './process.mjs'
 
 export { build } from './build.mjs'
 
-// What `npm run lint` holds the sources to, cheapest first.
+// Checks of `npm run lint`, fastest first.
 const checks = {
   format: ['oxfmt', '--check'],
-  // Tells what the compiler would, too. Types of the console need its templates, which vue-tsc reads.
+  // Includes the compiler's type errors. Types of the console are checked by vue-tsc, which reads templates.
   'lint and types': ['oxlint', '--type-aware', '--type-check', '--deny-warnings', 'server', 'test', 'mikro-orm.config.ts'],
   'lint of the console': ['oxlint', '--type-aware', '--deny-warnings', 'web'],
   templates: ['eslint', '--config', 'web/eslint.config.js', '--max-warnings', '0', '--no-error-on-unmatched-pattern', 'web/**/*.vue'],
@@ -17,15 +17,15 @@ const checks = {
   'code that only tests use': ['knip', '--production', '--include', 'files,exports,types,enumMembers'],
 }
 
-/** All tests, or those that vitest's arguments choose. */
+/** Runs all tests, or those selected by Vitest's arguments. */
 export async function test(args) {
   await ensureConsole() // the browser tests use it
-  await ensureServer() // and those that kill whole processes run this one
+  await ensureServer() // the tests that kill whole processes use it
   const vitest = ['node_modules/vitest/vitest.mjs', 'run', '--config', 'test/vitest.config.ts', ...args]
-  return run(nodePath(), vitest, { NODE_COMPILE_CACHE: compileCache }) // each process of the tests loads the whole server
+  return run(nodePath(), vitest, { NODE_COMPILE_CACHE: compileCache }) // every test process loads the whole server
 }
 
-/** Real faults against the built server, at full length; prints what came of each. Vitest's arguments choose some. */
+/** Runs the fault tests against the built server, at full length, or those selected by Vitest's arguments. Prints their results. */
 export async function faults(args) {
   await ensureConsole()
   await ensureServer()
@@ -43,9 +43,9 @@ export async function faults(args) {
   return run(nodePath(), vitest, { FAULTS: 'full' })
 }
 
-/** Every check of the sources, even after one failed: all faults are worth knowing at once. */
+/** Runs all source checks, also after a failure, to report all errors. */
 export async function lint() {
-  await ensureConsole() // makes the types of the console's operations
+  await ensureConsole() // generates the types of the console's operations
   const failed = []
   const waiting = Object.entries(checks)
   const work = async () => {
@@ -57,60 +57,60 @@ export async function lint() {
       if (code !== 0) failed.push(name)
     }
   }
-  await Promise.all([work(), work()]) // most of them use one core
+  await Promise.all([work(), work()]) // two at a time, because most checks use one core
   if (failed.length > 0) console.error(`Failed: ${failed.join(', ')}.`)
   return failed.length > 0 ? 1 : 0
 }
 
-/** What a change must pass. The tests come last, so that their tally ends the output. */
+/** Runs everything that CI requires. Tests run last, so that their summary ends the output. */
 export async function check(args) {
   const linted = await lint()
   const tested = await test(args)
   return linted || tested
 }
 
-/** Rewrites the sources in the house format. */
+/** Formats the sources. */
 export function format() {
   return run('oxfmt', ['--write'])
 }
 
-/** The API, restarted on changes, behind vite's server, which shows changes of the console at once. */
+/** Runs the API, restarted on changes, behind Vite's development server, which updates the console on changes. */
 export async function dev() {
   makeEnvironmentFile()
-  const url = 'http://localhost:5173' // cookies, origin checks and links must fit the address in the browser
+  const url = 'http://localhost:5173' // cookies, origin checks and links must match the URL in the browser
   const settings = '--env-file-if-exists=.env'
   const api = run(nodePath(), [settings, '--watch', '--watch-preserve-output', 'server/main.ts'], { SERVER_URL: url })
   const vite = run(nodePath(), [settings, 'node_modules/vite/bin/vite.js', 'web'])
   const code = await Promise.race([api, vite])
-  process.emit('SIGTERM', 'SIGTERM') // passed on to the other one
+  process.emit('SIGTERM', 'SIGTERM') // forwarded to the other process
   await Promise.all([api, vite])
   return code
 }
 
-/** Makes what is copied to machines that have Node and nothing else: see package.ts. */
+/** Builds the package for machines that only have Node: see package.ts. */
 export async function makePackage(args) {
   await ensureConsole()
   await ensureServer()
   return run(nodePath(), ['server/launch/package.ts', ...args])
 }
 
-/** What the operator does without the console: see server/admin. */
+/** Runs an administration command: see server/admin. */
 export async function admin(args) {
-  await ensureServer() // built, a command is there in a tenth of the time
+  await ensureServer() // the build starts ten times faster than the sources
   return runBuilt('admin', args)
 }
 
-/** Measurements; not part of the tests. */
+/** Runs the benchmarks, which are not part of the tests. */
 export function bench(args) {
   return run(nodePath(), ['test/bench/run.ts', ...args])
 }
 
-/** Prints the GraphQL schema that the code makes. */
+/** Writes schema.graphql from the code. */
 export function schema(args) {
   return run(nodePath(), ['server/graphql/print-schema.ts', ...args])
 }
 
-/** Writes an empty migration for each database. */
+/** Creates an empty migration for each database. */
 export function migration(args) {
   return run(nodePath(), ['server/db/schema/new-migration.ts', ...args])
 }

@@ -3,12 +3,12 @@ import { accessSync, constants, existsSync, readFileSync, writeFileSync } from '
 import * as util from 'node:util'
 import { fail } from './process.mjs'
 
-/** EX_CONFIG of sysexits.h. */
+/** Exit code EX_CONFIG of sysexits.h. */
 const badConfiguration = 78
 
 /**
- * Lets a server start without editing anything: writes what must be set and is not, neither itself nor as NAME_FILE, into `.env` of the working
- * directory. Only when there is no such file: what people wrote there stays. Where none can be written, the server says what is missing.
+ * Creates `.env` in the working directory with the required settings that are set neither directly nor as NAME_FILE, so that a server starts without
+ * configuration. Does nothing if `.env` exists. If it cannot be written, prints which settings are missing.
  */
 export function makeEnvironmentFile() {
   if (existsSync('.env')) return
@@ -17,23 +17,23 @@ export function makeEnvironmentFile() {
     JWT_SECRET: [`JWT_SECRET=${randomBytes(36).toString('base64url')}`],
     SERVER_URL: [`SERVER_URL=http://localhost:${port}`, `LISTEN_PORT=${port}`],
   }
-  // An empty one in the environment wins over the file, too.
+  // An empty variable in the environment also overrides the file.
   const missing = Object.keys(defaults).filter((name) => process.env[name] === undefined && !process.env[`${name}_FILE`])
   if (missing.length === 0) return
   const lines = missing.flatMap((name) => defaults[name])
   try {
     writeFileSync('.env', `${lines.join('\n')}\n`, { mode: 0o600, flag: 'wx' })
   } catch (error) {
-    return console.error(`.env cannot be written in ${process.cwd()} (${error.code}): set ${missing.join(' and ')} in the environment.`)
+    return console.error(`Cannot write .env in ${process.cwd()} (${error.code}). Set ${missing.join(' and ')} in the environment.`)
   }
-  const hint = missing.includes('SERVER_URL') ? ' Change SERVER_URL there to the address that people will use.' : ''
-  console.log(`Made .env with ${missing.join(' and ')}.${hint}`)
+  const hint = missing.includes('SERVER_URL') ? ' Change SERVER_URL there to the URL that users will use.' : ''
+  console.log(`Created .env with ${missing.join(' and ')}.${hint}`)
 }
 
-/** As Node can from 20.12 on. */
+/** Whether Node can parse `.env` files (20.12 or newer). */
 export const canReadEnvironmentFile = 'parseEnv' in util
 
-/** Reads `.env` of the working directory. Variables that are set already win, also over the other one of NAME and NAME_FILE. */
+/** Loads `.env` of the working directory. Existing variables take precedence, also over the other form of NAME and NAME_FILE. */
 export function loadEnvironmentFile() {
   if (!hasEnvironmentFile()) return
   const given = { ...process.env }
@@ -43,14 +43,17 @@ export function loadEnvironmentFile() {
 
 const otherOf = (name) => (name.endsWith('_FILE') ? name.slice(0, -'_FILE'.length) : `${name}_FILE`)
 
-/** Whether the working directory has a `.env`. Ends the process when this account may not read it: nobody knows which server it would be. */
+/**
+ * Whether the working directory has a `.env`. Exits if the file is not readable, because starting without its settings could start a different
+ * server.
+ */
 export function hasEnvironmentFile() {
   if (!existsSync('.env')) return false
   try {
     accessSync('.env', constants.R_OK)
   } catch (error) {
     fail(
-      `.env in ${process.cwd()} cannot be read (${error.code}). Give it to the account that the server runs as (chown), or remove it.`,
+      `Cannot read .env in ${process.cwd()} (${error.code}). Make the server's account its owner (chown), or remove the file.`,
       badConfiguration,
     )
   }

@@ -4,13 +4,13 @@ import { fail, runQuietly } from './process.mjs'
 import { showStep } from './progress.mjs'
 
 const lockFile = 'package-lock.json'
-// npm writes this one last, so an interrupted installation has none.
+// npm writes this file last, so an interrupted installation lacks it.
 const installedFile = 'node_modules/.package-lock.json'
 
-/** Installs what the lock file names unless it is all there. */
+/** Installs the dependencies of the lock file unless they are installed. */
 export async function ensureInstalled() {
   if (isInstalled()) return
-  // The installation replaces the Node that ./node_modules/.bin may have put on the path, so npm must not run on it.
+  // Removes ./node_modules/.bin from the path: the installation replaces the Node there, so npm must not run on it.
   const bin = resolve('node_modules/.bin')
   const path = (process.env.PATH ?? '').split(delimiter).filter((entry) => resolve(entry) !== bin)
   const { code, output } = await showStep('Installing dependencies', async (tell) => {
@@ -25,10 +25,10 @@ export async function ensureInstalled() {
       clearInterval(counter)
     }
   })
-  if (code !== 0) fail(`${output}\nThe dependencies could not be installed: see the messages of npm above.`, code)
+  if (code !== 0) fail(`${output}\nInstalling the dependencies failed. See the output of npm above.`, code)
 }
 
-/** The folders that npm is to fill: not those of packages for other systems. */
+/** Returns the folders that npm will install on this operating system and CPU. */
 function placesForThisSystem() {
   const isFor = (list, here) => !list || list.includes(here)
   return Object.entries(packagesIn(lockFile))
@@ -38,7 +38,10 @@ function placesForThisSystem() {
 
 const packagesIn = (file) => JSON.parse(readFileSync(file, 'utf8')).packages
 
-/** Compares times first, for speed, then contents: a checkout may touch the lock file without changing it. */
+/**
+ * Whether the dependencies match the lock file. Compares file times first, for speed, then versions, since a checkout may touch the lock file without
+ * changing it.
+ */
 export function isInstalled() {
   const installed = statSync(installedFile, { throwIfNoEntry: false })
   if (!installed) return false

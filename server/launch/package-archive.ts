@@ -7,7 +7,7 @@ import { pack } from 'tar-stream'
 
 type Archive = { path: string; bytes: number; sha256: string }
 
-/** Packs a folder into a .tar.gz beside it. The same files make the same archive: nothing in it tells when, where or by whom it was made. */
+/** Packs a folder into a .tar.gz next to it. The archive is reproducible: it contains no times, user names or absolute paths. */
 export async function writeArchive(folder: string, name: string): Promise<Archive> {
   const path = `${folder}.tar.gz`
   const entries = pack()

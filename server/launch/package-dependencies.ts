@@ -4,28 +4,28 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { loadedFromFolder } from './loaded-from-folder.ts'
 
-/** The systems for which all native dependencies have prebuilt binaries; Linux with glibc. */
+/** Platforms for which all native dependencies have prebuilt binaries. Linux requires glibc. */
 export const platforms = ['linux-x64', 'linux-arm64']
 
-/** Of these, only this is loaded. */
+/** Packages of which only these files are loaded at run time. */
 const only: Record<string, string> = { 'tree-sitter-dart-orchard': '*.wasm', 'web-tree-sitter': 'web-tree-sitter.{js,wasm}' }
-/** These are for compiling native code. */
+/** Packages that are only needed for compiling native code. */
 const leftOut = ['node-addon-api']
 const kept = '**/*.{js,cjs,mjs,json,node,wasm,so,so.*}'
 const dropped = /\/(tests?|examples?|docs|debug|install|deps|src)\//
 const licenses = '{LICENSE,LICENCE,NOTICE,THIRD-PARTY-NOTICES}*'
 
 type DependencyFiles = {
-  /** What `folders` and `paths` begin at. */
+  /** Base folder of `folders` and `paths`. */
   root: string
-  /** The folders of the packages. */
+  /** Folders of the packages. */
   folders: string[]
   paths: string[]
-  /** To be called when they are copied. */
+  /** Removes temporary files. Must be called after copying. */
   done: () => void
 }
 
-/** The files of the dependencies that are loaded from their folders at run time on a platform. */
+/** Returns the files of dependencies that are loaded from node_modules at run time on a platform. */
 export function dependencyFiles(platform: string): DependencyFiles {
   const isHere = existsSync(`node_modules/@img/sharp-${platform}`)
   const root = isHere ? '.' : installFor(platform)
@@ -34,7 +34,7 @@ export function dependencyFiles(platform: string): DependencyFiles {
   return { root, folders: names.map((name) => `node_modules/${name}`), paths, done: () => isHere || rmSync(root, { recursive: true }) }
 }
 
-/** Installs the production dependencies for another platform, as the lock file has them. */
+/** Installs the production dependencies of the lock file for another platform into a temporary folder. Returns the folder. */
 function installFor(platform: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'snug-package-'))
   for (const file of ['package.json', 'package-lock.json', '.npmrc']) copyFileSync(file, join(folder, file))
@@ -45,7 +45,7 @@ function installFor(platform: string): string {
   return folder
 }
 
-/** The packages, and all that they need and that is there: what is optional may be for another platform. */
+/** Returns the packages and their installed transitive dependencies. Optional dependencies for other platforms are not installed. */
 function closure(root: string, names: string[], found = new Set<string>()): Set<string> {
   for (const name of names) {
     if (found.has(name) || leftOut.includes(name) || !existsSync(join(root, 'node_modules', name))) continue
@@ -68,7 +68,7 @@ function filesOf(root: string, name: string, platform: string): string[] {
   return globSync(patterns, { cwd: root }).filter((path) => !dropped.test(path.slice(folder.length)) && fits(path, platform))
 }
 
-/** Whether a prebuilt binary, if it is one, is for this platform. */
+/** Whether a file is needed on this platform; excludes prebuilt binaries for others. */
 function fits(path: string, platform: string): boolean {
   const [, built] = /\/prebuilds\/(.*)$/.exec(path) ?? []
   return built === undefined || (built.startsWith(platform) && !built.includes('musl'))

@@ -12,10 +12,10 @@ const manifest = z.object({
 const lock = z.object({ packages: z.record(z.string(), z.object({ version: z.string().optional() })) })
 const bundled = z.array(z.object({ name: z.string(), version: z.string() }))
 
-/** What the console has of packages that are no modules of it: styles, icons, and the viewer of the REST reference. */
+/** Packages that are part of the console but not imported as modules: styles, icons, and the viewer of the REST reference. */
 const notModules = ['tailwindcss', '@iconify-json/lucide', 'swagger-ui-dist']
 
-/** The folders of the packages that are part of a build, as the builds wrote down. */
+/** Returns the folders of all packages in a build, as listed by the builds. */
 export function bundledFolders(builds: string[]): string[] {
   const { packages } = lock.parse(readJson('package-lock.json'))
   const folderOf = ({ name, version }: { name: string; version: string }) => {
@@ -28,9 +28,9 @@ export function bundledFolders(builds: string[]): string[] {
 }
 
 /**
- * The licenses of packages, given by their folders: who has which, and its text. The text of one that comes without is that of the SPDX list,
- * with what the package says about it.
- * @throws Error when a package has none.
+ * Returns the license texts of packages, given by their folders, grouped by text. If a package includes no license file, uses the SPDX text together
+ * with the license section of its README.
+ * @throws Error if a package has no license.
  */
 export function licenseTexts(folders: string[]): string {
   const byText = Map.groupBy([...new Set(folders)].map(readLicense), ({ text }) => text)
@@ -51,7 +51,7 @@ function readLicense(folder: string): { title: string; text: string } {
           .map((file) => readText(join(folder, file)))
           .join('\n\n')
       : spdx[license]?.licenseText.trim()
-  if (!text) throw new Error(`${title} has no license that could be given with it.`)
+  if (!text) throw new Error(`${title} has no license.`)
   if (files.length > 0) return { title, text }
   const holder = author ?? `the authors of ${name}`
   const said = saidOfLicense.exec(readText(join(folder, 'README.md')))?.[0].trim()
@@ -60,7 +60,7 @@ function readLicense(folder: string): { title: string; text: string } {
 
 const isLicense = /(^|\.)(licen[cs]e|copying|notice|third-party-notices)/i
 const isCode = /\.([cm]?[jt]s|json|map)$/
-/** A section of a README. */
+/** The license section of a README. */
 const saidOfLicense = /^#+ *licen[cs](e|ing).*\n(?:(?!#).*\n?)*/im
 
 const readText = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8').replaceAll('\r\n', '\n').trim() : '')

@@ -1,11 +1,11 @@
-// `npm run package` makes what is given to machines that have Node and nothing else: one folder, and the same as a .tar.gz, with
-// - the build of the server (server/dist), which holds the dependencies as well, and what it looks for beside its sources: texts, styles, and
-//   the names of the migrations;
+// Run by `npm run package`. Builds a package for machines that only have Node, as a folder and as a .tar.gz. It contains:
+// - the build of the server (server/dist) with its bundled dependencies, and the files that it loads by path: texts, styles, and the names of
+// migrations;
 // - the build of the console (web/dist);
-// - of the dependencies that are loaded from their folders (native code, grammars) what is loaded at run time: no source maps, types, docs,
-//   tests, sources of native code, and no prebuilt binaries for other platforms;
-// - THIRD_PARTY_LICENSES, the licenses of all of them;
-// - `snug`, which starts it, the texts for people, and the examples of server/deploy.
+// - the files that are loaded at run time from dependencies that are not bundled (native code, grammars), without source maps, types, docs,
+// tests, native sources, and prebuilt binaries for other platforms;
+// - THIRD_PARTY_LICENSES, the licenses of all dependencies;
+// - `snug`, the start script; README, license and changelog; and the examples of server/deploy.
 import { chmodSync, cpSync, globSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -15,7 +15,7 @@ import { dependencyFiles, platforms } from './package-dependencies.ts'
 import { bundledFolders, licenseTexts } from './package-licenses.ts'
 
 const mb = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`
-/** More than this would be something that does not belong in it. */
+/** Size limit of the package, which catches files included by mistake. */
 const maxBytes = 120e6
 
 const { values } = parseArgs({
@@ -26,7 +26,7 @@ const { values } = parseArgs({
 })
 const { platform } = values
 if (!platforms.includes(platform)) {
-  console.error(`There are no packages for ${platform}, only for ${platforms.join(' and ')}: npm run package -- --platform ${platforms[0]}`)
+  console.error(`Unsupported platform ${platform}. Use ${platforms.join(' or ')}: npm run package -- --platform ${platforms[0]}`)
   process.exit(64)
 }
 
@@ -44,15 +44,15 @@ symlinkSync('server/launch/snug.mjs', join(folder, 'snug'))
 writeManifest()
 
 const bytes = sizeOf(folder)
-if (bytes > maxBytes) throw new Error(`The package has ${mb(bytes)}, more than ${mb(maxBytes)}.`)
+if (bytes > maxBytes) throw new Error(`The package is too large: ${mb(bytes)}, the maximum is ${mb(maxBytes)}.`)
 const archive = await writeArchive(folder, name)
-console.log(`Made ${folder} (${mb(bytes)}) and ${archive.path} (${mb(archive.bytes)}).\nSHA-256 ${archive.sha256}`)
+console.log(`Created ${folder} (${mb(bytes)}) and ${archive.path} (${mb(archive.bytes)}).\nSHA-256 ${archive.sha256}`)
 
 function copy(paths: string[], rename = (path: string) => path): void {
   for (const path of paths) if (statSync(path).isFile()) copyFile(path, rename(path))
 }
 
-/** What is copied can be read by everybody, whatever the umask was where it comes from. */
+/** Copies a file with fixed permissions, readable by all users, regardless of the umask and the source. */
 function copyFile(from: string, to: string): void {
   const target = join(folder, to)
   mkdirSync(dirname(target), { recursive: true, mode: 0o755 })
@@ -68,7 +68,7 @@ function copyDependencies(): void {
   done()
 }
 
-/** Says what it is, and that it is a package: the commands have another form then. */
+/** Writes a package.json with the version and the platform. The field `snug` marks it as a package, in which commands have another form. */
 function writeManifest(): void {
   const { description, license, type, engines } = JSON.parse(readFileSync('package.json', 'utf8')) as Record<string, unknown>
   const manifest = { name: 'snug', version, description, license, private: true, type, engines, snug: { platform } }

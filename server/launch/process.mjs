@@ -3,34 +3,37 @@ import { existsSync } from 'node:fs'
 import { constants } from 'node:os'
 import { delimiter, resolve } from 'node:path'
 
-/** Where V8 keeps what it made of the built server: it starts in half the time. */
+/** V8's compile cache of the built server, which halves the startup time. */
 export const compileCache = resolve('node_modules/.cache/snug')
 
-/** Whether the running Node loads TypeScript by itself, as it does from 22.18 on. */
+/** Whether the running Node supports TypeScript, as 22.18 and newer do. */
 export function isCapable() {
   const [major, minor] = process.versions.node.split('.').map(Number)
   return major > 22 || (major === 22 && minor >= 18)
 }
 
-/** The Node to run TypeScript with: the one that came with the dependencies, else the running one. */
+/** Returns the path of a Node that runs TypeScript: the one installed with the dependencies, or else the running one. */
 export function nodePath() {
   const installed = resolve('node_modules/.bin/node')
   if (existsSync(installed)) return installed
   if (isCapable()) return process.execPath
   return fail(
-    `Snug needs Node 22.18 or newer, and none comes with its dependencies for ${process.platform} ${process.arch}. This is Node ${process.versions.node}.`,
+    `Snug requires Node 22.18 or newer, and its dependencies include none for ${process.platform} ${process.arch}. This is Node ${process.versions.node}.`,
   )
 }
 
 /**
- * Runs a program in the foreground, programs of the dependencies before those of the machine, and passes signals on to it.
- * Gives its exit code; as shells do, 128 + n when signal n ended it, and 127 when it could not be started.
+ * Runs a program in the foreground, preferring programs of the dependencies, and forwards signals to it. Returns its exit code: as in shells, 128 + n
+ * if signal n ended it, and 127 if it could not be started.
  */
 export function run(program, args = [], env = {}) {
   return ended(program, startProgram(program, args, env, 'inherit'))
 }
 
-/** The same without its output, of which `hear` gets each piece. Gives its exit code, and the output for the case that it fails. */
+/**
+ * Runs a program like `run` without printing its output. Calls `hear` with each chunk. Returns the exit code and the output, to be printed on
+ * failure.
+ */
 export async function runQuietly(program, args, { env = {}, hear = () => {} } = {}) {
   const child = startProgram(program, args, env, ['ignore', 'pipe', 'pipe'])
   let output = ''
@@ -59,14 +62,14 @@ function ended(program, child, complain = console.error) {
       done(code)
     }
     child.on('error', (error) => {
-      complain(`${program} could not be started: ${error.message}`)
+      complain(`Cannot start ${program}: ${error.message}`)
       end(127)
     })
     child.on('close', (code, signal) => end(code ?? 128 + constants.signals[signal]))
   })
 }
 
-/** Says what is wrong and ends the process. */
+/** Prints an error and exits. */
 export function fail(message, code = 1) {
   console.error(message)
   process.exit(code)

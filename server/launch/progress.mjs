@@ -1,20 +1,20 @@
 import { clearLine, cursorTo } from 'node:readline'
 
-// Progress goes to stderr: what programs read of a command goes to stdout.
+// Progress is written to stderr, so that the stdout of a command can be parsed.
 const { isTTY: isTerminal } = process.stderr
-/** Where no line can be rewritten, another one is written now and then. */
+/** Update interval. Outside of a terminal, each update is a new line, so they are less frequent. */
 const everyMs = isTerminal ? 250 : 10_000
 const plan = { total: 0, begun: 0 }
 
-/** Announces the steps to come, so that each can tell its place among them. */
+/** Prints the planned steps. Their number is shown with each step. */
 export function announceSteps(titles) {
   plan.total = titles.length
-  if (titles.length > 0) console.error(`Getting ready: ${titles.join(', ')}. The first time, this takes a few minutes.`)
+  if (titles.length > 0) console.error(`Preparing: ${titles.join(', ')}. This takes a few minutes the first time.`)
 }
 
 /**
- * Shows what is being done, how far it is and how long it has taken: on a terminal in one line that is rewritten, elsewhere in lines now and
- * then. `work` gets a function to tell how far it is. Gives what `work` gives: an exit code, and what else there is.
+ * Shows a step with its progress and duration: on a terminal in one line that is updated, otherwise in a new line at intervals. `work` receives a
+ * function that sets the progress text. Returns the result of `work`, which includes an exit code.
  */
 export async function showStep(title, work) {
   plan.begun += 1

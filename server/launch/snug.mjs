@@ -10,21 +10,21 @@ import { fail, isCapable } from './process.mjs'
 const known = { start, admin, ready, version, help, '--version': version, '--help': help }
 const usage = `Usage: snug [command]
 
-  start            Serves, with the settings of the environment and of .env in this folder. This is what it does without a command.
-  admin <command>  Runs one of the operator's commands; "snug admin help" lists them.
-  ready            Asks the server that runs with these settings whether it can serve: exit code 0 if so, else 1.
+  start            Starts the server with the settings of the environment and of .env in the current folder (default).
+  admin <command>  Runs an administration command. See "snug admin help".
+  ready            Checks whether the running server can serve requests. Exit code 0 if it can, otherwise 1.
   version          Prints the version.
-  help             Prints this.`
+  help             Prints this help.`
 
 const [name = 'start', ...args] = process.argv.slice(2)
 if (!Object.hasOwn(known, name)) fail(`Unknown command "${name}".\n\n${usage}`, 64)
-if (!isCapable()) fail(`Snug needs Node 22.18 or newer. This is Node ${process.versions.node}.`)
+if (!isCapable()) fail(`Snug requires Node 22.18 or newer. This is Node ${process.versions.node}.`)
 await known[name](args)
 
 async function start() {
   makeEnvironmentFile()
   loadEnvironmentFile()
-  // Where it cannot be written, there is none, and a start takes somewhat longer.
+  // If the cache folder is not writable, startup is slower.
   module.enableCompileCache(process.env.NODE_COMPILE_CACHE || fileURLToPath(new URL('../../.cache', import.meta.url)))
   await import('../dist/main.js')
 }
@@ -45,7 +45,7 @@ async function ready() {
     console.log(await answer.text())
     if (!answer.ok) process.exitCode = 1
   } catch (error) {
-    fail(`There is no answer at ${url}: ${(error.cause ?? error).message}`)
+    fail(`No response from ${url}: ${(error.cause ?? error).message}`)
   }
 }
 

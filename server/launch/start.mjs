@@ -4,10 +4,10 @@ import { makeEnvironmentFile } from './environment.mjs'
 import { isInstalled } from './install.mjs'
 import { announceSteps } from './progress.mjs'
 
-/** Whether there was nothing to do when that was announced, a moment before the start: to read all sources again would take as long once more. */
+/** Whether everything was up to date when the steps were announced, just before the start. Avoids reading all sources a second time. */
 let isReady = false
 
-/** Says what has to be done before the server can start, if anything. */
+/** Prints the steps that are required before the server can start, if any. */
 export function announceStart() {
   const steps = {
     'installing dependencies': isInstalled,
@@ -19,7 +19,9 @@ export function announceStart() {
   announceSteps(missing)
 }
 
-/** Serves in the foreground: quick-start settings, a built console, then the built server/main.ts. */
+/**
+ * Starts the server in the foreground: creates default settings, builds the console and the server if needed, and runs the build of server/main.ts.
+ */
 export async function start() {
   makeEnvironmentFile()
   if (!isReady) {

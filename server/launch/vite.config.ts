@@ -6,19 +6,19 @@ import { loadedFromFolder } from './loaded-from-folder.ts'
 const root = resolve(import.meta.dirname, '../..')
 const into = 'server/dist'
 
-/** What runs in a thread or a process of its own is started by the address of its source. */
+/** Matches worker threads and child processes, which are started by the URL of their source. */
 const startedByAddress = /new URL\('\.\/([\w-]+)\.ts', import\.meta\.url\)/g
 const place = new RegExp(`${startedByAddress.source}|import\\.meta\\.(url|dirname)`, 'g')
 
-/** The server, the operator's commands, and what runs in a thread or a process of its own: by the name in the build. */
+/** Entry points by name in the build: the server, the administration commands, and the worker threads and child processes. */
 const input = {
   main: 'server/main.ts',
   admin: 'server/admin/main.ts',
   ...Object.fromEntries(globSync('server/**/*.ts', { cwd: root }).flatMap(startedBy)),
 }
 
-// One file for what every start loads, with its dependencies, and further ones for what is loaded on demand. No comments, no blanks, and
-// nothing that is never called: V8 keeps the text of every module in memory. Names stay, so that a stack still says where it happened.
+// One file for everything that is loaded at startup, with dependencies, and further files for code loaded on demand. Comments, whitespace and unused
+// code are removed, because V8 keeps the source of every module in memory. Names are kept for readable stack traces.
 export default defineConfig({
   publicDir: false,
   plugins: [builtPlaces(), inAscii()],
@@ -33,7 +33,7 @@ export default defineConfig({
       output: {
         keepNames: true,
         minify: { compress: false, mangle: false, codegen: true },
-        // All that tells places lies in one folder: see builtPlaces.
+        // Modules that use `import.meta` must be in this folder: see builtPlaces.
         chunkFileNames: ({ name }) => (name.startsWith('Migration') ? 'migrations/[name]-[hash].js' : '[name]-[hash].js'),
       },
     },
@@ -45,14 +45,14 @@ function startedBy(file: string): [name: string, path: string][] {
   return sources.map((source) => [builtName(source), source])
 }
 
-/** Where a module of the server ends up that is started by its address: `server/markdown/worker.ts` as `markdown-worker`. */
+/** Returns the name in the build of a worker or child process: `server/markdown/worker.ts` becomes `markdown-worker`. */
 function builtName(source: string): string {
   return relative('server', source).replaceAll('/', '-').replace(/\.ts$/, '')
 }
 
 /**
- * Lets a module in the build find what lies beside its source (texts, styles, the console), wherever the folder was copied to, and start the
- * built threads and processes: they begin sooner than their sources, and hold less memory.
+ * Rewrites `import.meta.url` and `import.meta.dirname`, so that built modules find files next to their sources (texts, styles, the console), wherever
+ * the folder is copied to, and start the built workers instead of their sources: these start faster and use less memory.
  */
 function builtPlaces(): Plugin {
   return {
@@ -72,7 +72,7 @@ function builtPlaces(): Plugin {
   }
 }
 
-/** Writes every other character as an escape: V8 keeps a module in twice the memory, and takes longer to load it, for a single one of them. */
+/** Escapes non-ASCII characters. A single one of them makes V8 store the module in twice the memory and load it more slowly. */
 function inAscii(): Plugin {
   const escape = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
   return {

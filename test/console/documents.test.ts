@@ -71,7 +71,7 @@ it('are had by GET when they change nothing', async () => {
 it('are refused by a hash that is unknown, malformed, or of another text', async () => {
   await using app = await testApp()
   const alice = await app.member()
-  const message = 'This server has no document with this hash. If it was upgraded since you opened the page, reload the page.'
+  const message = 'No query with this hash exists. If the server was upgraded after you opened the page, reload the page.'
   for (const hash of [sha256(own), '0'.repeat(64)])
     expect(await ask(alice, named(hash))).toMatchObject({
       status: 404,
@@ -109,7 +109,7 @@ it('are all that sessions and strangers may send where a setting says so', async
   await using app = await testApp({ env: { GRAPHQL_FREE_QUERIES: 'tokens' } })
   const alice = await app.member()
   const browser = await alice.session()
-  const message = 'This server takes queries of your own only with an access token: send one in the Authorization header.'
+  const message = 'This server accepts custom queries only with an access token. Send one in the Authorization header.'
   for (const actor of [browser, app.anonymous])
     expect(await actor.graphql('{ server { version } }')).toMatchObject({
       status: 403,

@@ -96,7 +96,7 @@ it('says where queries need a token, and sends them with one', async () => {
   const page = await openPage(app.url, { tolerate: [/status of 403/] })
   await startSession(page, app.url, alice.email)
   await page.goto('/graphql')
-  await page.getByText('only with an access token: send one in the headers.').waitFor()
+  await page.getByText('only with an access token. Send one in the headers.').waitFor()
   const answer = page.getByRole('region', { name: 'Response as JSON' })
   await page.getByRole('button', { name: 'Run' }).click()
   await answer.getByText('This server accepts custom queries only with an access token').waitFor()

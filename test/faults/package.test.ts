@@ -43,7 +43,7 @@ it('makes a package that serves with Node alone, and what it needs later', async
   expect(packages.filter((name) => !new RegExp(`^${name} \\d.* \\(.+\\)$`, 'm').test(licenses))).toEqual([])
 
   const server = await launch([snug], `http://localhost:${port}`, { env, cwd: data })
-  expect(server.log()).toContain('Made .env with JWT_SECRET and SERVER_URL')
+  expect(server.log()).toContain('Created .env with JWT_SECRET and SERVER_URL')
   expect(JSON.parse(call('ready'))).toMatchObject({ status: 'ok' })
   expect((await json(`${server.url}/api/v1/version`)).body).toEqual({ version })
   const token = await ownersToken(server)

@@ -64,6 +64,6 @@ it('refuses to start without the settings of a file that its account may not rea
   writeFileSync(join(folder, '.env'), 'SERVER_URL=https://pub.example.com\n', { mode: 0 })
   const code = `const { loadEnvironmentFile } = await import('${script}'); if (process.getuid() === 0) process.setuid(65534); loadEnvironmentFile()`
   const { status, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', code], { cwd: folder, encoding: 'utf8' })
-  expect(stderr).toBe(`.env in ${folder} cannot be read (EACCES). Give it to the account that the server runs as (chown), or remove it.\n`)
+  expect(stderr).toBe(`Cannot read .env in ${folder} (EACCES). Make the server's account its owner (chown), or remove the file.\n`)
   expect(status).toBe(78)
 })

@@ -22,7 +22,7 @@ it.each([
   [
     'cannot be started',
     ['no-such-program'],
-    { code: 127, output: expect.stringMatching(/^no-such-program could not be started: /) },
+    { code: 127, output: expect.stringMatching(/^Cannot start no-such-program: /) },
     /^Building\nBuilding · failed\n$/,
   ],
 ])('a step that %s says so, on a line of its own', (_what, [program = '', ...args], given, said) => {
