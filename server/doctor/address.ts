@@ -2,20 +2,21 @@ import { z } from 'zod'
 import type { Config } from '../config/config.ts'
 import { type Check, messageOf } from './check.ts'
 
-/** What a request to SERVER_URL showed. */
+/** Results of a request to SERVER_URL. */
 export type AddressFindings = {
   checks: Check[]
-  /** The version of the server that answered; null when none did. */
+  /** Version of the server that responded; null if none did. */
   version: string | null
-  /** What the answer of the server says of itself; null when none answered. */
+  /** Headers of the server's response; null if there was none. */
   headers: Headers | null
-  /** By how much this machine's clock is ahead of that of what answered, to the second. */
+  /**
+   * Difference between this machine's clock and that of the responding machine, with a resolution of one second. Positive if this machine is ahead.
+   */
   aheadMs: number | null
 }
 
 /**
- * Asks the server itself, at the address that clients use, whether it is ready, and looks whether it is a server of this kind that answers. A
- * server that does not run is a warning.
+ * Requests the readiness probe at SERVER_URL and checks that the response comes from a Snug server. If no server is running, the result is a warning.
  */
 export async function checkAddress(config: Config): Promise<AddressFindings> {
   const answer = await ask(`${config.SERVER_URL}/readyz`)
@@ -26,7 +27,7 @@ export async function checkAddress(config: Config): Promise<AddressFindings> {
   const said = readiness.safeParse(answer.body)
   if (!said.success) return { checks: [foreign(config, '/readyz', answer)], ...nothing }
   const failing = Object.entries(said.data.checks).flatMap(([name, { status }]) => (status === 'ok' ? [] : [name]))
-  // Probes answer at the root, too: only another address shows that a proxy takes the path of SERVER_URL away.
+  // The probes also respond at the root path, so only another endpoint shows whether a proxy strips the path of SERVER_URL.
   const beyond = await ask(`${config.SERVER_URL}${versionPath}`)
   const version = typeof beyond === 'string' ? null : (versioned.safeParse(beyond.body).data?.version ?? null)
   const isLost = failing.length === 0 && version === null && typeof beyond !== 'string'
@@ -43,7 +44,7 @@ const readiness = z.object({ status: z.enum(['ok', 'unavailable']), checks: z.re
 
 type Answer = { status: number; headers: Headers; body: unknown; aheadMs: number | null }
 
-/** What answers there; or why nothing does. */
+/** Returns the response, or the reason why there was none. */
 async function ask(url: string): Promise<Answer | string> {
   const before = Date.now()
   try {
@@ -53,7 +54,7 @@ async function ask(url: string): Promise<Answer | string> {
     const middle = (before + Date.now()) / 2
     const body: unknown = await response.json().catch(() => null)
     const date = Date.parse(headers.get('date') ?? '')
-    // The header has whole seconds.
+    // The `Date` header has a resolution of one second.
     const aheadMs = Number.isNaN(date) ? null : middle - (date + 500)
     return { status, headers, body, aheadMs }
   } catch (error) {
@@ -62,7 +63,7 @@ async function ask(url: string): Promise<Answer | string> {
   }
 }
 
-/** Where the server listens on this machine, past every proxy. */
+/** Returns the URL at which the server listens on this machine, without proxies. */
 function ownAddress({ HOST, LISTEN_PORT }: Config): string {
   const host = ['0.0.0.0', '::'].includes(HOST) ? 'localhost' : HOST
   return `http://${host.includes(':') ? `[${host}]` : host}:${LISTEN_PORT}`
@@ -70,31 +71,32 @@ function ownAddress({ HOST, LISTEN_PORT }: Config): string {
 
 function unreachable({ SERVER_URL, LISTEN_PORT }: Config, why: string, isListening: boolean): Check {
   const check = { name: 'address', status: 'warning' } as const
-  if (!isListening) return { ...check, message: `No server answers at ${SERVER_URL} (${why}): it is not running, or not on this machine.` }
-  const message = `The server listens on port ${LISTEN_PORT}, but cannot be reached from here at SERVER_URL, ${SERVER_URL}: ${why}.`
-  return { ...check, message, advice: 'Check the name, the certificate and the proxy, unless only other machines reach that address.' }
+  if (!isListening)
+    return { ...check, message: `No response from ${SERVER_URL} (${why}). The server is not running, or runs on another machine.` }
+  const message = `The server listens on port ${LISTEN_PORT}, but is not reachable from this machine at SERVER_URL, ${SERVER_URL}: ${why}.`
+  return { ...check, message, advice: 'Check DNS, the certificate and the proxy. Ignore this if only other machines can reach that URL.' }
 }
 
 function foreign({ SERVER_URL }: Config, path: string, { status, headers }: Answer): Check {
   const to = headers.get('location')
   const what = to === null ? `${status} (${headers.get('content-type') ?? 'no type'})` : `a redirect to ${to}`
-  const message = `${SERVER_URL}${path} answers with ${what}, which is not this server's answer${through(headers)}.`
+  const message = `${SERVER_URL}${path} returned ${what}, which is not a response of this server${through(headers)}.`
   const advice =
     to === null
-      ? 'Let the proxy pass everything on to the server, with its path as it is.'
-      : 'Set SERVER_URL to the address that answers without a redirect.'
+      ? 'Configure the proxy to forward all requests to the server with an unchanged path.'
+      : 'Set SERVER_URL to the URL that responds without a redirect.'
   return { name: 'address', status: 'failed', message, advice }
 }
 
 function state({ SERVER_URL }: Config, { headers }: Answer, failing: string[]): Check {
   const check = { name: 'address' }
   if (failing.length === 0)
-    return { ...check, status: 'ok', message: `The server answers at ${SERVER_URL} and is ready${through(headers)}.` }
-  const message = `The server answers at ${SERVER_URL}, and is not ready: ${failing.join(', ')}${through(headers)}.`
-  return { ...check, status: 'failed', message, advice: "The server's log says why." }
+    return { ...check, status: 'ok', message: `The server responds at ${SERVER_URL} and is ready${through(headers)}.` }
+  const message = `The server responds at ${SERVER_URL} but is not ready: ${failing.join(', ')}${through(headers)}.`
+  return { ...check, status: 'failed', message, advice: 'See the log of the server for the cause.' }
 }
 
-/** Where the answer came through, as far as it says. The server itself sends neither header. */
+/** Describes the proxy that a response passed, according to the headers `Server` and `Via`, which Snug itself never sends. */
 export function through(headers: Headers): string {
   const [server, via] = [headers.get('server'), headers.get('via')]
   const names = [server, via && `via ${via}`].filter(Boolean)

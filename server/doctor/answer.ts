@@ -8,36 +8,36 @@ import { basePath } from '../http/public-url.ts'
 import type { Services } from '../services.ts'
 import { idOfDatabase } from '../store/identity.ts'
 
-/** Where a server answers the doctor, below the path of SERVER_URL. */
+/** Path of the server's doctor endpoint, below the path of SERVER_URL. */
 export const doctorPath = '/api/v1/doctor'
-/** `<nonce>.<proof that the sender knows the id of the database>`. */
+/** Request header: `<nonce>.<proof that the sender knows the database id>`. */
 export const doctorHeader = 'x-snug-doctor'
-/** The size of the request that shows whether a proxy lets uploads through. */
+/** Size of the request body that tests whether a proxy allows uploads, in bytes. */
 export const sampleBytes = 5_000_000
 
-/** How a request of the doctor looked from the server. */
+/** The doctor's request as seen by the server. */
 export type Arrival = z.infer<typeof arrival>
 export const arrival = z.object({
-  /** That the server knows the id of the database, too. */
+  /** Proof that the server also knows the database id. */
   proof: z.string(),
-  /** The other end of the connection: the last proxy, if there is one. */
+  /** Address of the connected peer: the last proxy, if there is one. */
   peer: z.string(),
-  /** Whether TRUST_PROXY of the server names the peer. */
+  /** Whether the server's TRUST_PROXY includes the peer. */
   isTrusted: z.boolean(),
-  /** Whether there was an X-Forwarded-For. */
+  /** Whether the request had an X-Forwarded-For header. */
   isForwarded: z.boolean(),
   bytes: z.number(),
 })
 
-/** Proofs of either side, made with a key that is derived from the id of the database: the id itself is never sent. */
+/** Returns the proofs of both sides: HMACs with a key derived from the database id, which is never sent itself. */
 export function proofsFor(databaseId: string, nonce: string): Record<'question' | 'answer', string> {
   const key = derive(databaseId, 'doctor')
   return { question: hmac(key, `question ${nonce}`), answer: hmac(key, `answer ${nonce}`) }
 }
 
 /**
- * Answers the doctor, which runs next to the database and so knows its id, how its request arrived. For everyone else nothing is there: neither
- * the addresses of proxies nor a place for large bodies.
+ * Registers an endpoint that reports to the doctor how its request arrived. The doctor authenticates by knowing the database id. Other callers get
+ * 404, so that the endpoint reveals no proxy addresses and accepts no large bodies from them.
  */
 export function answerDoctor(app: FastifyInstance, services: Services): void {
   const { isProxy } = proxyTrust(services.config.TRUST_PROXY)
@@ -68,12 +68,12 @@ export function answerDoctor(app: FastifyInstance, services: Services): void {
 
 const wellFormed = /^([\w-]{43})\.([0-9a-f]{64})$/
 
-/** How many bytes the body has. @throws ApiError for more than the doctor sends, without reading them. */
+/** Counts the bytes of the body. Throws an ApiError if the body is larger than the doctor's, without reading it all. */
 async function countBody(request: FastifyRequest): Promise<number> {
   const announced = Number(request.headers['content-length'] ?? 0)
   let bytes = 0
   if (announced <= sampleBytes)
-    // The connection stays, for the answer.
+    // Keeps the connection open for the response.
     for await (const chunk of request.raw.iterator({ destroyOnReturn: false })) {
       bytes += (chunk as Buffer).length
       if (bytes > sampleBytes) break

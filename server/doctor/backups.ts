@@ -10,12 +10,12 @@ import { isThere } from '../db/location/is-there.ts'
 import { adminCommand } from '../version.ts'
 import { type Check, examine } from './check.ts'
 
-/** Looks whether scheduled backups can be made where they should be. `em` is null when the database cannot be asked. */
+/** Checks the destination and the state of scheduled backups. `em` is null if the database is unavailable. */
 export async function examineBackups(config: Config, em: EntityManager | null): Promise<Check[]> {
   const { BACKUP_TO } = config
   if (BACKUP_TO === undefined) return []
   const isBucket = readBucketAddress(BACKUP_TO) !== null
-  // As often as the client of the service tries.
+  // Covers all attempts of the S3 client.
   return examine(
     'backups',
     async () => [await checkPlace(config, BACKUP_TO, { isBucket, em })],
@@ -33,30 +33,28 @@ async function checkPlace(
   const lost = em && (await lostPlace(em, place, address))
   if (lost !== null) return { ...check, status: 'failed', message: lost }
   if (isMissing) {
-    const advice = 'The server makes it when it starts. Mount the volume that it should be on before.'
-    return { ...check, status: 'warning', message: `The folder for backups ${address} does not exist.`, advice }
+    const advice = 'The server creates it at startup. If it should be on a separate volume, mount that volume first.'
+    return { ...check, status: 'warning', message: `The backup folder ${address} does not exist.`, advice }
   }
   await place.check()
   const within = dataAround(config, address)
   if (within !== null) {
-    const advice = 'Name a place apart from the data in BACKUP_TO.'
-    return { ...check, status: 'failed', message: `The place for backups ${address} ${within}.`, advice }
+    const advice = 'Set BACKUP_TO to a folder or bucket outside of the data.'
+    return { ...check, status: 'failed', message: `The backup destination ${address} ${within}.`, advice }
   }
   const foreign = em && (await foreignPlace(em, place))
   if (foreign !== null) return { ...check, status: 'failed', message: foreign }
-  return (
-    (em && (await lastBackup(em))) ?? { ...check, status: 'ok', message: `The place for backups ${place.name} answers and takes bytes.` }
-  )
+  return (em && (await lastBackup(em))) ?? { ...check, status: 'ok', message: `The backup destination ${place.name} is writable.` }
 }
 
-/** What is to say of the last scheduled backup: that it failed, or lacks something. Null when it is as it should be, or there was none. */
+/** Reports that the last scheduled backup failed or is incomplete. Returns null if it is complete, or there was none. */
 async function lastBackup(em: EntityManager): Promise<Check | null> {
   const check = { name: 'backups', status: 'warning' } as const
   const { lastSuccess, lastFailure } = await readState(em)
   if (lastFailure && (!lastSuccess || lastFailure.at > lastSuccess.at))
     return { ...check, message: `The last scheduled backup failed at ${lastFailure.at}: ${lastFailure.reason}` }
   if (!lastSuccess || lastSuccess.lacking === 0) return null
-  const message = `The last scheduled backup, ${lastSuccess.id}, lacks ${lastSuccess.lacking} archives or documentations that the server itself did not have whole.`
-  const advice = `To find the versions of archives: ${adminCommand} check-integrity`
+  const message = `The last scheduled backup, ${lastSuccess.id}, lacks ${lastSuccess.lacking} archives or documentation files that are missing or damaged on the server.`
+  const advice = `To find the affected versions: ${adminCommand} check-integrity`
   return { ...check, message, advice }
 }

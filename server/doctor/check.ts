@@ -1,17 +1,17 @@
-/** What came of a check: `warning` is worth a look, `failed` keeps the server from working as it should. */
+/** Result of a check: `warning` should be reviewed; `failed` prevents the server from working correctly. */
 export type Status = 'ok' | 'warning' | 'failed'
 
-/** One thing that was looked at: what was seen, and what to do about it. */
+/** One result: what was found, and how to fix it. */
 export type Check = { name: string; status: Status; message: string; advice?: string }
 
-/** So long a check may take; a database or a store that does not answer is not waited for longer. */
+/** Timeout of a check, for databases and stores that do not respond. */
 const timeoutMs = 20_000
 
-/** Looks at one thing, or several that belong together; what it throws, or does not end in time, is a check that failed. */
+/** Runs a check. An error or a timeout becomes a failed result. */
 export async function examine(name: string, look: () => Promise<Check[]>, limitMs = timeoutMs): Promise<Check[]> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
-    timer = setTimeout(() => reject(new Error(`There was no answer within ${limitMs / 1000} seconds.`)), limitMs)
+    timer = setTimeout(() => reject(new Error(`No response within ${limitMs / 1000} seconds.`)), limitMs)
   })
   try {
     return await Promise.race([look(), late])
@@ -22,11 +22,11 @@ export async function examine(name: string, look: () => Promise<Check[]>, limitM
   }
 }
 
-/** What an error says, on one line. */
+/** Returns the message of an error on one line. */
 export const messageOf = (error: unknown): string =>
   (error instanceof Error ? error.message || String(error) : String(error)).replaceAll('\n', ' ')
 
-/** A size as people read it. */
+/** Formats a number of bytes. */
 export function sizeOf(bytes: number): string {
   const units = ['bytes', 'KB', 'MB', 'GB', 'TB']
   const power = Math.min(Math.floor(Math.log(Math.max(bytes, 1)) / Math.log(1000)), units.length - 1)

@@ -17,12 +17,12 @@ import { examineReplica } from './replica.ts'
 import { checkSandbox, checkSdks } from './sdks.ts'
 import { examineStore } from './store.ts'
 
-/** All that was looked at, and the settings as the server takes them, secrets masked; null when they cannot be used. */
+/** Results of all checks, and the effective settings with secrets masked; null if they are invalid. */
 export type Diagnosis = { checks: Check[]; settings: string[] | null }
 
 /**
- * Looks at everything that the server needs: its settings, database, store, jobs, place for backups, address, clocks, space, versions and SDKs. A
- * server may be running or not; nothing of the registry is changed. `quick` leaves out what reads the whole database.
+ * Checks everything that the server depends on: settings, database, store, jobs, backups, URL, clocks, disk space, versions and SDKs. Works whether
+ * or not the server is running, and changes no data. `quick` skips checks that read the whole database.
  */
 export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { quick }: { quick: boolean }): Promise<Diagnosis> {
   const config = settingsIn(environment)
@@ -34,7 +34,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
     const store = await examineStore(config, database)
     const { em } = database
     const checks = [
-      { name: 'configuration', status: 'ok', message: `Every setting can be used. SERVER_URL is ${config.SERVER_URL}.` } as const,
+      { name: 'configuration', status: 'ok', message: `All settings are valid. SERVER_URL is ${config.SERVER_URL}.` } as const,
       ...misspelt(environment),
       ...weakSettings(config).map(({ name, message }) => warning(`${name} ${message}`)),
       ...database.checks,
@@ -60,7 +60,7 @@ export async function diagnose(environment: NodeJS.ProcessEnv | undefined, { qui
   }
 }
 
-/** Looks whether requests through SERVER_URL reach this registry, and whether TRUST_PROXY fits the proxy in front. */
+/** Checks that requests to SERVER_URL reach this server, and that TRUST_PROXY matches the proxy. */
 async function checkWay(config: Config, em: EntityManager | null, { headers, version }: AddressFindings): Promise<Check[]> {
   if (!headers) return []
   const { checks, arrival } = await checkReach(config, em, version)

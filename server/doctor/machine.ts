@@ -7,7 +7,7 @@ import { isThere } from '../db/location/is-there.ts'
 import { oldestNode, version } from '../version.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
 
-/** Looks whether the server can write to DATA_DIR, by making a folder there and removing it. */
+/** Checks that DATA_DIR is writable, by creating and removing a folder. */
 export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
   const check = { name: 'folder' }
   try {
@@ -15,16 +15,16 @@ export async function checkFolder({ DATA_DIR }: Config): Promise<Check[]> {
     if (!isThere(DATA_DIR))
       return [{ ...check, status: 'warning', message: `DATA_DIR: ${DATA_DIR} does not exist yet.`, advice: madeAtStart }]
     await rmdir(await mkdtemp(join(DATA_DIR, 'doctor-')))
-    return [{ ...check, status: 'ok', message: `${DATA_DIR} can be written to.` }]
+    return [{ ...check, status: 'ok', message: `${DATA_DIR} is writable.` }]
   } catch (error) {
     const reason = reasonOf(error as NodeJS.ErrnoException, DATA_DIR) ?? messageOf(error)
     return [{ ...check, status: 'failed', message: `DATA_DIR: ${reason}` }]
   }
 }
 
-const madeAtStart = 'The server makes it when it starts for the first time.'
+const madeAtStart = 'The server creates it at its first start.'
 
-/** Looks how much is free on every volume that the server writes to. */
+/** Checks the free space of all volumes that the server writes to. */
 export async function checkSpace(config: Config): Promise<Check[]> {
   const folders = [
     config.DATA_DIR,
@@ -45,27 +45,28 @@ async function spaceOf(folder: string, { MIN_FREE_BYTES }: Config): Promise<Chec
   const free = bavail * bsize
   const check = { name: 'space', message: `${sizeOf(free)} are free at ${folder}.` }
   if (free >= 10 * MIN_FREE_BYTES) return { ...check, status: 'ok' }
-  const limit = `Make room: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}) the server accepts no archives.`
+  const limit = `Free up space: below MIN_FREE_BYTES (${sizeOf(MIN_FREE_BYTES)}), the server rejects uploads.`
   return { ...check, status: free < MIN_FREE_BYTES ? 'failed' : 'warning', advice: limit }
 }
 
-/** Looks whether this runs as the account that the data belong to: what another one makes, the server may not be able to change. */
+/** Checks that the command runs as the owner of the data. The server might not be able to modify files created by another account. */
 export async function checkAccount({ DATA_DIR }: Config): Promise<Check[]> {
   const facts = await stat(DATA_DIR).catch(() => null)
   const own = process.getuid?.()
   if (!facts || own === undefined || own === facts.uid) return []
-  const message = `${DATA_DIR} belongs to the account with the number ${facts.uid}, and this runs as ${own}.`
-  const advice = `Run commands with the account of the server, for example: sudo -u '#${facts.uid}' …`
+  const message = `${DATA_DIR} is owned by uid ${facts.uid}, but this command runs as uid ${own}.`
+  const advice = `Run commands as the account of the server, for example: sudo -u '#${facts.uid}' …`
   return [{ name: 'account', status: 'warning', message, advice }]
 }
 
-/** Compares the versions of Node and this program with what is needed, and with that of the server that runs; null when none does. */
+/** Checks the versions of Node and of this program, and compares the latter with the running server's; null if none is running. */
 export function checkVersions(running: string | null): Check[] {
-  const message = `This is Snug ${version} with Node ${process.versions.node}${running === null ? '' : `; the server that runs is Snug ${running}`}.`
+  const message = `This is Snug ${version} with Node ${process.versions.node}${running === null ? '' : `; the running server is Snug ${running}`}.`
   const check = { name: 'versions', message }
-  if (isOlder(process.versions.node, oldestNode)) return [{ ...check, status: 'failed', advice: `Node ${oldestNode} or newer is needed.` }]
+  if (isOlder(process.versions.node, oldestNode))
+    return [{ ...check, status: 'failed', advice: `Node ${oldestNode} or newer is required.` }]
   if (running !== null && running !== version)
-    return [{ ...check, status: 'warning', advice: 'Restart the server, or run this command where its version is.' }]
+    return [{ ...check, status: 'warning', advice: 'Restart the server, or run this command with the version of the server.' }]
   return [{ ...check, status: 'ok' }]
 }
 

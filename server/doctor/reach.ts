@@ -6,14 +6,14 @@ import { version as ownVersion } from '../version.ts'
 import { type Arrival, arrival, doctorHeader, doctorPath, proofsFor, sampleBytes } from './answer.ts'
 import { type Check, messageOf, sizeOf } from './check.ts'
 
-/** What requests through SERVER_URL showed, and how they arrived at the server; null when it was not this registry that answered. */
+/** Results of requests to SERVER_URL, and how they arrived at the server; null if another registry responded. */
 export type Reach = { checks: Check[]; arrival: Arrival | null }
 
 const timeoutMs = 20_000
 
 /**
- * Looks whether the server that answers at SERVER_URL is on this database, and whether a request as large as a small upload reaches it. `version`
- * is that of the server that answers there: an older one does not know these requests.
+ * Checks that the server at SERVER_URL uses this database, and that requests as large as a small upload reach it. `version` is the version of that
+ * server; requests are only sent to the same version, because older ones do not have the endpoint.
  */
 export async function checkReach(config: Config, em: EntityManager | null, version: string | null): Promise<Reach> {
   const id = em && (await idOfDatabase(em))
@@ -25,13 +25,13 @@ export async function checkReach(config: Config, em: EntityManager | null, versi
   const check = { name: 'upload size' }
   if (typeof second !== 'string' && second.bytes === bytes)
     return { checks: [{ ...check, status: 'ok', message: `A request of ${sizeOf(bytes)} reaches the server.` }], arrival: first }
-  const message = `A request of ${sizeOf(bytes)} does not reach the server: ${typeof second === 'string' ? second : `it got ${second.bytes} bytes`}.`
+  const message = `A request of ${sizeOf(bytes)} does not reach the server: ${typeof second === 'string' ? second : `only ${second.bytes} bytes arrived`}.`
   const advice =
-    'Raise the limit that the proxy has for bodies to MAX_UPLOAD_BYTES and a little more; in nginx it is client_max_body_size, 1 MB by default.'
+    'Increase the limit of the proxy for request bodies to slightly more than MAX_UPLOAD_BYTES. In nginx, the limit is client_max_body_size, 1 MB by default.'
   return { checks: [{ ...check, status: 'failed', message, advice }], arrival: first }
 }
 
-/** Sends a request with so many bytes. Returns how it arrived, or what came instead. */
+/** Sends a request with a body of this size. Returns how it arrived, or a description of the failure. */
 async function send({ SERVER_URL }: Config, id: string, bytes: number): Promise<Arrival | string> {
   const nonce = randomText(32)
   const { question, answer } = proofsFor(id, nonce)
@@ -46,7 +46,7 @@ async function send({ SERVER_URL }: Config, id: string, bytes: number): Promise<
     const said = arrival.safeParse(await response.json().catch(() => null))
     if (said.success && equalSecrets(said.data.proof, answer)) return said.data
     const server = response.headers.get('server')
-    return `it was answered with ${response.status}${server === null ? '' : ` by ${server}`}`
+    return `the response was ${response.status}${server === null ? '' : ` from ${server}`}`
   } catch (error) {
     return messageOf(error instanceof Error && error.cause instanceof Error ? error.cause : error) || 'the connection was closed'
   }
@@ -57,7 +57,7 @@ function otherRegistry({ SERVER_URL, DB_BACKEND }: Config): Check {
   return {
     name: 'registry',
     status: 'failed',
-    message: `${SERVER_URL} leads to another registry: the server that answers there is not on this database.`,
-    advice: `Correct SERVER_URL, or the proxy in front of it, or ${database}, unless this command has other settings than the server.`,
+    message: `${SERVER_URL} belongs to another registry: the server there uses a different database.`,
+    advice: `Correct SERVER_URL, the proxy, or ${database}. Check that this command uses the same settings as the server.`,
   }
 }

@@ -8,7 +8,7 @@ import { type Check, examine, messageOf } from './check.ts'
 
 const timeoutMs = 3000
 
-/** Looks whether the replica answers, is one of this database, and how far behind it is. `em` is null when the database cannot be asked. */
+/** Checks that the replica responds and belongs to this database, and how far it lags behind. `em` is null if the database is unavailable. */
 export async function examineReplica(config: Config, em: EntityManager | null): Promise<Check[]> {
   const { POSTGRES_READ_URL: url } = config
   if (url === undefined || !em) return []
@@ -22,8 +22,9 @@ export async function examineReplica(config: Config, em: EntityManager | null): 
 
 const away = (name: string) => (error: unknown) => ({
   status: 'warning' as const,
-  message: `${name} does not answer: ${messageOf(error)}`,
-  advice: 'Until it does, the database of POSTGRES_URL answers everything. Check that it runs, the address, and the account.',
+  message: `${name} does not respond: ${messageOf(error)}`,
+  advice:
+    'Until it does, all reads use the primary (POSTGRES_URL). Check that the replica is running, and check its address and credentials.',
 })
 
 function judge(name: string, standing: Standing): Omit<Check, 'name'> {
@@ -31,14 +32,15 @@ function judge(name: string, standing: Standing): Omit<Check, 'name'> {
     return {
       status: 'failed',
       message: `${name} is not used: ${standing.reason}.`,
-      advice: 'Name a streaming replica of the database of POSTGRES_URL in POSTGRES_READ_URL, or take the setting away.',
+      advice: 'Set POSTGRES_READ_URL to a streaming replica of the database in POSTGRES_URL, or remove the setting.',
     }
-  if (standing.state === 'current') return { status: 'ok', message: `${name} answers, is in recovery, and has all that the primary has.` }
-  const age = standing.lagSeconds === null ? '' : `: what it has is ${standing.lagSeconds.toFixed(1)} seconds old`
+  if (standing.state === 'current') return { status: 'ok', message: `${name} is a replica in recovery and is up to date.` }
+  const age = standing.lagSeconds === null ? '' : ` by ${standing.lagSeconds.toFixed(1)} seconds`
   return {
     status: 'warning',
-    message: `${name} answers, is in recovery, and is behind${age}.`,
-    advice: 'Reads wait for no replica: the primary answers them. If it stays so, look at its log and at pg_stat_replication.',
+    message: `${name} is a replica in recovery and lags behind${age}.`,
+    advice:
+      'Reads do not wait for the replica: the primary serves them. If this persists, check the log of the replica and pg_stat_replication.',
   }
 }
 
@@ -47,7 +49,7 @@ async function look(url: string, position: Position): Promise<Standing> {
   client.on('error', () => {})
   try {
     await client.connect()
-    // What was written just now may be on its way.
+    // Recent writes may still be in transit.
     for (let tries = 1; tries < 10; tries++) {
       const standing = await standingOf(client, position)
       if (standing.state !== 'behind') return standing

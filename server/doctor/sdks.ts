@@ -6,7 +6,7 @@ import { isUsable } from '../sdks/ready.ts'
 import { titleOf } from '../sdks/service.ts'
 import type { Check } from './check.ts'
 
-/** Looks which SDKs are installed, and whether they are on this machine. */
+/** Checks which SDKs are installed, and whether they are usable on this machine. */
 export async function checkSdks(config: Config, em: EntityManager): Promise<Check[]> {
   const installs = await em.find(SdkInstall, {}, { orderBy: { kind: 'asc', version: 'asc' } })
   if (!config.SCORING_ENABLED)
@@ -20,27 +20,27 @@ async function checkSdk(config: Config, install: SdkInstall): Promise<Check> {
   const name = titleOf(install)
   const check = { name: 'SDKs' }
   if (install.status === 'failed') {
-    const message = `${name} could not be installed: ${(install.errorMessage ?? '').replaceAll('\n', ' ')}`
-    return { ...check, status: 'warning', message, advice: 'Install it again at /admin/sdks, or remove it there.' }
+    const message = `Installing ${name} failed: ${(install.errorMessage ?? '').replaceAll('\n', ' ')}`
+    return { ...check, status: 'warning', message, advice: 'Install it again or remove it at /admin/sdks.' }
   }
   if (install.status !== 'ready') return { ...check, status: 'ok', message: `${name} is being installed (${install.status}).` }
   if (await isUsable(config, install)) {
-    return { ...check, status: 'ok', message: `${name} is ready${install.isDefault ? ', and the default' : ''}.` }
+    return { ...check, status: 'ok', message: `${name} is ready${install.isDefault ? ' and the default' : ''}.` }
   }
   const advice = 'Share DATA_DIR/sdks between the instances, or install it again at /admin/sdks.'
   return { ...check, status: 'warning', message: `${name} is installed, but not on this machine or not for its platform.`, advice }
 }
 
-/** Looks whether programs of an SDK can be shut in as the settings say. `em` is null when nobody knows whether there is one. */
+/** Checks that the configured sandbox works. `em` is null if it is unknown whether an SDK is installed. */
 export async function checkSandbox(config: Config, em: EntityManager | null): Promise<Check[]> {
   const check = { name: 'sandbox' }
   if (!config.SCORING_ENABLED || !em || (await em.count(SdkInstall, { status: 'ready' })) === 0) {
     const setting = config.SCORING_SANDBOX === undefined ? 'not set' : config.SCORING_SANDBOX
-    return [{ ...check, status: 'ok', message: `SCORING_SANDBOX is ${setting}; without an SDK nothing is run in it.` }]
+    return [{ ...check, status: 'ok', message: `SCORING_SANDBOX is ${setting}; without an SDK, it is not used.` }]
   }
   const problem = await sandboxProblem(config)
   if (problem !== null) return [{ ...check, status: 'failed', message: problem }]
   const warning = await sandboxWarning(config)
   if (warning !== null) return [{ ...check, status: 'warning', message: warning }]
-  return [{ ...check, status: 'ok', message: `Programs of SDKs are shut in by ${config.SCORING_SANDBOX}.` }]
+  return [{ ...check, status: 'ok', message: `Programs of SDKs run in the sandbox ${config.SCORING_SANDBOX}.` }]
 }

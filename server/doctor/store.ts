@@ -7,27 +7,27 @@ import { writeAndRead } from '../store/write-and-read.ts'
 import { type Check, examine } from './check.ts'
 import type { DatabaseFindings } from './database.ts'
 
-/** What was found out about the store of the archives. */
+/** Results of the archive store checks. */
 export type StoreFindings = { checks: Check[]; aheadMs: number | null }
 
 type Database = Pick<DatabaseFindings, 'orm' | 'em'>
 
-/** Looks whether the store answers, takes bytes and gives them back, and whether the server would start with it and this database. */
+/** Checks that the store responds and is readable and writable, and that the server would start with this store and database. */
 export async function examineStore(config: Config, database: Database): Promise<StoreFindings> {
   let aheadMs: number | null = null
   const checks = await examine(
     'store',
     async () => {
-      // Opening a folder that is not there would make it.
+      // Opening a missing folder would create it.
       if (config.BLOB_BACKEND === 'filesystem' && !isThere(config.BLOB_PATH)) return [withoutFolder(config, database)]
       const opened = await open(config)
       aheadMs = opened.aheadMs
       await opened.store.check()
       await writeAndRead(opened.store)
-      const message = `The archive store ${nameOfStore(config)} answers, takes bytes and gives them back.`
+      const message = `The archive store ${nameOfStore(config)} is readable and writable.`
       return [{ name: 'store', status: 'ok', message }, ...(await checkIdentity(config, database, opened.store))]
     },
-    // As often as the client of the service tries.
+    // Covers all attempts of the S3 client.
     config.BLOB_BACKEND === 's3' ? 4 * config.S3_TIMEOUT_MS : undefined,
   )
   return { checks, aheadMs }
@@ -35,8 +35,8 @@ export async function examineStore(config: Config, database: Database): Promise<
 
 function withoutFolder({ BLOB_PATH }: Config, { em }: Database): Check {
   const message = `The archive store ${BLOB_PATH} does not exist.`
-  if (em) return { name: 'store', status: 'failed', message, advice: 'Mount the volume that it is on, or correct BLOB_PATH.' }
-  return { name: 'store', status: 'warning', message, advice: 'The server makes it when it starts for the first time.' }
+  if (em) return { name: 'store', status: 'failed', message, advice: 'Mount the volume with the archives, or correct BLOB_PATH.' }
+  return { name: 'store', status: 'warning', message, advice: 'The server creates it at its first start.' }
 }
 
 async function open(config: Config): Promise<{ store: BlobStore; aheadMs: number | null }> {
@@ -57,6 +57,6 @@ async function checkIdentity(config: Config, { orm, em }: Database, store: BlobS
   }
   if (!em) return []
   if (await isOwnStore(em, store)) return [{ ...check, status: 'ok', message: 'The archive store belongs to this database.' }]
-  const message = 'The archive store and the database are not tied together yet.'
-  return [{ ...check, status: 'warning', message, advice: 'The server does that when it starts: they fit.' }]
+  const message = 'The archive store is not linked to the database yet.'
+  return [{ ...check, status: 'warning', message, advice: 'The server links them at startup.' }]
 }

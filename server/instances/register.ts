@@ -13,14 +13,14 @@ import { differences, type Facts, facts, factsOf } from './agreement.ts'
 
 type Instances = Record<string, Facts | null>
 
-/** What each instance wrote when it started, by the name of its connections. What another release wrote may have another form: null. */
+/** Settings that each instance recorded at startup, by the application name of its connections. Null for a format of another release. */
 const instances: Setting<Instances> = { key: 'instances', schema: z.record(z.string(), facts.nullable().catch(null)), initial: {} }
 
 type Surroundings = { config: Config; keys: Keys; log: Pick<Log, 'warning'> }
 
 /**
- * Records what this instance and others must agree on. Of instances that start at once, one waits for the other. An SQLite file has one server.
- * @throws ConfigError when a running instance has another JWT_SECRET, SERVER_URL or archive store, unless INSTANCES_MAY_DIFFER permits that.
+ * Records the settings that instances must share. Concurrent starts are serialized by a lock. SQLite supports only one instance.
+ * @throws ConfigError if a running instance has a different JWT_SECRET, SERVER_URL or archive store, unless INSTANCES_MAY_DIFFER is set.
  */
 export async function registerInstance(em: EntityManager, { config, keys, log }: Surroundings): Promise<void> {
   if (config.DB_BACKEND === 'sqlite') return
@@ -35,25 +35,26 @@ export async function registerInstance(em: EntityManager, { config, keys, log }:
 }
 
 /**
- * Refuses an archive store that no server on this database has used, although others are running: a folder of the same name on another machine.
- * @throws ConfigError unless INSTANCES_MAY_DIFFER permits that.
+ * Throws if no server on this database has used the archive store although others are running, for example if it is a folder of the same name on
+ * another machine.
+ * @throws ConfigError unless INSTANCES_MAY_DIFFER is set.
  */
 export async function requireSharedStore(em: EntityManager, blobs: BlobStore, { config, log }: Omit<Surroundings, 'keys'>): Promise<void> {
   if (config.DB_BACKEND === 'sqlite' || (await idOfDatabase(em)) === null) return
   const until = Date.now() + markingMs
   while ((await blobs.identity()) === null) {
     if ((await otherServers(em)).length === 0) return
-    // An instance that started at the same moment may be about to mark it.
+    // An instance that started concurrently may be about to mark the store.
     if (Date.now() < until) await sleep(100)
     else
-      return accept([`${nameOfStore(config)} is not the archive store of the instances that are running on this database.`], {
+      return accept([`${nameOfStore(config)} is not the archive store of the running instances with this database.`], {
         config,
         log,
       })
   }
 }
 
-/** How the instances that are running disagree with these settings. */
+/** Compares the settings with those of running instances. */
 export async function disagreements(em: EntityManager, config: Config, keys: Keys): Promise<{ running: number; problems: string[] }> {
   const running = Object.values(await runningOf(em, await readSettingIn(em, instances)))
   const own = factsOf(config, keys)
@@ -74,6 +75,6 @@ function accept(problems: string[], { config, log }: Omit<Surroundings, 'keys'>)
 }
 
 const advice =
-  'The server does not start: instances on one database need the same settings. To change one, stop all instances, or set ' +
-  'INSTANCES_MAY_DIFFER=true while they are replaced one by one; a new JWT_SECRET needs the old one in JWT_SECRET_PREVIOUS instead. An instance ' +
-  `whose machine was lost counts as running for ${silenceMs / 1000} seconds.`
+  'The server cannot start: all instances with one database need the same settings. To change one, stop all instances, or set ' +
+  'INSTANCES_MAY_DIFFER=true during a rolling replacement. For a new JWT_SECRET, set JWT_SECRET_PREVIOUS to the old one instead. An instance ' +
+  `on a failed machine counts as running for ${silenceMs / 1000} seconds.`

@@ -1,7 +1,7 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 import { Base } from '../db/base.ts'
 
-/** What a check of the stored archives found. It never changes. */
+/** Result of a check of the stored archives. Immutable. */
 export const IntegrityReport = defineEntity({
   name: 'IntegrityReport',
   tableName: 'integrity_reports',
@@ -14,7 +14,7 @@ export const IntegrityReport = defineEntity({
     damaged: p.integer(),
     orphans: p.integer(),
     orphanBytes: p.bigint('number'),
-    /** The first of what was found, as JSON text. */
+    /** The first findings, as JSON. */
     findings: p.text(),
   },
 })

@@ -9,7 +9,7 @@ import { IntegrityReport } from './entity.ts'
 import { ArchiveFault } from '../packages/faults/entity.ts'
 import { clearFault, recordFault } from '../packages/faults/faults.ts'
 
-/** Something that is wrong with the stored bytes: of a version, or of nobody's. */
+/** A problem with stored bytes: of a version, or orphaned. */
 const finding = z.object({
   kind: z.enum(['missing', 'damaged', 'orphan']),
   package: z.string().nullable(),
@@ -19,18 +19,18 @@ const finding = z.object({
 })
 export type Finding = z.infer<typeof finding>
 
-/** The kind and subject of the jobs that check: one at a time. */
+/** Kind and subject of check jobs. At most one runs at a time. */
 export const checkKind = 'integrity.check'
 const everything = 'archives'
 
 type Checked = Pick<Services, 'blobs' | 'now'> & { em: EntityManager }
 type Report = (progress: Progress) => void
 
-/** Asks for a check of all archives; gives the id of its job. */
+/** Queues a check of all archives. Returns the id of the job. */
 export const requestCheck = ({ em, now }: Pick<Services, 'now'> & { em: EntityManager }): Promise<string> =>
   em.fork().transactional((inner) => enqueue(inner, { kind: checkKind, subject: everything }, now()))
 
-/** Checks when a job says so. */
+/** Returns the handler of check jobs. */
 export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'database' | 'blobs' | 'now'>) =>
   handler(
     z.unknown(),
@@ -45,8 +45,8 @@ export const integrityCheck = ({ database, blobs, now }: Pick<Services, 'databas
   )
 
 /**
- * Reads every archive that a version names and compares its hash, then looks for stored bytes that no version names; stores a report.
- * Keeps which archives are missing or damaged, and changes no bytes. `report` hears of the progress, and ends the check by throwing.
+ * Reads the archives of all versions and compares their hashes, then searches for orphaned files, and stores a report. Records missing and damaged
+ * archives. Never modifies stored files. `report` receives the progress and can abort the check by throwing.
  */
 export async function checkIntegrity(services: Checked, report: Report = () => {}): Promise<IntegrityReport> {
   const { em, now } = services
@@ -77,11 +77,11 @@ export async function checkIntegrity(services: Checked, report: Report = () => {
   return made
 }
 
-/** The latest report, or null. */
+/** Returns the latest report, or null. */
 export const latestReport = (em: EntityManager): Promise<IntegrityReport | null> =>
   em.findOne(IntegrityReport, { id: { $ne: null } }, { orderBy: { id: 'desc' } })
 
-/** What a report found, the first of it. */
+/** Returns the first findings of a report. */
 export const findingsOf = ({ findings }: IntegrityReport): Finding[] => z.array(finding).parse(JSON.parse(findings))
 
 const maxFindings = 500
@@ -90,7 +90,7 @@ const batchSize = 200
 
 type Archive = { package: string; version: string; sha256: string; bytes: number }
 
-/** Every version with how its archive was found; versions deleted meanwhile are passed over. */
+/** Yields the state of the archive of each version. Skips versions that are deleted during the check. */
 async function* checkArchives({ em, blobs }: Checked, report: Report) {
   const [row] = await em.execute<{ total: number | string }[]>('select count(*) as total from package_versions')
   const total = Number(row?.total)
@@ -111,7 +111,7 @@ async function* versions(em: EntityManager): AsyncGenerator<Archive & { id: stri
        from package_versions v join packages p on p.id = v.package_id where v.id > ? order by v.id limit ${batchSize}`,
       [after],
     )
-    // PostgreSQL hands out 64-bit integers as text.
+    // The driver returns 64-bit integers as strings.
     for (const row of rows) yield { ...row, bytes: Number(row.bytes) }
     if (rows.length < batchSize) return
     after = rows.at(-1)?.id ?? after
@@ -131,7 +131,7 @@ async function hashOf(blobs: Services['blobs'], sha256: string): Promise<string 
   }
 }
 
-/** Stored bytes that no version names. What came within the last hour may be about to be published. */
+/** Yields stored files that no version refers to. Skips files of the last hour, which may belong to an upload in progress. */
 function orphans(services: Checked, report: Report) {
   let done = 0
   const hourAgo = new Date(services.now().getTime() - 3_600_000)

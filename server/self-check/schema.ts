@@ -11,49 +11,49 @@ import {
 } from './service.ts'
 
 const SettingRef = builder.objectRef<SettingFacts>('ConfigurationValue').implement({
-  description: 'A variable of the configuration.',
+  description: 'A setting.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'Its name.' }),
-    value: t.exposeString('value', { description: 'What it is; asterisks for a secret.' }),
-    problem: t.exposeString('problem', { nullable: true, description: 'Why it weakens security, if it does.' }),
+    name: t.exposeString('name', { description: 'Name of the setting.' }),
+    value: t.exposeString('value', { description: 'Value; asterisks for a secret.' }),
+    problem: t.exposeString('problem', { nullable: true, description: 'Explanation if the value weakens security.' }),
   }),
 })
 
 const StorageRef = builder.objectRef<StorageFacts>('StorageFacts').implement({
-  description: 'Where the archives are.',
+  description: 'The archive store.',
   fields: (t) => ({
     backend: t.exposeString('backend', { description: '`filesystem` or `s3`.' }),
     path: t.exposeString('path', { nullable: true, description: 'The folder, or the bucket.' }),
-    problem: t.exposeString('problem', { nullable: true, description: 'What is wrong with it, if anything.' }),
-    freeBytes: t.expose('freeBytes', { type: 'BigInt', nullable: true, description: 'Room that is left, where that is known.' }),
+    problem: t.exposeString('problem', { nullable: true, description: 'Error message, if the store does not work.' }),
+    freeBytes: t.expose('freeBytes', { type: 'BigInt', nullable: true, description: 'Free space in bytes, if known.' }),
   }),
 })
 
 const ClocksRef = builder.objectRef<ClockFacts>('ClockFacts').implement({
-  description: 'What time it is.',
+  description: 'Times of the server and of the database.',
   fields: (t) => ({
-    server: t.expose('server', { type: 'DateTime', description: 'For the server.' }),
-    database: t.expose('database', { type: 'DateTime', description: 'For the database.' }),
+    server: t.expose('server', { type: 'DateTime', description: 'Time of the server.' }),
+    database: t.expose('database', { type: 'DateTime', description: 'Time of the database.' }),
   }),
 })
 
 const RequestRef = builder.objectRef<RequestFacts>('RequestFacts').implement({
-  description: 'How this very request looks from the server.',
+  description: 'This request as seen by the server.',
   fields: (t) => ({
-    clientAddress: t.exposeString('clientAddress', { description: 'Whom the server believes to be asking; limits count by it.' }),
+    clientAddress: t.exposeString('clientAddress', { description: 'Client address as determined by the server, used for rate limits.' }),
     peerAddress: t.exposeString('peerAddress', {
       nullable: true,
-      description: 'Who opened the connection: the last proxy, if there is one.',
+      description: 'Address of the connected peer: the last proxy, if there is one.',
     }),
     host: t.exposeString('host', { nullable: true, description: 'The Host header.' }),
-    forwardedFor: t.exposeString('forwardedFor', { nullable: true, description: 'What a proxy says of who is asking.' }),
-    forwardedProto: t.exposeString('forwardedProto', { nullable: true, description: 'What a proxy says of how they ask.' }),
-    isSecure: t.exposeBoolean('isSecure', { description: 'Whether the server believes the connection to be encrypted.' }),
+    forwardedFor: t.exposeString('forwardedFor', { nullable: true, description: 'The X-Forwarded-For header.' }),
+    forwardedProto: t.exposeString('forwardedProto', { nullable: true, description: 'The X-Forwarded-Proto header.' }),
+    isSecure: t.exposeBoolean('isSecure', { description: 'Whether the server considers the connection encrypted.' }),
   }),
 })
 
 const SelfCheckRef = builder.objectRef<object>('SelfCheck').implement({
-  description: 'What the server knows of its own surroundings.',
+  description: 'Environment of the server: settings, storage, clocks and this request.',
   authScopes: { scope: 'admin' },
   fields: (t) => ({
     configuration: t.field({
@@ -61,11 +61,15 @@ const SelfCheckRef = builder.objectRef<object>('SelfCheck').implement({
       description: 'The effective configuration.',
       resolve: (_check, _args, context) => settingsOf(context),
     }),
-    storage: t.field({ type: StorageRef, description: 'Where the archives are.', resolve: (_check, _args, context) => storageOf(context) }),
-    clocks: t.field({ type: ClocksRef, description: 'What time it is.', resolve: (_check, _args, context) => clocksOf(context) }),
+    storage: t.field({ type: StorageRef, description: 'The archive store.', resolve: (_check, _args, context) => storageOf(context) }),
+    clocks: t.field({
+      type: ClocksRef,
+      description: 'Times of the server and of the database.',
+      resolve: (_check, _args, context) => clocksOf(context),
+    }),
     request: t.field({
       type: RequestRef,
-      description: 'How this request arrived.',
+      description: 'This request as seen by the server.',
       resolve: (_check, _args, context) => requestFacts(context),
     }),
   }),
@@ -74,7 +78,7 @@ const SelfCheckRef = builder.objectRef<object>('SelfCheck').implement({
 builder.queryField('selfCheck', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: SelfCheckRef,
-    description: 'What the server knows of its own surroundings; for administrators.',
+    description: 'Environment of the server: settings, storage, clocks and this request. For administrators.',
     resolve: () => ({}),
   }),
 )

@@ -9,7 +9,7 @@ import { nameOfStore } from '../store/open.ts'
 
 export type SettingFacts = { name: string; value: string; problem: string | null }
 
-/** Returns the effective configuration, secrets masked, with what weakens security. */
+/** Returns the effective configuration with secrets masked, and explanations for values that weaken security. */
 export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[] {
   const weak = weakSettings(config)
   return describeConfig(config).map((line) => {
@@ -22,14 +22,14 @@ export function settingsOf({ config }: Pick<Services, 'config'>): SettingFacts[]
 
 export type StorageFacts = { backend: string; path: string; problem: string | null; freeBytes: number | null }
 
-/** Whether the store of the archives answers, and how much room is left. */
+/** Checks whether the archive store responds, and how much space is free. */
 export async function storageOf({ config, blobs, log }: Pick<Services, 'config' | 'blobs' | 'log'>): Promise<StorageFacts> {
   const room = config.BLOB_BACKEND === 'filesystem' ? await statfs(config.BLOB_PATH).catch(() => null) : null
   const problem = await blobs.check().then(
     () => null,
     (error: unknown) => {
       log.error(`self-check: storage: ${String(error)}`)
-      return error instanceof ApiError ? error.message : "The storage does not answer; the server's log says why."
+      return error instanceof ApiError ? error.message : 'The archive store does not respond. See the log of the server for the cause.'
     },
   )
   return { backend: config.BLOB_BACKEND, path: nameOfStore(config), problem, freeBytes: room && room.bavail * room.bsize }
@@ -37,7 +37,7 @@ export async function storageOf({ config, blobs, log }: Pick<Services, 'config' 
 
 export type ClockFacts = { server: Date; database: Date }
 
-/** What time it is for the server and for its database, which judges what expires. */
+/** Returns the time of the server and of the database, which determines expirations. */
 export async function clocksOf({ database, now }: Pick<Services, 'database' | 'now'>): Promise<ClockFacts> {
   const sql = database.backend === 'sqlite' ? "select strftime('%s', 'now') * 1000 as moment" : 'select clock_timestamp() as moment'
   const row = await database.reads.get<{ moment: number | Date }>(sql)
@@ -53,7 +53,7 @@ export type RequestFacts = {
   isSecure: boolean
 }
 
-/** How this very request looks from here: behind a proxy, what it says and whether that is believed. */
+/** Returns the request as seen by the server, including proxy headers and whether they are trusted. */
 export function requestFacts({ request, ip }: Pick<Context, 'request' | 'ip'>): RequestFacts {
   const header = (name: string) => {
     const value = request.headers[name]

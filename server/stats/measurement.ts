@@ -4,12 +4,15 @@ import { measurePostgres, measureWithin } from './postgres-measure.ts'
 import type { Measurement, Sizes } from './relations.ts'
 import { measureSqlite } from './sqlite-measure.ts'
 
-/** A measurement may go on for so long. */
+/** Time limit of a measurement. */
 const budgetMs = 20_000
-/** So long after it began, nobody waits for it any more: for the first one, and where there is an earlier one to answer with. */
+/** How long a caller waits for a measurement: the first one, and later ones, when an earlier result is available. */
 const patienceMs = 4000
 const patienceWithLastMs = 500
-/** It is kept for a minute, or so many times as long as it took: measuring takes no more than a thirtieth of the time. */
+/**
+ * A result is cached for one minute, or for 30 times the duration of the measurement if that is longer. Measuring thus takes at most 1/30 of the
+ * time.
+ */
 const keptMs = 60_000
 const keptTimes = 30
 
@@ -20,8 +23,8 @@ const nothing: Measurement = { archiveBytes: null, docsBytes: null, relations: n
 const memories = new WeakMap<Services['database'], Memory>()
 
 /**
- * Sums over the whole database, off the event loop: at most one at a time, kept for a while. Never throws; while one takes long, the answer is
- * the one before it, or empty when there is none, and a later question finds what was measured meanwhile.
+ * Returns totals over the whole database, computed outside of the event loop. At most one measurement runs at a time, and results are cached. Never
+ * throws. If a measurement takes long, returns the previous result, or an empty one if there is none; later calls return the new result.
  */
 export async function measure(reader: Reader): Promise<Measurement> {
   const memory = memoryOf(reader.database)
@@ -38,7 +41,7 @@ function memoryOf(database: Services['database']): Memory {
   return memory
 }
 
-/** What lacks something does not take the place of what has everything. */
+/** Runs a measurement and caches its result. An incomplete result does not replace a complete one. */
 async function renew(memory: Memory, reader: Reader): Promise<Measurement> {
   const began = performance.now()
   const found = await attempt(reader)
@@ -57,7 +60,7 @@ async function attempt({ database, config, log, now }: Reader): Promise<Measurem
       elsewhere?.value ?? (await (reads.pool ? measurePostgres(reads.pool, budgetMs) : measureSqlite(config.SQLITE_PATH, budgetMs)))
     return { ...sizes, measuredAt }
   } catch (error) {
-    log.warning(`statistics: the database could not be measured: ${String(error)}`)
+    log.warning(`statistics: measuring the database failed: ${String(error)}`)
     return nothing
   }
 }

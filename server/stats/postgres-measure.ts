@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { PostgresConnections } from '../db/postgres/postgres-connections.ts'
 import type { Sizes } from './relations.ts'
 
-/** Sums up a PostgreSQL database; the server ends what takes longer than `budgetMs`. Rejects when it may not be asked. */
+/** Measures a PostgreSQL database. PostgreSQL cancels statements that take longer than `budgetMs`. Rejects if permissions are missing. */
 export async function measurePostgres(pool: PostgresConnections, budgetMs: number): Promise<Sizes> {
   const client = await pool.acquire()
   let broken = true
@@ -18,7 +18,7 @@ export async function measurePostgres(pool: PostgresConnections, budgetMs: numbe
   }
 }
 
-/** The same on a connection that is in a transaction. */
+/** Measures on a connection that is in a transaction. */
 export async function measureWithin(client: ClientBase, budgetMs: number): Promise<Sizes> {
   await client.query(`set local statement_timeout = ${budgetMs}`)
   const patiently = (text: string) => ({ text, query_timeout: budgetMs + 1000 })
@@ -31,7 +31,7 @@ export async function measureWithin(client: ClientBase, budgetMs: number): Promi
 const archiveBytes = 'select coalesce(sum(archive_bytes), 0) as bytes from package_versions'
 const docsBytes = 'select coalesce(sum(bytes), 0) as bytes from version_docs'
 
-/** Sizes are asked of the file system; rows are the planner's estimate, which `analyze` refreshes, and -1 before the first one. */
+/** Sizes come from the file system. Row counts are the planner's estimates, updated by `analyze`; -1 before the first one. */
 const relationSizes = `
   select c.relname as name, case c.relkind when 'i' then 'index' else 'table' end as kind,
     case c.relkind when 'i' then pg_relation_size(c.oid) else pg_table_size(c.oid) end as "sizeBytes",
@@ -43,7 +43,7 @@ const rows = z.array(
   z.object({
     name: z.string(),
     kind: z.enum(['table', 'index']),
-    // PostgreSQL hands out 64-bit integers as text.
+    // The driver returns 64-bit integers as strings.
     sizeBytes: z.coerce.number(),
     rows: z.number().nullable(),
   }),

@@ -1,20 +1,20 @@
-/** A table or an index. A table's size has what it keeps beside its rows, such as long texts. */
+/** A table or an index. The size of a table includes large values stored outside of its rows. */
 export type Relation = {
   name: string
   kind: 'table' | 'index'
   sizeBytes: number
-  /** Rows of a table, entries of an index; null where nobody counted. */
+  /** Number of rows of a table or entries of an index; null if unknown. */
   rows: number | null
 }
 
-/** What takes long to find out; null for what took longer than it may. */
+/** Results that are expensive to compute; null if computing them took too long. */
 export type Sizes = {
-  /** Bytes of all archives that versions name. */
+  /** Total size of the archives of all versions. */
   archiveBytes: number | null
-  /** Bytes of the documentation of all versions. */
+  /** Total size of the documentation of all versions. */
   docsBytes: number | null
   relations: Relation[] | null
 }
 
-/** Sizes, and the moment that they are of; null when there are none yet. */
+/** Sizes with the time of the measurement; null if nothing was measured yet. */
 export type Measurement = Sizes & { measuredAt: Date | null }

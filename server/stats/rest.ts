@@ -11,7 +11,7 @@ const databaseReport = z.union([
     engine: z.string(),
     version: z.string(),
     sizeBytes: z.int(),
-    reclaimableBytes: z.int().nullable().describe('What a vacuum would free.'),
+    reclaimableBytes: z.int().nullable().describe('Bytes that a vacuum would free.'),
     tables: z.array(relation).nullable().describe('The largest tables and indexes; null when measuring took too long.'),
     measuredAt: z.iso.datetime().nullable(),
   }),
@@ -30,7 +30,7 @@ export const statsRoutes = [
       jobs { queued running failed }
     } }`,
     {
-      summary: 'How much there is on this server, and where. What the database does not report is `{"available": false}`.',
+      summary: 'Server statistics. `database` is `{"available": false}` if the database does not report them.',
       answer: 'serverStatistics',
       changes: {
         'serverStatistics.database': {

@@ -16,15 +16,15 @@ import {
 } from './service.ts'
 
 const UptimeRef = builder.objectRef<{ startedAt: Date; uptimeSeconds: number }>('Uptime').implement({
-  description: 'How long this instance of the server has been running.',
+  description: 'Uptime of this instance of the server.',
   fields: (t) => ({
-    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'When it was started.' }),
-    uptimeSeconds: t.exposeInt('uptimeSeconds', { description: 'How long ago that was, in whole seconds.' }),
+    startedAt: t.expose('startedAt', { type: 'DateTime', description: 'Start time.' }),
+    uptimeSeconds: t.exposeInt('uptimeSeconds', { description: 'Seconds since the start.' }),
   }),
 })
 
 const CountsRef = builder.objectRef<Counts>('ResourceCounts').implement({
-  description: 'How much there is of each.',
+  description: 'Numbers of resources.',
   fields: (t) => ({
     packages: t.exposeInt('packages', { description: 'Packages.' }),
     versions: t.exposeInt('versions', { description: 'Published versions, retracted ones included.' }),
@@ -39,42 +39,42 @@ const CountsRef = builder.objectRef<Counts>('ResourceCounts').implement({
 })
 
 const UsageRef = builder.objectRef<Usage>('DiskUsage').implement({
-  description: 'How much room something takes.',
+  description: 'Disk usage of one kind of data.',
   fields: (t) => ({
-    available: t.boolean({ description: 'Whether that could be found out.', resolve: ({ bytes }) => bytes !== null }),
-    bytes: t.expose('bytes', { type: 'BigInt', nullable: true, description: 'Bytes; null when nobody can tell.' }),
+    available: t.boolean({ description: 'Whether the size is known.', resolve: ({ bytes }) => bytes !== null }),
+    bytes: t.expose('bytes', { type: 'BigInt', nullable: true, description: 'Size in bytes; null if unknown.' }),
   }),
 })
 
 const DiskRef = builder.objectRef<Disk>('Disk').implement({
-  description: 'How much room the data of this server takes.',
+  description: 'Disk usage of the server.',
   fields: (t) => ({
     archives: t.expose('archives', { type: UsageRef, description: 'The archives of all versions.' }),
     docs: t.expose('docs', { type: UsageRef, description: 'Generated documentation.' }),
     database: t.expose('database', { type: UsageRef, description: 'The database with its sidecar files.' }),
-    total: t.expose('total', { type: UsageRef, description: 'All of it, when every part is known.' }),
+    total: t.expose('total', { type: UsageRef, description: 'Sum of all parts, if every part is known.' }),
     measuredAt: t.expose('measuredAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When archives and documentation were measured, which is done again after a minute or later; null when they never were.',
+      description: 'Time when archives and documentation were measured; null if never. Measured again after one minute at the earliest.',
     }),
   }),
 })
 
 const BackendsRef = builder.objectRef<ReturnType<typeof backendsOf>>('StorageBackends').implement({
-  description: 'Which kind of storage holds what.',
+  description: 'Storage backends by kind of data.',
   fields: (t) => ({
     database: t.exposeString('database', { description: '`sqlite` or `postgres`.' }),
-    blobs: t.exposeString('blobs', { description: 'Where archives are: `filesystem` or `s3`.' }),
-    docs: t.exposeString('docs', { description: 'Where generated documentation is: `blob` or `filesystem`.' }),
-    search: t.exposeString('search', { description: 'The search index, a part of the database: `fts5` or `tsvector`.' }),
+    blobs: t.exposeString('blobs', { description: 'Storage of archives: `filesystem` or `s3`.' }),
+    docs: t.exposeString('docs', { description: 'Storage of generated documentation: `blob` or `filesystem`.' }),
+    search: t.exposeString('search', { description: 'Search index of the database: `fts5` or `tsvector`.' }),
   }),
 })
 
 const RelationKind = builder.enumType('RelationKind', {
-  description: 'What takes room in a database.',
+  description: 'Kind of a database object.',
   values: {
-    TABLE: { value: 'table', description: 'A table with what it keeps beside its rows, such as long texts.' },
+    TABLE: { value: 'table', description: 'A table, including large values stored outside of its rows.' },
     INDEX: { value: 'index', description: 'An index.' },
   } satisfies Record<Uppercase<Relation['kind']>, { value: Relation['kind']; description: string }>,
 })
@@ -82,66 +82,67 @@ const RelationKind = builder.enumType('RelationKind', {
 const RelationRef = builder.objectRef<Relation>('DatabaseRelation').implement({
   description: 'A table or an index of the database.',
   fields: (t) => ({
-    name: t.exposeString('name', { description: 'Its name.' }),
-    kind: t.expose('kind', { type: RelationKind, description: 'Which of the two.' }),
+    name: t.exposeString('name', { description: 'Name of the table or index.' }),
+    kind: t.expose('kind', { type: RelationKind, description: 'Table or index.' }),
     sizeBytes: t.expose('sizeBytes', { type: 'BigInt', description: 'Its size in bytes.' }),
     rows: t.expose('rows', {
       type: 'BigInt',
       nullable: true,
-      description: "Rows, or entries of an index: counted on SQLite, the planner's estimate on PostgreSQL; null before there is one.",
+      description:
+        "Number of rows or index entries: counted on SQLite, the planner's estimate on PostgreSQL; null if there is no estimate yet.",
     }),
   }),
 })
 
 const DatabaseReportRef = builder.objectRef<DatabaseReport>('DatabaseReport').implement({
-  description: 'What the database engine says of itself.',
+  description: 'Statistics reported by the database engine.',
   fields: (t) => ({
     engine: t.exposeString('engine', { description: '`sqlite` or `postgresql`.' }),
-    version: t.exposeString('version', { description: 'Its version.' }),
-    sizeBytes: t.expose('sizeBytes', { type: 'BigInt', description: 'The size that it reports.' }),
+    version: t.exposeString('version', { description: 'Version of the engine.' }),
+    sizeBytes: t.expose('sizeBytes', { type: 'BigInt', description: 'Size of the database in bytes.' }),
     reclaimableBytes: t.expose('reclaimableBytes', {
       type: 'BigInt',
       nullable: true,
-      description: 'What a vacuum would free: free pages on SQLite; on PostgreSQL an estimate, out of its count of dead rows.',
+      description: 'Bytes that a vacuum would free: free pages on SQLite; an estimate based on dead rows on PostgreSQL.',
     }),
     tables: t.expose('tables', {
       extensions: { size: 20 },
       type: [RelationRef],
       nullable: true,
-      description: 'The twenty largest tables and indexes, the largest first; null when measuring took too long.',
+      description: 'The twenty largest tables and indexes, largest first; null if measuring took too long.',
     }),
     measuredAt: t.expose('measuredAt', {
       type: 'DateTime',
       nullable: true,
-      description: 'When tables and indexes were measured; null when they never were.',
+      description: 'Time when tables and indexes were measured; null if never.',
     }),
   }),
 })
 
 const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
-  description: 'How much there is on this server, and where.',
+  description: 'Statistics of the server.',
   fields: (t) => ({
     uptime: t.field({
       type: UptimeRef,
-      description: 'How long it has been running.',
+      description: 'Uptime of this instance.',
       resolve: (_stats, _args, context) => uptimeOf(context),
     }),
     counts: t.field({
       type: CountsRef,
-      description: 'How much there is of each.',
+      description: 'Numbers of resources.',
       resolve: (_stats, _args, context) => countResources(context),
     }),
-    disk: t.field({ type: DiskRef, description: 'How much room it takes.', resolve: (_stats, _args, context) => diskUsage(context) }),
-    backends: t.field({ type: BackendsRef, description: 'Where it is.', resolve: (_stats, _args, context) => backendsOf(context) }),
+    disk: t.field({ type: DiskRef, description: 'Disk usage.', resolve: (_stats, _args, context) => diskUsage(context) }),
+    backends: t.field({ type: BackendsRef, description: 'Storage backends.', resolve: (_stats, _args, context) => backendsOf(context) }),
     database: t.field({
       type: DatabaseReportRef,
       nullable: true,
-      description: 'What the database engine says of itself; null when it does not, as for a lack of rights.',
+      description: 'Statistics reported by the database engine; null if unavailable, for example because permissions are missing.',
       resolve: (_stats, _args, context) => reportDatabase(context),
     }),
     jobs: t.field({
       type: JobCountsRef,
-      description: 'Work beside requests.',
+      description: 'Numbers of background jobs.',
       resolve: (_stats, _args, { database }) => countJobs(database.reads),
     }),
   }),
@@ -150,7 +151,7 @@ const StatisticsRef = builder.objectRef<object>('ServerStatistics').implement({
 builder.queryField('serverStatistics', (t) =>
   t.withAuth({ scope: 'admin' }).field({
     type: StatisticsRef,
-    description: 'How much there is on this server, and where; for administrators.',
+    description: 'Statistics of the server. For administrators.',
     resolve: () => ({}),
   }),
 )

@@ -6,30 +6,30 @@ import { measure } from './measurement.ts'
 
 type Reader = Pick<Services, 'database' | 'config' | 'log' | 'now'>
 
-/** Bytes that something takes, or null where nobody can tell: that is never shown as 0. */
+/** Disk usage in bytes; null if unknown, which must not be shown as 0. */
 export type Usage = { bytes: number | null }
 
 export type Disk = Record<'archives' | 'docs' | 'database' | 'total', Usage> & {
-  /** When archives and documentation were measured; null when they never were. */
+  /** Time when archives and documentation were measured; null if never. */
   measuredAt: Date | null
 }
 
-/** What the database says of itself. */
+/** Statistics reported by the database engine. */
 export type DatabaseReport = {
   engine: string
   version: string
   sizeBytes: number
-  /** What a vacuum would make free; on PostgreSQL an estimate, out of its count of dead rows. */
+  /** Bytes that a vacuum would free; on PostgreSQL, an estimate based on dead rows. */
   reclaimableBytes: number | null
-  /** The largest tables and indexes, largest first; null when measuring took too long. */
+  /** The largest tables and indexes, largest first; null if measuring took too long. */
   tables: Relation[] | null
-  /** When tables and indexes were measured; null when they never were. */
+  /** Time when tables and indexes were measured; null if never. */
   measuredAt: Date | null
 }
 
 export type Counts = Record<'packages' | 'versions' | 'users' | 'publishers', number>
 
-/** How much there is of each. */
+/** Counts packages, versions, users and publishers. */
 export async function countResources({ database }: Pick<Services, 'database'>): Promise<Counts> {
   const row = await database.heavyReads.get(
     `select (select count(*) from packages) as packages, (select count(*) from package_versions) as versions,
@@ -38,19 +38,19 @@ export async function countResources({ database }: Pick<Services, 'database'>): 
   return countsRow.parse(row)
 }
 
-// PostgreSQL hands out 64-bit integers as text.
+// The driver returns 64-bit integers as strings.
 const integer = z.coerce.number()
 const countsRow = z.object({ packages: integer, versions: integer, users: integer, publishers: integer })
 
-/** How long the server has been running, in whole seconds. */
+/** Returns the start time and the uptime in whole seconds. */
 export const uptimeOf = ({ startedAt, now }: Pick<Services, 'startedAt' | 'now'>) => ({
   startedAt,
   uptimeSeconds: Math.max(0, Math.floor((now().getTime() - startedAt.getTime()) / 1000)),
 })
 
 /**
- * How much room things take. Archives and documentation: what the versions name, wherever the bytes are. The database with its sidecar files.
- * The sum is known when every part is.
+ * Returns the disk usage. Archives and documentation are the totals of all versions, on any storage; the database includes its sidecar files. The
+ * total is null if any part is unknown.
  */
 export async function diskUsage(reader: Reader): Promise<Disk> {
   const [{ archiveBytes, docsBytes, measuredAt }, database] = await Promise.all([measure(reader), databaseBytes(reader)])
@@ -65,7 +65,7 @@ export async function diskUsage(reader: Reader): Promise<Disk> {
   }
 }
 
-/** Which kind of storage holds what. */
+/** Returns the configured storage backends. */
 export const backendsOf = ({ config }: Pick<Services, 'config'>) => ({
   database: config.DB_BACKEND,
   blobs: config.BLOB_BACKEND,
@@ -73,10 +73,10 @@ export const backendsOf = ({ config }: Pick<Services, 'config'>) => ({
   search: config.DB_BACKEND === 'sqlite' ? 'fts5' : 'tsvector',
 })
 
-/** How many tables and indexes a report names. */
+/** Maximum number of tables and indexes in a report. */
 const maxRelations = 20
 
-/** What the database engine reports, or null when it does not, as for a lack of rights. */
+/** Returns the statistics of the database engine, or null if they are unavailable, for example because permissions are missing. */
 export async function reportDatabase(reader: Reader): Promise<DatabaseReport | null> {
   const { database, log } = reader
   try {
@@ -86,7 +86,7 @@ export async function reportDatabase(reader: Reader): Promise<DatabaseReport | n
     const tables = relations?.toSorted((a, b) => b.sizeBytes - a.sizeBytes || (a.name < b.name ? -1 : 1)).slice(0, maxRelations) ?? null
     return { engine, ...facts, tables, measuredAt }
   } catch (error) {
-    log.warning(`statistics: the database does not report: ${String(error)}`)
+    log.warning(`statistics: the database reported no statistics: ${String(error)}`)
     return null
   }
 }
@@ -97,13 +97,15 @@ const sqliteFacts = `
   select sqlite_version() as version, page_count * page_size as "sizeBytes", freelist_count * page_size as "reclaimableBytes"
   from pragma_page_count, pragma_page_size, pragma_freelist_count`
 
-/** The share of dead rows in each table's size is what a vacuum frees for new rows. */
+/** A vacuum frees roughly the share of dead rows in each table's size. */
 const postgresFacts = `
   select current_setting('server_version') as version, pg_database_size(current_database()) as "sizeBytes",
     (select floor(coalesce(sum(pg_table_size(relid) * (n_dead_tup::float8 / nullif(n_live_tup + n_dead_tup, 0))), 0))
      from pg_stat_user_tables) as "reclaimableBytes"`
 
-/** The database on disk: SQLite's file with its log and index of the log, or what PostgreSQL says; null where it may not be asked. */
+/**
+ * Returns the size of the database on disk: SQLite's file with its WAL files, or the size that PostgreSQL reports; null if permissions are missing.
+ */
 async function databaseBytes({ database, config, log }: Reader): Promise<number | null> {
   try {
     if (database.backend === 'postgres') {
@@ -117,7 +119,7 @@ async function databaseBytes({ database, config, log }: Reader): Promise<number 
   }
 }
 
-/** Sidecar files come and go. */
+/** Returns the size of a file; 0 if it does not exist, as sidecar files may not. */
 async function sizeOf(path: string): Promise<number> {
   try {
     return (await stat(path)).size

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import SqliteDatabase from 'better-sqlite3'
 import type { Sizes, Relation } from './relations.ts'
 
-// A thread of its own: every page of the file is looked at, which takes a second per gigabyte or longer.
+// Runs in a worker thread, because it reads every page of the file, which takes a second per gigabyte or more.
 const { path, budgetMs } = workerData as { path: string; budgetMs: number }
 const deadline = performance.now() + budgetMs
 const db = new SqliteDatabase(path, { readonly: true, fileMustExist: true, timeout: 1000 })
@@ -15,16 +15,16 @@ db.close()
 // oxlint-disable-next-line unicorn/require-post-message-target-origin -- threads have no origin
 parentPort?.postMessage(measurement)
 
-/** Null when the time was up. */
+/** Sums up a column. Returns null if the time limit is exceeded. */
 function sumOf(column: string, table: string): number | null {
   const rows = db.prepare<[], number>(`select ${column} from ${table}`).pluck().iterate()
   return inTime(rows, (sum, bytes) => sum + bytes, 0)
 }
 
-/** What `dbstat` says of every page, summed up by table and index. Null when the time was up. */
+/** Sums up the pages in `dbstat` by table and index. Returns null if the time limit is exceeded. */
 function relations(): Relation[] | null {
   type Page = [name: string, type: string, cells: number, bytes: number]
-  // An index keeps entries in its inner pages, too, and so does a table WITHOUT ROWID.
+  // Indexes and tables WITHOUT ROWID also store entries in their internal pages.
   const tables = new Set(db.prepare<[], string>('select name from pragma_table_list').pluck().all())
   const byKey = new Set(db.prepare<[], string>('select name from pragma_table_list where wr = 1').pluck().all())
   const found = new Map<string, Relation>()

@@ -84,7 +84,7 @@ it('says of an empty database that it is empty, and what to do', async () => {
   const { checks } = JSON.parse((await runCommand(environment, 'doctor', '--quick', '--json')).out)
   expect(checks.find(({ name }: { name: string }) => name === 'migrations')).toMatchObject({
     status: 'warning',
-    message: 'There is nothing in the database yet.',
+    message: 'The database is empty.',
   })
 })
 

@@ -15,9 +15,9 @@ it('finds a proxy that takes the path of SERVER_URL away, although the probes an
     const { code, body } = await adminJson(app, 'doctor', '--quick')
     return [code, ...['address', 'versions'].map((wanted) => body.checks.find(({ name }: Check) => name === wanted))]
   }
-  const message = expect.stringMatching(/\/pub\/api\/v1\/version answers with 404 .*, which is not this server's answer/)
-  expect(await doctor()).toMatchObject([1, { status: 'failed', message, advice: expect.stringContaining('with its path') }, {}])
+  const message = expect.stringMatching(/\/pub\/api\/v1\/version returned 404 .*, which is not a response of this server/)
+  expect(await doctor()).toMatchObject([1, { status: 'failed', message, advice: expect.stringContaining('unchanged path') }, {}])
   taken = ''
-  const [ready, running] = [expect.stringContaining('and is ready'), expect.stringContaining('the server that runs')]
+  const [ready, running] = [expect.stringContaining('and is ready'), expect.stringContaining('the running server')]
   expect(await doctor()).toMatchObject([0, { status: 'ok', message: ready }, { message: running }])
 })

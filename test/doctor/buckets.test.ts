@@ -23,7 +23,7 @@ it('tries the buckets of the archives and of the backups, and leaves them as the
   const before = [await store.keys(), await backups.bucket.keys()]
   const well = await doctor(environment)
   expect(['store', 'store identity', 'backups', 'clocks'].map((name) => well(name)?.status)).toEqual(['ok', 'ok', 'ok', 'ok'])
-  expect(well('backups')?.message).toBe(`The place for backups ${backups.address}/ answers and takes bytes.`)
+  expect(well('backups')?.message).toBe(`The backup destination ${backups.address}/ is writable.`)
   expect([await store.keys(), await backups.bucket.keys()]).toEqual(before)
 
   for (const bucket of [store, backups.bucket])

@@ -57,10 +57,10 @@ it('finds a running server well, and leaves everything as it is', async () => {
   expect([code, ok, checks.filter(({ status }) => status === 'failed')]).toEqual([0, true, []])
   expect(await contents(app)).toEqual(before)
   expect(find('address')).toMatchObject({ status: 'ok', message: expect.stringContaining('and is ready') })
-  expect(find('database')?.message).toMatch(app.config.DB_BACKEND === 'sqlite' ? /answers: SQLite 3\./ : /answers: PostgreSQL \d/)
+  expect(find('database')?.message).toMatch(app.config.DB_BACKEND === 'sqlite' ? /responds: SQLite 3\./ : /responds: PostgreSQL \d/)
   for (const name of ['configuration', 'migrations', 'store', 'store identity', 'archives', 'clocks', 'space', 'proxy', 'sandbox'])
     expect([name, find(name)?.status]).toEqual([name, 'ok'])
-  expect(find('versions')?.message).toContain(`the server that runs is Snug ${version}`)
+  expect(find('versions')?.message).toContain(`the running server is Snug ${version}`)
   expect(find('integrity')?.status).toBe(app.config.DB_BACKEND === 'sqlite' ? 'ok' : undefined)
   expect(settings).toContain('JWT_SECRET=********')
   const { out } = await runCommand(environment, 'doctor', '--quick', '--settings')
@@ -72,10 +72,7 @@ it('finds a running server well, and leaves everything as it is', async () => {
 it('warns of a server that does not run, and of one that is not ready', async () => {
   await using app = await testApp()
   const gone = await doctor(await reachedAt(app, `http://localhost:${await freePort()}`))
-  expect([gone.code, gone.find('address')]).toMatchObject([
-    0,
-    { status: 'warning', message: expect.stringContaining('No server answers at') },
-  ])
+  expect([gone.code, gone.find('address')]).toMatchObject([0, { status: 'warning', message: expect.stringContaining('No response from') }])
   const url = await app.listen()
   app.services.stopping.abort()
   const stopping = await doctor(await reachedAt(app, url))
@@ -119,7 +116,7 @@ it('tells migrations that are missing from those of a newer version', async () =
   if (app.config.DB_BACKEND === 'postgres')
     expect([beside.code, beside.find('migrations')]).toMatchObject([
       0,
-      { status: 'warning', message: expect.stringContaining('beside which this version works') },
+      { status: 'warning', message: expect.stringContaining('This version is compatible with it.') },
     ])
   await change(`update server_settings set value = '"99.0.0"' where key = 'schema.oldest_version'`)
   const newer = await doctor(environmentOf(app))
@@ -242,11 +239,11 @@ it('shows what stands between SERVER_URL and the server', async () => {
   const plain = await listener((_request, reply) => reply.writeHead(200).end(ready))
   for (const [url, name, status, message, more] of [
     [moved, 'address', 'failed', 'a redirect to https://pub.example.com/readyz', {}],
-    [failing, 'address', 'failed', '502 (text/html), which is not this server', {}],
-    [named, 'proxy', 'warning', 'all clients have the address of the proxy', {}],
-    [named, 'proxy', 'ok', 'TRUST_PROXY=10.0.0.0/8 fits', { TRUST_PROXY: '10.0.0.0/8' }],
-    [secure, 'proxy', 'warning', 'clients come over https', { TRUST_PROXY: 'true' }],
-    [plain, 'proxy', 'warning', 'no proxy is to be seen', { TRUST_PROXY: 'true', LISTEN_PORT: new URL(plain).port }],
+    [failing, 'address', 'failed', '502 (text/html), which is not a response of this server', {}],
+    [named, 'proxy', 'warning', "all clients appear to have the proxy's address", {}],
+    [named, 'proxy', 'ok', 'TRUST_PROXY=10.0.0.0/8 matches', { TRUST_PROXY: '10.0.0.0/8' }],
+    [secure, 'proxy', 'warning', 'The proxy reports https', { TRUST_PROXY: 'true' }],
+    [plain, 'proxy', 'warning', 'no proxy was detected', { TRUST_PROXY: 'true', LISTEN_PORT: new URL(plain).port }],
   ] as const) {
     const { find } = await doctor(await reachedAt(app, url, more))
     expect([url, find(name)]).toMatchObject([url, { status, message: expect.stringContaining(message) }])
@@ -256,6 +253,6 @@ it('shows what stands between SERVER_URL and the server', async () => {
 it('judges clocks by how far they are apart', () => {
   const statusOf = (ms: number) => clockOf({ database: ms, server: null }).map(({ status }) => status)
   expect([0, -4000, 30_000, -400_000].map(statusOf)).toEqual([['ok'], ['ok'], ['warning'], ['failed']])
-  expect(clockOf({ database: -90_000 })).toMatchObject([{ message: 'By its clock, this machine is 90 s behind the database.' }])
+  expect(clockOf({ database: -90_000 })).toMatchObject([{ message: 'Clock comparison: this machine is 90 s behind the database.' }])
   expect(clockOf({ database: null })).toEqual([])
 })

@@ -14,7 +14,7 @@ it('warns of jobs that failed for good: how many of each kind, when the last one
     const { body } = await adminJson(app, 'doctor', '--quick')
     return body.checks.find(({ name }: Check) => name === 'jobs')
   }
-  expect(await look()).toEqual({ name: 'jobs', status: 'ok', message: 'No job has failed for good.' })
+  expect(await look()).toEqual({ name: 'jobs', status: 'ok', message: 'No jobs have failed.' })
   const failing = handler(z.unknown(), async () => {
     throw new PermanentFailure('It cannot be done.')
   })
@@ -30,7 +30,7 @@ it('warns of jobs that failed for good: how many of each kind, when the last one
   expect(await look()).toEqual({
     name: 'jobs',
     status: 'warning',
-    message: `Jobs have failed for good: 2 of paint, the last at ${moment}; 1 of carve, the last at ${moment}.`,
-    advice: `${app.config.SERVER_URL}/admin/jobs says why, and has them tried again. They are forgotten after 90 days.`,
+    message: `Jobs have failed: 2 of paint, last at ${moment}; 1 of carve, last at ${moment}.`,
+    advice: `See ${app.config.SERVER_URL}/admin/jobs for the causes, and to retry the jobs. Failed jobs are deleted after 90 days.`,
   })
 })

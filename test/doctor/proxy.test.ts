@@ -26,7 +26,7 @@ it('finds a proxy that TRUST_PROXY does not name, and names its address', async 
     name: 'proxy',
     status: 'warning',
     message:
-      'The proxy in front has the address 127.0.0.1, which TRUST_PROXY=10.9.0.0/16 does not name: all clients have the address of the proxy, and share its limits.',
+      "The proxy has the address 127.0.0.1, which TRUST_PROXY=10.9.0.0/16 does not include: all clients appear to have the proxy's address and share its rate limits.",
     advice: 'Set TRUST_PROXY=127.0.0.1, or TRUST_PROXY=true.',
   })
 })
@@ -37,18 +37,18 @@ it('finds a proxy without X-Forwarded-For, and one that is in order', async () =
   const silent = await doctor(app, await startProxy(own, { forwards: false }), { TRUST_PROXY: 'true' })
   expect(silent.find('proxy')).toMatchObject({
     status: 'warning',
-    message: expect.stringMatching(/^The proxy in front, 127\.0\.0\.1, does not send X-Forwarded-For: all clients/),
+    message: expect.stringMatching(/^The proxy 127\.0\.0\.1 does not send X-Forwarded-For: all clients/),
   })
   const good = await doctor(app, await startProxy(own), { TRUST_PROXY: 'true' })
   expect(good.find('proxy')).toMatchObject({
     status: 'ok',
-    message: expect.stringContaining('names its clients, and TRUST_PROXY=true trusts it'),
+    message: expect.stringContaining('forwards client addresses, and TRUST_PROXY=true trusts the proxy'),
   })
   expect(good.find('upload size')).toMatchObject({ status: 'ok', message: 'A request of 5 MB reaches the server.' })
   const ignored = await doctor(app, await startProxy(own), { TRUST_PROXY: 'false' })
   expect(ignored.find('proxy')).toMatchObject({
     status: 'warning',
-    message: expect.stringContaining('A proxy is in front, and TRUST_PROXY=false'),
+    message: expect.stringContaining('There is a proxy, but TRUST_PROXY=false'),
   })
 })
 
@@ -76,7 +76,7 @@ it('finds a SERVER_URL that leads to another registry', async () => {
     1,
     {
       status: 'failed',
-      message: expect.stringContaining('leads to another registry: the server that answers there is not on this database'),
+      message: expect.stringContaining('belongs to another registry: the server there uses a different database'),
     },
   ])
   expect((await doctor(app, await app.listen())).find('registry')).toBeUndefined()

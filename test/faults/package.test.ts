@@ -36,7 +36,7 @@ it('makes a package that serves with Node alone, and what it needs later', async
   const call = (...args: string[]) => execFileSync(snug, args, { cwd: data, env, encoding: 'utf8' })
   expect(call('version')).toBe(`${version}\n`)
   expect(call('admin', 'help')).toContain('Usage: snug admin <command>')
-  expect(() => call('ready')).toThrow(/no answer at http:\/\/localhost:/)
+  expect(() => call('ready')).toThrow(/No response from http:\/\/localhost:/)
 
   const licenses = readFileSync(join(dirname(snug), 'THIRD_PARTY_LICENSES'), 'utf8')
   const packages = [...Object.keys(dependencies), 'vue-router', 'reka-ui', `@img/sharp-libvips-${process.platform}-${process.arch}`]

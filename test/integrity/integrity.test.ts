@@ -70,5 +70,5 @@ it('tells administrators what the server knows of its surroundings, and no secre
     isSecure: true,
   })
   await rm(app.config.BLOB_PATH, { recursive: true })
-  expect((await admin.graphql(query)).body.data.selfCheck.storage.problem).toContain('does not answer')
+  expect((await admin.graphql(query)).body.data.selfCheck.storage.problem).toContain('does not respond')
 })

@@ -129,7 +129,7 @@ async function reportWithoutRights(app: TestApp): Promise<unknown> {
   await run(`revoke connect on database ${name} from public; alter database ${name} set role = ${role}`)
   await using restricted = await testApp({ beside: app })
   const { body } = await admin.at(restricted).get('/api/admin/stats')
-  expect(restricted.lines.join('')).toContain('the database does not report')
+  expect(restricted.lines.join('')).toContain('the database reported no statistics')
   return body
 }
 

@@ -1,6 +1,6 @@
 import { defineEntity, type InferEntity, p } from '@mikro-orm/core'
 
-/** An archive that was missing or damaged when somebody asked for it, or when it was checked. The row goes when it is whole again. */
+/** An archive that was found missing or damaged by a download or a check. The row is deleted when the archive is intact again. */
 export const ArchiveFault = defineEntity({
   name: 'ArchiveFault',
   tableName: 'archive_faults',

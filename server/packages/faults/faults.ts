@@ -9,7 +9,7 @@ export type KnownFault = { kind: 'missing' | 'damaged'; package: string; version
 
 const maxShown = 100
 
-/** Keeps that an archive is missing or damaged, so that administrators see it; what is known already changes nothing. */
+/** Records that an archive is missing or damaged, for administrators. Does nothing if the fault is already recorded. */
 export async function recordFault(em: EntityManager, sha256: string, kind: ArchiveFault['kind'], foundAt: Date): Promise<void> {
   await em.execute(
     `insert into archive_faults (sha256, kind, found_at) values (?, ?, ?)
@@ -18,12 +18,12 @@ export async function recordFault(em: EntityManager, sha256: string, kind: Archi
   )
 }
 
-/** Forgets the fault of an archive that is whole again, if there was one. */
+/** Deletes the recorded fault of an archive that is intact again, if any. */
 export async function clearFault(em: EntityManager, sha256: string): Promise<void> {
   await em.nativeDelete(ArchiveFault, { sha256 })
 }
 
-/** The faults that are known of versions, the latest first, at most 100. */
+/** Returns the recorded faults of versions, newest first, at most 100. */
 export async function knownFaults(reads: Pick<Reads, 'all'>): Promise<KnownFault[]> {
   type Row = Omit<KnownFault, 'bytes' | 'foundAt'> & { bytes: number | string; foundAt: number | string | Date }
   const rows = await reads.all<Row>(
@@ -34,7 +34,7 @@ export async function knownFaults(reads: Pick<Reads, 'all'>): Promise<KnownFault
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes), foundAt: toDate(row.foundAt) }))
 }
 
-/** Reads the archives again whose faults are known, and forgets those that are whole again or that no version names any more. */
+/** Checks archives with recorded faults again. Deletes the faults of archives that are intact or no longer referenced by a version. */
 export async function recheckFaults({ database, blobs }: Pick<Services, 'database' | 'blobs'>): Promise<void> {
   const em = database.fork()
   for (const { sha256 } of await em.find(ArchiveFault, {}, { orderBy: { foundAt: 'asc' }, limit: maxShown })) {

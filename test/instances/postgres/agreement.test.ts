@@ -31,13 +31,13 @@ it('refuses to start next to an instance with another JWT_SECRET, SERVER_URL or 
   const addresses = () => app.services.database.reads.all('select address from server_addresses')
   const before = [await record(app), await addresses()]
   expect(await refusalOf(app, { JWT_SECRET: newKey })).toMatch(
-    /^JWT_SECRET: is not the one at another instance that is running.*INSTANCES_MAY_DIFFER/s,
+    /^JWT_SECRET: differs from the one on another running instance.*INSTANCES_MAY_DIFFER/s,
   )
   expect(await refusalOf(app, { SERVER_URL: 'https://other.example.com' })).toMatch(
-    /^SERVER_URL: is https:\/\/other\.example\.com here, and http:\/\/localhost:8080 at another/,
+    /^SERVER_URL: is https:\/\/other\.example\.com here, but http:\/\/localhost:8080 on another/,
   )
   expect(await refusalOf(app, { BLOB_PATH, JWT_SECRET: newKey, SERVER_URL: 'https://other.example.com' })).toMatch(
-    /others is not the archive store of the instances that are running/,
+    /others is not the archive store of the running instances/,
   )
   expect([await record(app), await addresses()]).toEqual(before)
   const stored = JSON.stringify(before)
@@ -51,7 +51,7 @@ it('compares stores by their place, also one that has the same mark', async () =
   await mkdir(BLOB_PATH)
   const { cp } = await import('node:fs/promises')
   await cp(app.config.BLOB_PATH, BLOB_PATH, { recursive: true })
-  expect(await refusalOf(app, { BLOB_PATH })).toMatch(/^The archive store is \S*copy here, and \S*blobs at another instance/)
+  expect(await refusalOf(app, { BLOB_PATH })).toMatch(/^The archive store is \S*copy here, but \S*blobs on another running instance/)
 })
 
 it('lets instances with the same settings run side by side, and different ones where INSTANCES_MAY_DIFFER permits it, with a warning', async () => {
@@ -60,10 +60,10 @@ it('lets instances with the same settings run side by side, and different ones w
   expect(same.lines.filter((line) => line.includes('another instance'))).toEqual([])
   const SERVER_URL = 'https://other.example.com'
   await using other = await beside(app, { SERVER_URL, INSTANCES_MAY_DIFFER: true })
-  expect(other.lines.join('')).toMatch(/WARNING SERVER_URL: is https:\/\/other\.example\.com here, and http:\/\/localhost:8080 at another/)
+  expect(other.lines.join('')).toMatch(/WARNING SERVER_URL: is https:\/\/other\.example\.com here, but http:\/\/localhost:8080 on another/)
   expect(await record(app)).toHaveLength(3)
   // Now those that are running disagree, and so does each new one with some of them.
-  expect(await refusalOf(app, {})).toMatch(/^SERVER_URL: is http:\/\/localhost:8080 here, and https:\/\/other\.example\.com at another/)
+  expect(await refusalOf(app, {})).toMatch(/^SERVER_URL: is http:\/\/localhost:8080 here, but https:\/\/other\.example\.com on another/)
 })
 
 it('takes a previous key for the key of the others, in each step of a rotation', async () => {
