@@ -25,7 +25,7 @@ describe('help pages', () => {
 
   it.each(pages)('%s begins with its only title and a paragraph', (path) => {
     const text = read(path)
-    expect(text).toMatch(/^# \S.*\n\n[A-Z\[].*\.\n/)
+    expect(text).toMatch(/^# \S.*\n\n[A-Z[].*\.\n/)
     expect(text.replaceAll(/^```[^]*?^```/gm, '').match(/^# /gm)).toHaveLength(1)
   })
 
